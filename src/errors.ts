@@ -1,0 +1,39 @@
+/**
+ * Every way in which this program fails as expected, one sentence each. What is not in this list is a broken
+ * invariant: it throws an ordinary `Error`, and a request that meets it is answered by a bare 500.
+ */
+const SENTENCES = {
+  'setting-invalid': 'a setting is not valid',
+  'folder-unusable': 'the data folder cannot be used',
+  'folder-held': 'another process holds the data folder',
+  'key-missing': 'the journal stands, but its key file does not',
+  'key-invalid': 'the key file is not valid',
+  'key-unknown': 'the key file lacks the key that sealed a line of the journal',
+  'journal-damaged': 'the journal is damaged',
+  'journal-closed': 'the journal is closed',
+  'journal-latched': 'the journal takes no more writes until a restart',
+  'write-failed': 'the journal could not be written',
+  'queue-full': 'too many changes wait for the journal',
+  'address-unusable': 'the address cannot be listened on'
+} as const
+
+/** The name of an expected failure. */
+export type FailureCode = keyof typeof SENTENCES
+
+/** An expected failure: a code for the program, a sentence with its detail for the operator. */
+export class Failure extends Error {
+  readonly code: FailureCode
+
+  /** `detail` names the setting, file, line or system error; it never holds a secret. */
+  constructor(code: FailureCode, detail: string, options?: ErrorOptions) {
+    super(`${SENTENCES[code]}: ${detail}`, options)
+    this.name = 'Failure'
+    this.code = code
+  }
+}
+
+/** The system's own code of an error (`ENOSPC`, `EADDRINUSE`, …), or its text where it has none. */
+export function systemCode(error: unknown): string {
+  if (error instanceof Error) return (error as NodeJS.ErrnoException).code ?? error.message
+  return String(error)
+}

@@ -1,0 +1,81 @@
+/** Who a request comes from: the client's address as the key that limits are counted by. */
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+
+/** A set of addresses and CIDR ranges. */
+export type AddressSet = BlockList
+
+/** Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. */
+export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
+  const set = new BlockList()
+  for (const item of items) {
+    const [address = '', prefix, ...rest] = item.split('/')
+    const family = isIP(address)
+    const bits = family === 4 ? 32 : 128
+    if (family === 0 || rest.length > 0) return undefined
+    if (prefix !== undefined && (!/^(0|[1-9][0-9]{0,2})$/.test(prefix) || Number(prefix) > bits)) return undefined
+    set.addSubnet(address, prefix === undefined ? bits : Number(prefix), family === 4 ? 'ipv4' : 'ipv6')
+  }
+  return set
+}
+
+/** Whether an address (as `clientAddress` gives it) is in the set. */
+function contains(set: AddressSet, address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && set.check(address, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** Whether an address is this machine's own: 127.0.0.0/8 or ::1. */
+export function isLoopback(address: string): boolean {
+  const bare = unmapped(address)
+  return isIPv4(bare) ? bare.startsWith('127.') : isIPv6(bare) && expand(bare).join(':') === '0:0:0:0:0:0:0:1'
+}
+
+/**
+ * The address of a request's client: the socket's own or, where that belongs to a trusted proxy, the first address
+ * from the right in `X-Forwarded-For` that is not trusted. An entry that is no address ends the walk: whoever wrote
+ * it is the nearest that is known.
+ */
+export function clientAddress(peer: string, forwardedFor: string | undefined, trusted?: AddressSet): string {
+  let address = unmapped(peer)
+  if (trusted === undefined || forwardedFor === undefined) return address
+  const hops = forwardedFor.split(',')
+  while (hops.length > 0 && contains(trusted, address)) {
+    const hop = hops.pop()!.trim()
+    if (isIP(hop) === 0) break
+    address = unmapped(hop)
+  }
+  return address
+}
+
+/** Whether the peer of a socket is a trusted proxy. */
+export function isTrusted(peer: string, trusted: AddressSet | undefined): boolean {
+  return trusted !== undefined && contains(trusted, unmapped(peer))
+}
+
+/** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
+export function clientKey(address: string): string {
+  return isIPv6(address) ? `${expand(address).slice(0, 4).join(':')}::/64` : address
+}
+
+/** An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4; a zone (`%eth0`) is cut off. */
+function unmapped(address: string): string {
+  const bare = address.replace(/%.*$/, '')
+  if (!bare.includes(':')) return bare
+  const groups = expand(bare)
+  if (groups.slice(0, 5).some(group => group !== '0') || groups[5] !== 'ffff') return bare
+  const [high = 0, low = 0] = groups.slice(6).map(group => parseInt(group, 16))
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
+}
+
+/** The eight groups of an IPv6 address (RFC 4291 §2.2), lower case, without leading zeros. */
+function expand(address: string): string[] {
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
+  const text = dotted === null ? address : dotted[1]! +
+    [Number(dotted[2]) * 256 + Number(dotted[3]), Number(dotted[4]) * 256 + Number(dotted[5])]
+      .map(group => group.toString(16)).join(':')
+  const [before = '', after] = text.split('::')
+  const left = before === '' ? [] : before.split(':')
+  const right = after === undefined || after === '' ? [] : after.split(':')
+  const zeros = after === undefined ? [] : new Array<string>(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
+}

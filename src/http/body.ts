@@ -1,0 +1,23 @@
+/** Reading a request's body, bounded. */
+import { Buffer } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+
+/**
+ * Reads a body whole; undefined once it exceeds `maxBytes`, with the rest left unread. Never settles when the client
+ * goes away before the end: nobody is left to answer.
+ */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+  return new Promise(resolve => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length
+      chunks.push(chunk)
+      if (bytes <= maxBytes) return
+      request.off('data', onData).off('end', onEnd).pause()
+      resolve(undefined)
+    }
+    const onEnd = (): void => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    request.on('data', onData).on('end', onEnd)
+  })
+}

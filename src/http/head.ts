@@ -1,0 +1,75 @@
+/**
+ * The head of a request: the target and the few header fields that this program reads, each at most once. What two
+ * readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before anything else
+ * looks at the request.
+ */
+import type { IncomingMessage } from 'node:http'
+
+/** A request's head; header values as they were sent, undefined where absent. */
+export interface Head {
+  readonly method: string
+  /** The target up to the query, not decoded. */
+  readonly path: string
+  host?: string
+  origin?: string
+  authorization?: string
+  contentType?: string
+  contentEncoding?: string
+  contentLength?: string
+  transferEncoding?: string
+  expect?: string
+  /** All `X-Forwarded-For` fields joined, nearest proxy last. */
+  forwardedFor?: string
+  forwardedProto?: string
+  requestMethod?: string
+}
+
+type Field = Exclude<keyof Head, 'method' | 'path'>
+
+const FIELDS: ReadonlyMap<string, Field> = new Map([
+  ['host', 'host'],
+  ['origin', 'origin'],
+  ['authorization', 'authorization'],
+  ['content-type', 'contentType'],
+  ['content-encoding', 'contentEncoding'],
+  ['content-length', 'contentLength'],
+  ['transfer-encoding', 'transferEncoding'],
+  ['expect', 'expect'],
+  ['x-forwarded-for', 'forwardedFor'],
+  ['x-forwarded-proto', 'forwardedProto'],
+  ['access-control-request-method', 'requestMethod']
+])
+const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
+
+/** Reads a request's head; undefined when it is malformed or says something twice. */
+export function readHead(request: IncomingMessage): Head | undefined {
+  const target = request.url ?? ''
+  const method = request.method ?? ''
+  // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host.
+  if (!target.startsWith('/') && !(target === '*' && method === 'OPTIONS')) return undefined
+  const query = target.indexOf('?')
+  const head: Head = { method, path: query < 0 ? target : target.slice(0, query) }
+  const raw = request.rawHeaders
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!
+    if (name.length > LONGEST_FIELD) continue
+    const field = FIELDS.get(name.toLowerCase())
+    if (field === undefined) continue
+    const value = raw[i + 1]!
+    if (head[field] === undefined) head[field] = value
+    else if (field === 'forwardedFor') head.forwardedFor += `, ${value}`
+    else return undefined
+  }
+  // HTTP/1.1 asks for a Host (RFC 9112 §3.2); a request of HTTP/1.0 without one cannot be told from a forged one.
+  if (head.host === undefined) return undefined
+  if (head.transferEncoding !== undefined) {
+    if (head.transferEncoding.toLowerCase() !== 'chunked' || head.contentLength !== undefined) return undefined
+    if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) return undefined
+  }
+  return head
+}
+
+/** Whether a body follows the head (RFC 9112 §6.3). */
+export function hasBody(head: Head): boolean {
+  return head.transferEncoding !== undefined || (head.contentLength !== undefined && Number(head.contentLength) > 0)
+}

@@ -1,0 +1,113 @@
+/**
+ * The listener: a `node:http` server with every timeout and size set, and an answer in JSON also where `node:http`
+ * refuses a request by itself and would answer with none.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { Failure, systemCode } from '../errors.ts'
+import {
+  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, REQUEST_TIMEOUT_MS, SOCKET_TIMEOUT_MS,
+  TIMEOUT_CHECK_MS
+} from '../limits.ts'
+import { rawReply, sendReply, statusReply } from './reply.ts'
+
+export type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Answers a request: at once, or later, in which case the promise settles with the answer. Never throws. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+
+/** A listening server. */
+export interface Listener {
+  /** The port listened on, the real one where 0 was asked for; 0 for a Unix socket. */
+  readonly port: number
+  /** Takes no more connections, answers what is in flight, and cuts what is left after `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>
+}
+
+/** Where to listen: a host and port, or the path of a Unix socket. */
+export type Place = { readonly host: string, readonly port: number } | { readonly path: string }
+
+/** Starts to listen; rejects with `address-unusable`. */
+export async function listen(place: Place, answer: Answer): Promise<Listener> {
+  const options: ServerOptions & { requireHostHeader: boolean } = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    // The pipeline refuses a missing Host itself: node:http would answer without a body.
+    requireHostHeader: false
+  }
+  const server = createServer(options)
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
+  server.maxConnections = MAX_CONNECTIONS
+  server.timeout = SOCKET_TIMEOUT_MS
+  const unanswered = new Unanswered()
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    const answered = answer(request, response)
+    if (answered !== undefined) unanswered.add(request, answered)
+  }
+  server.on('request', take)
+  server.on('checkContinue', take) // the pipeline says 100 once it wants the body
+  server.on('checkExpectation', (_request, response) => sendReply(response, statusReply(417), [], true))
+  server.on('connect', (_request, socket) => refuse(socket, 405))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Bytes between the answers that a client still waits for would be taken for one of them.
+    if (unanswered.blocks(socket)) socket.destroy()
+    else refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
+  })
+  await bound(server, place)
+  return {
+    port: (server.address() as AddressInfo | null)?.port ?? 0,
+    close: timeoutMs => close(server, timeoutMs)
+  }
+}
+
+const STATUS_OF_ERROR: { readonly [code: string]: 408 | 413 | 431 } = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  HPE_HEADER_OVERFLOW: 431
+}
+
+function refuse(socket: Duplex, status: 400 | 405 | 408 | 413 | 431): void {
+  if (socket.writable) socket.end(rawReply(statusReply(status)), () => socket.destroy())
+  else socket.destroy()
+}
+
+/** The requests of each socket that are not answered yet. */
+class Unanswered {
+  readonly #requests = new WeakMap<Duplex, Set<IncomingMessage>>()
+
+  add(request: IncomingMessage, answered: Promise<void>): void {
+    const socket: Socket = request.socket
+    let requests = this.#requests.get(socket)
+    if (requests === undefined) this.#requests.set(socket, requests = new Set())
+    requests.add(request)
+    void answered.then(() => requests.delete(request))
+  }
+
+  /** Whether an answer is due to anything but the very request whose body is being read. */
+  blocks(socket: Duplex): boolean {
+    const requests = [...this.#requests.get(socket) ?? []]
+    return requests.length > 1 || requests.some(request => request.complete)
+  }
+}
+
+function bound(server: Server, place: Place): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error): void => {
+      const at = 'path' in place ? place.path : `${place.host} port ${place.port}`
+      reject(new Failure('address-unusable', `${at}: ${systemCode(error)}`, { cause: error }))
+    }
+    server.once('error', onError)
+    server.listen(place, () => { server.off('error', onError); resolve() })
+  })
+}
+
+function close(server: Server, timeoutMs: number): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
+    server.close(() => { clearTimeout(timer); resolve() })
+    server.closeIdleConnections()
+  })
+}

@@ -1,0 +1,39 @@
+/** A Unix socket as a door: the operator's way in, and the sign that a process has the data folder. */
+import { createConnection } from 'node:net'
+import { relative } from 'node:path'
+import { Failure, systemCode } from '../errors.ts'
+import { listen, type Answer } from './listener.ts'
+
+/** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
+const MAX_SOCKET_PATH_BYTES = 103
+
+/** A door behind which requests are answered. */
+export function localDoor(answer: Answer): {
+  open(path: string): Promise<() => Promise<void>>
+  knock(path: string): Promise<boolean>
+} {
+  return {
+    open: async path => {
+      const listener = await listen({ path: shortest(path) }, answer)
+      return () => listener.close(0)
+    },
+    knock
+  }
+}
+
+function knock(path: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = createConnection(shortest(path))
+    socket.on('connect', () => { socket.destroy(); resolve(true) })
+    // Only these two say that nobody is there; a listener that is merely overrun says something else.
+    socket.on('error', error => resolve(!['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))))
+  })
+}
+
+/** The path, or its way from the working folder where that is shorter. */
+function shortest(path: string): string {
+  const candidates = [path, relative(process.cwd(), path)]
+  const found = candidates.find(candidate => candidate.length <= MAX_SOCKET_PATH_BYTES)
+  if (found !== undefined) return found
+  throw new Failure('folder-unusable', `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`)
+}

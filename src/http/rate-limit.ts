@@ -1,0 +1,108 @@
+/**
+ * The rate limit: a sliding window of one minute in 60 one-second buckets a client (contract §8).
+ *
+ * A request is allowed while fewer than the limit were allowed in the current second and the 59 before it; a refused
+ * one does not count. What a client costs in memory does not grow with the limit, and the table is bounded: it keeps
+ * two generations of clients. A client that is seen moves to the younger one; when that has stood for a minute, or is
+ * full, it becomes the older one and what was the older one is dropped. So nobody is forgotten within a minute unless
+ * more than a whole generation of other clients came in between.
+ */
+import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
+
+const WINDOW_SECONDS = 60
+
+/** The answer for one request. */
+export interface Verdict {
+  readonly allowed: boolean
+  /** The limit, requests a minute. */
+  readonly limit: number
+  /** Requests left in the window after this one. */
+  readonly remaining: number
+  /** Where refused: the least whole number of seconds, at least 1, after which one would pass. Otherwise 0. */
+  readonly retryAfterSeconds: number
+}
+
+interface Client {
+  /** Requests allowed in each second; second s is in bucket s % 60. */
+  readonly buckets: Uint32Array
+  /** The sum of the buckets. */
+  total: number
+  /** The second up to which the buckets are up to date. */
+  second: number
+}
+
+export class RateLimit {
+  readonly #limit: number
+  readonly #nowMs: () => number
+  readonly #maxClients: number
+  #young = new Map<string, Client>()
+  #old = new Map<string, Client>()
+  #youngSinceSecond = 0
+
+  /** `nowMs` is a clock that never goes back, in milliseconds; `maxClients` bounds each of the two generations. */
+  constructor(limit: number, nowMs: () => number, maxClients: number = MAX_RATE_LIMIT_CLIENTS) {
+    this.#limit = limit
+    this.#nowMs = nowMs
+    this.#maxClients = maxClients
+  }
+
+  /** How many clients the table holds. */
+  get clients(): number { return this.#young.size + this.#old.size }
+
+  /** Counts a request of a client, or refuses it. */
+  take(key: string): Verdict {
+    const nowMs = this.#nowMs()
+    const second = Math.floor(nowMs / 1000)
+    const client = this.#client(key, second)
+    if (client.total >= this.#limit) return this.#refusal(client, nowMs)
+    client.buckets[second % WINDOW_SECONDS]!++
+    client.total++
+    return { allowed: true, limit: this.#limit, remaining: this.#limit - client.total, retryAfterSeconds: 0 }
+  }
+
+  /** What a client has left, without counting. */
+  peek(key: string): Verdict {
+    const client = this.#young.get(key) ?? this.#old.get(key)
+    if (client !== undefined) advance(client, Math.floor(this.#nowMs() / 1000))
+    return { allowed: true, limit: this.#limit, remaining: this.#limit - (client?.total ?? 0), retryAfterSeconds: 0 }
+  }
+
+  #client(key: string, second: number): Client {
+    let client = this.#young.get(key)
+    if (client === undefined) {
+      if (second - this.#youngSinceSecond >= WINDOW_SECONDS || this.#young.size >= this.#maxClients) {
+        this.#old = this.#young
+        this.#young = new Map()
+        this.#youngSinceSecond = second
+      }
+      client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
+      this.#old.delete(key)
+      this.#young.set(key, client)
+    }
+    advance(client, second)
+    return client
+  }
+
+  #refusal(client: Client, nowMs: number): Verdict {
+    // The oldest second that still counts leaves the window 60 seconds after it began.
+    let oldest = Math.max(0, client.second - WINDOW_SECONDS + 1)
+    while (client.buckets[oldest % WINDOW_SECONDS] === 0) oldest++
+    const waitMs = (oldest + WINDOW_SECONDS) * 1000 - nowMs
+    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
+    return { allowed: false, limit: this.#limit, remaining: 0, retryAfterSeconds }
+  }
+}
+
+/** Empties the buckets of the seconds that have gone by since the client was last seen. */
+function advance(client: Client, second: number): void {
+  if (second - client.second >= WINDOW_SECONDS) {
+    client.buckets.fill(0)
+    client.total = 0
+  } else {
+    for (let s = client.second + 1; s <= second; s++) {
+      client.total -= client.buckets[s % WINDOW_SECONDS]!
+      client.buckets[s % WINDOW_SECONDS] = 0
+    }
+  }
+  client.second = second
+}

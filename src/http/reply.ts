@@ -1,0 +1,90 @@
+/** What is answered: a status, bytes that are ready to be sent, and header fields; and how that goes out. */
+import { Buffer } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES } from '../limits.ts'
+import type { Head } from './head.ts'
+
+/** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
+export interface Reply {
+  readonly status: number
+  readonly body?: Buffer | readonly Buffer[]
+  readonly headers?: readonly string[]
+}
+
+/** The texts of the answers that are HTTP's own and not the contract's. */
+const TEXTS = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Payload Too Large',
+  415: 'Unsupported Media Type',
+  417: 'Expectation Failed',
+  431: 'Request Header Fields Too Large',
+  500: 'Server Error',
+  503: 'Service Unavailable'
+} as const
+
+/** A reply whose body is the JSON of a value. */
+export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
+  return { status, body: Buffer.from(JSON.stringify(value)), headers }
+}
+
+/** The reply of a bare status: `{"message": <HTTP's text>, "status": <code>}`. */
+export function statusReply(status: keyof typeof TEXTS, headers: readonly string[] = []): Reply {
+  return jsonReply(status, { message: TEXTS[status], status }, headers)
+}
+
+const HEADERS = [
+  'Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'
+]
+
+const CLOSE = ['Connection', 'close']
+
+/** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
+function fields(reply: Reply, extra: readonly string[]): string[] {
+  const own = reply.headers ?? []
+  if (reply.body === undefined) return [...HEADERS.slice(2), ...own, ...extra]
+  return [...HEADERS, 'Content-Length', String(bodyBytes(reply.body)), ...own, ...extra]
+}
+
+function bodyBytes(body: Buffer | readonly Buffer[]): number {
+  return Buffer.isBuffer(body) ? body.length : body.reduce((sum, part) => sum + part.length, 0)
+}
+
+/** Sends a reply to a request whose body, if it has one, was read to its end; `close` ends the connection with it. */
+export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], close: boolean): void {
+  response.writeHead(reply.status, fields(reply, close ? [...extra, ...CLOSE] : extra))
+  if (Buffer.isBuffer(reply.body) || reply.body === undefined) { response.end(reply.body); return }
+  for (const part of reply.body) response.write(part)
+  response.end()
+}
+
+/**
+ * Sends a reply to a request whose body was not read. A short rest is read and thrown away by `node:http`. Otherwise
+ * the connection is closed, but not at once: a client that still sends would meet a reset and might never see the
+ * answer (RFC 9112 §9.6). So the answer goes out whole, some more is read, and then the connection is ended.
+ */
+export function sendReplyUnread(
+  request: IncomingMessage, response: ServerResponse, head: Head | undefined, reply: Reply, extra: readonly string[],
+  close: boolean
+): void {
+  const isRestShort = head !== undefined && head.expect === undefined && head.transferEncoding === undefined &&
+    Number(head.contentLength ?? 0) <= MAX_DRAIN_BYTES
+  if (isRestShort) { sendReply(response, reply, extra, close); return }
+  response.writeHead(reply.status, fields(reply, [...extra, ...CLOSE]))
+  for (const part of [reply.body ?? []].flat()) response.write(part)
+  let rest = MAX_DRAIN_BYTES
+  const end = (): void => { clearTimeout(timer); response.end() }
+  const timer = setTimeout(end, DRAIN_TIMEOUT_MS)
+  request.on('data', (chunk: Buffer) => { if ((rest -= chunk.length) < 0) end() }).on('end', end).on('close', end)
+  request.resume()
+}
+
+/** A reply as the bytes of a whole HTTP/1.1 message that ends its connection, for where no response object is. */
+export function rawReply(reply: Reply): Buffer {
+  const lines = [`HTTP/1.1 ${reply.status} ${TEXTS[reply.status as keyof typeof TEXTS]}`]
+  const all = fields(reply, CLOSE)
+  for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`)
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), ...[reply.body ?? []].flat()])
+}

@@ -1,0 +1,268 @@
+/**
+ * The journal in a file, `journal.jsonl`.
+ *
+ * There is at most one write under way. Decisions that arrive meanwhile wait; when it is done they decide in the
+ * order of their arrival, and their records share the next write (group commit). The file is opened with
+ * `O_APPEND|O_DSYNC`: a write that has returned is on the device.
+ *
+ * A write that fails is cut back to the last good length, and those who waited for it are told. Where that does not
+ * work, or the device reports an I/O error, nobody knows what the file holds from there on, and asking again may well
+ * say that all is fine when it is not (what is called fsyncgate). Then the journal latches: it takes no more writes
+ * until a restart has read the file anew. A writer that has failed stays failed.
+ */
+import { Buffer } from 'node:buffer'
+import { dirname, join } from 'node:path'
+import { Failure, systemCode } from '../errors.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
+import type { Descriptor, FileFacts, Files } from './files.ts'
+import type { Committed, Decision, Fact, Fold, Journal, JournalHealth } from './journal.ts'
+import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
+import { formatLine, NONCE_BYTES } from './line.ts'
+import { CommitQueue, type Waiting } from './queue.ts'
+import { cutTail, readJournal, type Recovered } from './recover.ts'
+
+/** The journal's name in its folder. */
+export const JOURNAL_FILE = 'journal.jsonl'
+
+/** What a file journal is opened with. */
+export interface FileJournalOptions {
+  readonly files: Files
+  /** The data folder; it stands, and nobody else has it. */
+  readonly folder: string
+  readonly keyFile: string
+  readonly fold: Fold
+  /** The wall clock, milliseconds since 1970. */
+  readonly wallMs: () => number
+  /** Bytes that nobody can foresee. */
+  readonly random: (bytes: number) => Buffer
+  /** Takes a line for the operator: a repaired tail, a latch, what the runtime does not allow. */
+  readonly warn: (line: string) => void
+}
+
+/**
+ * Opens the journal of a folder, makes it (and its key file) on the first start, and folds every record. Throws
+ * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
+ */
+export function openFileJournal(options: FileJournalOptions): Journal {
+  const { files, folder, fold } = options
+  const path = join(folder, JOURNAL_FILE)
+  try {
+    const keys = openKeys(options, path)
+    if (files.facts(path) === undefined) {
+      files.close(files.createToAppend(path))
+      syncFolder(options, folder)
+    }
+    keepPrivate(options, path, 0o600)
+    fold.begin()
+    const found = readJournal(files, path, keys, record => fold.apply(record))
+    if (found.tornBytes > 0) repair(options, path, found)
+    return new FileJournal(options, path, keys, found)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+  }
+}
+
+/** The keys of the journal; new ones only where no journal stands yet. */
+function openKeys(options: FileJournalOptions, path: string): Keyring {
+  const { files, keyFile } = options
+  const keys = readKeyFile(files, keyFile)
+  if (keys !== undefined) { keepPrivate(options, keyFile, 0o600); return keys }
+  if (files.facts(path) !== undefined) throw new Failure('key-missing', `${path} was sealed with ${keyFile}`)
+  const made = createKeyFile(files, keyFile, options.random)
+  syncFolder(options, dirname(keyFile))
+  return made
+}
+
+function repair({ files, wallMs, warn }: FileJournalOptions, path: string, found: Recovered): void {
+  const tail = `${path}.torn-${new Date(wallMs()).toISOString()}`
+  cutTail(files, path, found.goodBytes, tail)
+  warn(`the journal ended in ${found.tornBytes} bytes of an unfinished write that was never acknowledged; ` +
+    `they were moved to ${tail}`)
+}
+
+/** Takes from others what only the owner should have; a folder or file of somebody else's stays as it is. */
+function keepPrivate({ files, warn }: FileJournalOptions, path: string, mode: number): void {
+  const facts = files.facts(path)
+  if (facts === undefined || (facts.mode & ~mode & 0o077) === 0) return
+  try {
+    files.setMode(path, mode)
+  } catch (error) {
+    warn(`${path} is open to others (mode ${facts.mode.toString(8)}) and could not be closed: ${systemCode(error)}`)
+  }
+}
+
+function syncFolder({ files, warn }: FileJournalOptions, folder: string): void {
+  try {
+    files.syncFolder(folder)
+  } catch (error) {
+    warn(`the new file's name in ${folder} could not be made durable (${systemCode(error)}); ` +
+      'a crash of the machine within the next seconds could undo it')
+  }
+}
+
+class FileJournal implements Journal {
+  readonly #options: FileJournalOptions
+  readonly #path: string
+  readonly #keys: Keyring
+  readonly #descriptor: Descriptor
+  readonly #file: FileFacts
+  readonly #queue = new CommitQueue()
+  readonly #nonce: () => Buffer
+  #seq: number
+  #head: string
+  #goodBytes: number
+  #fault: string | undefined
+  #busy = false
+  #closed: Promise<void> | undefined
+  #onIdle: (() => void) | undefined
+
+  constructor(options: FileJournalOptions, path: string, keys: Keyring, found: Recovered) {
+    this.#options = options
+    this.#path = path
+    this.#keys = keys
+    this.#descriptor = options.files.openToAppend(path)
+    this.#file = options.files.openFacts(this.#descriptor)
+    this.#nonce = nonces(options.random)
+    this.#seq = found.records
+    this.#head = found.head
+    this.#goodBytes = found.goodBytes
+  }
+
+  health(): JournalHealth {
+    if (this.#fault === undefined && !this.#busy) this.#checkFile()
+    return { fault: this.#fault, records: this.#seq, head: this.#head }
+  }
+
+  commit(decision: Decision): Promise<void> {
+    if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', this.#path))
+    if (this.#fault !== undefined) return Promise.reject(new Failure('journal-latched', this.#fault))
+    const committed = this.#queue.add(decision)
+    this.#schedule()
+    return committed
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise(resolve => {
+      this.#onIdle = () => { this.#options.files.close(this.#descriptor); resolve() }
+      if (!this.#busy) this.#onIdle()
+    })
+    return this.#closed
+  }
+
+  /** Starts a write once everything that has arrived by now had its chance to be part of it. */
+  #schedule(): void {
+    if (this.#busy) return
+    this.#busy = true
+    setImmediate(() => this.#write())
+  }
+
+  #write(): void {
+    const batch = new Batch(this.#seq, this.#head, new Date(this.#options.wallMs()).toISOString())
+    this.#options.fold.begin()
+    const waiting = this.#queue.take(fact => batch.add(fact, this.#keys, this.#nonce()))
+    if (batch.records.length === 0) { this.#settle(waiting, undefined); return }
+    if (!this.#checkFile()) { this.#settle(waiting, new Failure('journal-latched', this.#fault!)); return }
+    const bytes = batch.bytes()
+    this.#options.files.append(this.#descriptor, bytes, (error, written) => {
+      const failure = error ?? (written < bytes.length ? new Error(`${written} of ${bytes.length} bytes`) : undefined)
+      this.#settle(waiting, failure === undefined ? this.#accept(batch, bytes.length) : this.#undo(failure))
+    })
+  }
+
+  /** The write is on the device: folds its records, if the file is still the one that the next start will read. */
+  #accept(batch: Batch, bytes: number): Failure | undefined {
+    this.#goodBytes += bytes
+    if (!this.#checkFile()) return new Failure('journal-latched', this.#fault!)
+    this.#seq = batch.seq
+    this.#head = batch.head
+    try {
+      for (const record of batch.records) this.#options.fold.apply(record)
+    } catch (error) {
+      return this.#latch(`a committed record does not fit the state: ${systemCode(error)}`)
+    }
+    return undefined
+  }
+
+  /** Cuts a failed write back. */
+  #undo(cause: Error): Failure {
+    const code = systemCode(cause)
+    if (code === 'EIO') return this.#latch('the device reported an I/O error')
+    try {
+      this.#options.files.truncate(this.#path, this.#goodBytes)
+    } catch (error) {
+      return this.#latch(`a failed write (${code}) could not be cut back: ${systemCode(error)}`)
+    }
+    if (!this.#checkFile()) return new Failure('journal-latched', this.#fault!)
+    this.#options.warn(`a write to the journal failed and was cut back: ${code}`)
+    return new Failure('write-failed', code, { cause })
+  }
+
+  /** Latches if the file under the journal's name is not the one that was opened, or not as long as it should be. */
+  #checkFile(): boolean {
+    let facts: FileFacts | undefined
+    try {
+      facts = this.#options.files.facts(this.#path)
+    } catch (error) {
+      this.#latch(`${this.#path}: ${systemCode(error)}`)
+      return false
+    }
+    if (facts === undefined) this.#latch(`${this.#path} was removed`)
+    else if (facts.inode !== this.#file.inode || facts.device !== this.#file.device) this.#latch(`${this.#path} was replaced`)
+    else if (facts.bytes !== this.#goodBytes) this.#latch(`${this.#path} was changed by another program`)
+    return this.#fault === undefined
+  }
+
+  #latch(fault: string): Failure {
+    this.#fault = fault
+    this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
+    return new Failure('journal-latched', fault)
+  }
+
+  #settle(waiting: readonly Waiting[], failure: Failure | undefined): void {
+    for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure)
+    if (this.#fault !== undefined) this.#queue.rejectAll(new Failure('journal-latched', this.#fault))
+    this.#busy = false
+    if (this.#queue.length > 0) this.#schedule()
+    else this.#onIdle?.()
+  }
+}
+
+/** The records of one write, and their lines. */
+class Batch {
+  readonly records: Committed[] = []
+  seq: number
+  head: string
+  readonly #time: string
+  readonly #lines: string[] = []
+  #length = 0
+
+  constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
+
+  /** Adds a record; says whether another one has room. */
+  add(fact: Fact, keys: Keyring, nonce: Buffer): boolean {
+    const seq = ++this.seq
+    const line = formatLine(fact, {
+      seq, time: this.#time, previousHash: this.head, key: keys.newest, nonce, startsWrite: this.records.length === 0
+    })
+    this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
+    this.#lines.push(line.text)
+    this.#length += line.text.length
+    this.head = line.hash
+    return this.records.length < MAX_COMMIT_RECORDS && this.#length < MAX_COMMIT_BYTES
+  }
+
+  /** The lines are ASCII: what is not is sealed, and a seal is base64. */
+  bytes(): Buffer { return Buffer.from(`${this.#lines.join('\n')}\n`, 'latin1') }
+}
+
+/** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */
+function nonces(random: (bytes: number) => Buffer): () => Buffer {
+  let pool = random(0)
+  return () => {
+    if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 256)
+    const nonce = pool.subarray(0, NONCE_BYTES)
+    pool = pool.subarray(NONCE_BYTES)
+    return nonce
+  }
+}

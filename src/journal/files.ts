@@ -1,0 +1,101 @@
+/**
+ * The file layer: every contact of this program with the disk. It is an argument of whoever uses it, so that a test
+ * can make the Nth call fail or keep a disk of its own.
+ */
+import {
+  chmodSync, closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, readSync,
+  readdirSync, renameSync, statSync, truncateSync, unlinkSync, write, writeSync, type Stats
+} from 'node:fs'
+import type { Buffer } from 'node:buffer'
+
+/** What identifies a file, and how long it is. */
+export interface FileFacts {
+  readonly device: number
+  readonly inode: number
+  readonly bytes: number
+  /** The permission bits. */
+  readonly mode: number
+}
+
+/** An open file, as the file layer numbers it. */
+export type Descriptor = number
+
+/** All calls throw (or give their callback) the system's error, with its `code`. */
+export interface Files {
+  /** Makes a folder and its parents, mode 0700; no error if it stands. */
+  makeFolder(path: string): void
+  list(folder: string): string[]
+  /** The facts of a file or folder; undefined if it does not exist. Links are followed. */
+  facts(path: string): FileFacts | undefined
+  setMode(path: string, mode: number): void
+  /** Reads a small file whole. */
+  read(path: string): Buffer
+  openToRead(path: string): Descriptor
+  /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
+  readAt(descriptor: Descriptor, into: Buffer, offset: number): number
+  /** Opens to append durably (`O_APPEND|O_DSYNC`): what a write reports as written is on the device. */
+  openToAppend(path: string): Descriptor
+  /** The same for a new file, mode 0600; fails with EEXIST if the name is taken. */
+  createToAppend(path: string): Descriptor
+  /** Appends; the callback gets the number of bytes written, which may be fewer than given. */
+  append(descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void
+  /** The same, waiting for it. */
+  appendSync(descriptor: Descriptor, bytes: Buffer): number
+  openFacts(descriptor: Descriptor): FileFacts
+  close(descriptor: Descriptor): void
+  truncate(path: string, bytes: number): void
+  rename(from: string, to: string): void
+  remove(path: string): void
+  /** Makes the names in a folder durable. Throws ERR_ACCESS_DENIED under Node's permission model. */
+  syncFolder(path: string): void
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
+
+/** The real disk. */
+export const disk: Files = {
+  makeFolder: path => { mkdirSync(path, { recursive: true, mode: 0o700 }) },
+  list: folder => readdirSync(folder),
+  facts: path => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats && factsOf(stats)
+  },
+  setMode: (path, mode) => chmodSync(path, mode),
+  read: path => readFileSync(path),
+  openToRead: path => openSync(path, constants.O_RDONLY),
+  readAt: (descriptor, into, offset) => readSync(descriptor, into, 0, into.length, offset),
+  openToAppend: path => openSync(path, APPEND),
+  createToAppend: path => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
+  append: (descriptor, bytes, done) => write(descriptor, bytes, 0, bytes.length, null, done),
+  appendSync: (descriptor, bytes) => writeSync(descriptor, bytes),
+  openFacts: descriptor => factsOf(fstatSync(descriptor)),
+  close: descriptor => closeSync(descriptor),
+  truncate: (path, bytes) => truncateSync(path, bytes),
+  rename: (from, to) => renameSync(from, to),
+  remove: path => unlinkSync(path),
+  syncFolder: path => {
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+    try {
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+}
+
+function factsOf(stats: Stats): FileFacts {
+  return { device: stats.dev, inode: stats.ino, bytes: stats.size, mode: stats.mode & 0o777 }
+}
+
+/** Writes a whole new file durably, mode 0600; leaves nothing behind when it fails. */
+export function createWhole(files: Files, path: string, bytes: Buffer): void {
+  const descriptor = files.createToAppend(path)
+  try {
+    for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+  } catch (error) {
+    files.remove(path)
+    throw error
+  } finally {
+    files.close(descriptor)
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What a journal is to its user: it orders changes and makes them durable. It does not know what a record means.
+ *
+ * A change is a decision: a function that is called when its turn comes, looks at the state as it will be by then,
+ * and gives a record or nothing. Decisions whose turn comes together share one write. The user folds records into
+ * its state only when it is told that they are committed; until then it keeps what the decisions of the same write
+ * have to see of each other (`begin` says that a new write is being gathered, and that what was kept is void).
+ */
+
+/** A fact to be recorded, as the user gives it: its data is any JSON value. */
+export interface Fact {
+  readonly type: string
+  /** The id of the user who caused it; null in the open configuration. */
+  readonly by: number | null
+  readonly data: unknown
+}
+
+/** A fact in its place in the journal. */
+export interface Committed extends Fact {
+  /** Counts from 1 without gaps. */
+  readonly seq: number
+  /** When it was recorded, ISO 8601 in UTC with milliseconds. */
+  readonly time: string
+}
+
+/** Called when its turn comes; gives the fact to record, or undefined where there is nothing to record. */
+export type Decision = () => Fact | undefined
+
+/** The state that a journal is read into. */
+export interface Fold {
+  /** A new write is being gathered: the state that decisions see is the committed one again. */
+  begin(): void
+  /** A record is durable. Called in order, once a record; throws when the record contradicts the state. */
+  apply(record: Committed): void
+}
+
+/** What can be asked of a journal at any time. */
+export interface JournalHealth {
+  /** Why it takes no more writes; undefined while it does. */
+  readonly fault: string | undefined
+  readonly records: number
+  /** The last line's hash: who has noted it can tell later whether anything up to there was changed. */
+  readonly head: string
+}
+
+export interface Journal {
+  /**
+   * Queues a decision. Resolves once everything it could have seen is durable and its record, if it gave one, is
+   * applied. Rejects with `write-failed`, `journal-latched`, `queue-full` or `journal-closed`, and with whatever the
+   * decision threw; then nothing is recorded for it.
+   */
+  commit(decision: Decision): Promise<void>
+  health(): JournalHealth
+  /** Waits for what was queued, then lets go of everything it holds. */
+  close(): Promise<void>
+}

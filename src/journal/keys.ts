@@ -1,0 +1,59 @@
+/**
+ * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; every one opens what it
+ * sealed, so that keys can be rotated while old lines stay readable.
+ */
+import { Buffer } from 'node:buffer'
+import { createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { Failure, systemCode } from '../errors.ts'
+import { createWhole, type Files } from './files.ts'
+
+/** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
+export interface Key {
+  readonly name: string
+  readonly secret: KeyObject
+}
+
+/** The keys of a key file. */
+export interface Keyring {
+  readonly newest: Key
+  find(name: string): Key | undefined
+}
+
+const KEY_BYTES = 32
+
+/** Makes a keyring of keys, the newest last; there must be one. */
+export function keyring(secrets: readonly Buffer[]): Keyring {
+  const keys = new Map<string, Key>()
+  for (const secret of secrets) {
+    const name = hash('sha256', secret, 'hex').slice(0, 8)
+    keys.set(name, { name, secret: createSecretKey(secret) })
+  }
+  const newest = [...keys.values()].at(-1)
+  if (newest === undefined) throw new Error('a keyring needs a key')
+  return { newest, find: name => keys.get(name) }
+}
+
+/** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
+export function readKeyFile(files: Files, path: string): Keyring | undefined {
+  let text: string
+  try {
+    if (files.facts(path) === undefined) return undefined
+    text = files.read(path).toString('latin1')
+  } catch (error) {
+    throw new Failure('key-invalid', `${path}: ${systemCode(error)}`, { cause: error })
+  }
+  const lines = text.replace(/\n$/, '').split('\n')
+  lines.forEach((line, i) => {
+    if (!/^[0-9a-f]{64}$/.test(line)) {
+      throw new Failure('key-invalid', `${path}, line ${i + 1}: a key is 64 hexadecimal digits in lower case`)
+    }
+  })
+  return keyring(lines.map(line => Buffer.from(line, 'hex')))
+}
+
+/** Makes a key file with one new key, durably; `random` gives bytes that nobody can foresee. */
+export function createKeyFile(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
+  const secret = random(KEY_BYTES)
+  createWhole(files, path, Buffer.from(`${secret.toString('hex')}\n`))
+  return keyring([secret])
+}

@@ -1,0 +1,108 @@
+/**
+ * A line of the journal: one record, keys in this order, no white space.
+ *
+ *     {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,"key":"9f86d081","sealed":"…","hash":"…"}
+ *
+ * - `hash` is the SHA-256 of the previous line's `hash` (64 zeros before the first) followed by this line up to, not
+ *   including, `,"hash":`. So each line vouches for all before it, and anyone can verify that without a key.
+ * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON. Additional
+ *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key nobody can
+ *   read a line, nor change, move, insert or cut one out unnoticed.
+ * - The nonce is 96 random bits but for the first, which tells whether the line is the first of its write. Recovery
+ *   needs that to tell a write that a crash cut in pieces from damage to older lines.
+ */
+import { Buffer } from 'node:buffer'
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
+import type { Fact } from './journal.ts'
+import type { Key } from './keys.ts'
+
+/** The hash before the first line. */
+export const FIRST_HASH: string = '0'.repeat(64)
+
+/** The length of a nonce. */
+export const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const STARTS_WRITE = 0x80
+
+const LINE = new RegExp('^(?<sealedHead>\\{"seq":(?<seq>[1-9][0-9]{0,15})' +
+  ',"time":"(?<time>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
+  ',"type":"(?<type>[a-z]+\\.[a-z]+)","by":(?<by>null|[1-9][0-9]{0,15}),"key":"(?<key>[0-9a-f]{8})")' +
+  ',"sealed":"(?<sealed>[A-Za-z0-9+/]{38,}={0,2})","hash":"(?<hash>[0-9a-f]{64})"\\}$')
+const HASH_BYTES = ',"hash":""}'.length + 64
+
+/** A line that has its form; nothing of it is verified yet. */
+export interface Line {
+  readonly seq: number
+  readonly time: string
+  readonly type: string
+  readonly by: number | null
+  readonly key: string
+  /** The nonce, ciphertext and tag. */
+  readonly sealed: Buffer
+  readonly hash: string
+  /** What the seal's additional data ends with: the line up to `,"sealed":`. */
+  readonly sealedHead: string
+  /** What the hash covers: the line up to `,"hash":`. */
+  readonly hashedHead: string
+}
+
+/** Takes a line, without its line end, apart; undefined if it has not exactly the form. */
+export function parseLine(text: string): Line | undefined {
+  const groups = LINE.exec(text)?.groups
+  if (groups === undefined) return undefined
+  const { seq, time, type, by, key, sealed, hash, sealedHead } = groups as { [name: string]: string }
+  return {
+    seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!,
+    sealed: Buffer.from(sealed!, 'base64'), hash: hash!, sealedHead: sealedHead!,
+    hashedHead: text.slice(0, -HASH_BYTES)
+  }
+}
+
+/** Whether a line is the first of the write that it came in. */
+export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
+
+/** Whether a line's hash follows from the previous line's. */
+export function isChained(line: Line, previousHash: string): boolean {
+  return line.hash === chainHash(previousHash, line.hashedHead)
+}
+
+function chainHash(previousHash: string, hashedHead: string): string {
+  return hash('sha256', previousHash + hashedHead, 'hex')
+}
+
+/** What a new line is made of besides its fact. */
+export interface Place {
+  readonly seq: number
+  readonly time: string
+  readonly previousHash: string
+  readonly key: Key
+  /** 12 bytes that were never used with this key. */
+  readonly nonce: Buffer
+  readonly startsWrite: boolean
+}
+
+/** Makes a line, without its line end, and its hash. */
+export function formatLine(fact: Fact, place: Place): { readonly text: string, readonly hash: string } {
+  const { seq, time, previousHash, key, nonce } = place
+  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${fact.type}","by":${fact.by},"key":"${key.name}"`
+  nonce[0] = place.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
+  const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
+  cipher.setAAD(Buffer.from(previousHash + sealedHead))
+  const ciphertext = cipher.update(JSON.stringify(fact.data), 'utf8')
+  cipher.final()
+  const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
+  const hashedHead = `${sealedHead},"sealed":"${sealed.toString('base64')}"`
+  const ownHash = chainHash(previousHash, hashedHead)
+  return { text: `${hashedHead},"hash":"${ownHash}"}`, hash: ownHash }
+}
+
+/** Opens a line's seal and gives its data; throws if it was sealed with another key or changed since. */
+export function openLine(line: Line, previousHash: string, key: Key): unknown {
+  const { sealed } = line
+  const end = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES))
+  decipher.setAAD(Buffer.from(previousHash + line.sealedHead))
+  decipher.setAuthTag(sealed.subarray(end))
+  const plain = decipher.update(sealed.subarray(NONCE_BYTES, end), undefined, 'utf8')
+  return JSON.parse(plain + decipher.final('utf8'))
+}

@@ -1,0 +1,23 @@
+/** A journal that keeps nothing: for tests, and for embedders who want the service without its disk. */
+import type { Committed, Decision, Fold, Journal, JournalHealth } from './journal.ts'
+import { Failure } from '../errors.ts'
+import { FIRST_HASH } from './line.ts'
+
+/** Opens an empty journal whose records live as long as the process; they have no lines, so its head never moves. */
+export function openMemoryJournal(fold: Fold, wallMs: () => number): Journal {
+  let seq = 0
+  let isClosed = false
+  return {
+    async commit(decide: Decision): Promise<void> {
+      if (isClosed) throw new Failure('journal-closed', 'in memory')
+      fold.begin()
+      const fact = decide()
+      if (fact === undefined) return
+      const record: Committed = { ...fact, seq: seq + 1, time: new Date(wallMs()).toISOString() }
+      fold.apply(record)
+      seq++
+    },
+    health: (): JournalHealth => ({ fault: undefined, records: seq, head: FIRST_HASH }),
+    async close(): Promise<void> { isClosed = true }
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Reading the journal at start: every line is verified and handed on, and what a crash left at the end is judged.
+ *
+ * A write that a crash cut was never acknowledged. It leaves an unterminated line, or, where the device wrote its
+ * parts out of order, zeros in the place of some. Such a tail is cut off. Anything else that is not as it was written
+ * is damage, and nothing is changed: a person has to look.
+ */
+import { Buffer } from 'node:buffer'
+import { Failure } from '../errors.ts'
+import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
+import type { Descriptor, Files } from './files.ts'
+import type { Committed } from './journal.ts'
+import type { Keyring } from './keys.ts'
+import { FIRST_HASH, isChained, openLine, parseLine, startsWrite, type Line } from './line.ts'
+
+/** What a journal's file holds. */
+export interface Recovered {
+  readonly records: number
+  /** The last line's hash. */
+  readonly head: string
+  /** The length of all whole lines; what follows is the torn tail. */
+  readonly goodBytes: number
+  /** The length of the torn tail, 0 if there is none. */
+  readonly tornBytes: number
+}
+
+/**
+ * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
+ * offset, or `key-unknown`; what `apply` throws is taken for damage of that line.
+ */
+export function readJournal(
+  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void
+): Recovered {
+  const descriptor = files.openToRead(path)
+  try {
+    let records = 0
+    let head = FIRST_HASH
+    const lines = readLines(files, descriptor)
+    for (const raw of lines) {
+      const line = parse(raw)
+      const damaged = (what: string): Failure =>
+        new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${raw.offset}: ${what}`)
+      if (line === undefined) {
+        if (!isTorn(raw, lines)) throw damaged('it is not a line of a journal, but lines follow it')
+        return { records, head, goodBytes: raw.offset, tornBytes: files.openFacts(descriptor).bytes - raw.offset }
+      }
+      if (line.seq !== records + 1) throw damaged(`its seq is ${line.seq}`)
+      if (!isChained(line, head)) throw damaged('its hash does not follow from what stands before it')
+      const key = keys.find(line.key)
+      if (key === undefined) throw new Failure('key-unknown', `${path}, line ${line.seq} needs key ${line.key}`)
+      let data: unknown
+      try {
+        data = openLine(line, head, key)
+      } catch {
+        throw damaged('its seal does not open')
+      }
+      try {
+        apply({ seq: line.seq, time: line.time, type: line.type, by: line.by, data })
+      } catch (error) {
+        throw damaged(error instanceof Error ? error.message : String(error))
+      }
+      records++
+      head = line.hash
+    }
+    return { records, head, goodBytes: files.openFacts(descriptor).bytes, tornBytes: 0 }
+  } finally {
+    files.close(descriptor)
+  }
+}
+
+interface RawLine {
+  readonly offset: number
+  readonly bytes: Buffer
+  /** Whether a line end follows. */
+  readonly ended: boolean
+}
+
+function parse(raw: RawLine): Line | undefined {
+  return raw.ended ? parseLine(raw.bytes.toString('latin1')) : undefined
+}
+
+/**
+ * Whether a malformed line and all that follows it are one write that a crash cut: either no line follows it, or
+ * there are zeros among the malformed bytes and no line that follows started another write.
+ */
+function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
+  let zeros = first.bytes.includes(0)
+  let linesFollow = false
+  for (const raw of rest) {
+    const line = parse(raw)
+    if (line === undefined) {
+      zeros ||= raw.bytes.includes(0)
+    } else {
+      if (startsWrite(line)) return false
+      linesFollow = true
+    }
+  }
+  return zeros || !linesFollow
+}
+
+/** A file's lines without their line ends, in pieces of the file that are read as they are needed. */
+function * readLines(files: Files, descriptor: Descriptor): Generator<RawLine, void, void> {
+  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+  let rest = Buffer.alloc(0)
+  let offset = 0 // of `rest` in the file
+  for (;;) {
+    const read = files.readAt(descriptor, chunk, offset + rest.length)
+    if (read === 0) break
+    rest = Buffer.concat([rest, chunk.subarray(0, read)])
+    let start = 0
+    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
+      yield { offset: offset + start, bytes: rest.subarray(start, end), ended: true }
+      start = end + 1
+    }
+    rest = rest.subarray(start)
+    offset += start
+    if (rest.length > MAX_LINE_BYTES) {
+      yield { offset, bytes: rest, ended: false }
+      offset += rest.length
+      rest = Buffer.alloc(0)
+    }
+  }
+  if (rest.length > 0) yield { offset, bytes: rest, ended: false }
+}
+
+/** Moves the tail of a journal, from `goodBytes` on, into a file of its own, and cuts it off. */
+export function cutTail(files: Files, path: string, goodBytes: number, tailPath: string): void {
+  const source = files.openToRead(path)
+  const target = files.createToAppend(tailPath)
+  try {
+    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+    for (let offset = goodBytes; ;) {
+      const read = files.readAt(source, chunk, offset)
+      if (read === 0) break
+      for (let at = 0; at < read;) at += files.appendSync(target, chunk.subarray(at, read))
+      offset += read
+    }
+  } finally {
+    files.close(target)
+    files.close(source)
+  }
+  files.truncate(path, goodBytes)
+}

@@ -1,0 +1,56 @@
+/**
+ * The validator: a shape is a table from field to rule; a value either has it, and comes back typed with just the
+ * fields of the shape, or every failing field is named with its messages.
+ */
+
+/** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
+export interface Rule<T> {
+  readonly optional: boolean
+  readonly fault: (field: string, value: unknown) => string | undefined
+  /** Never set: it carries the type of a value that keeps the rule. */
+  readonly type?: T
+}
+
+/** A table of rules by field. */
+export type Shape = { readonly [field: string]: Rule<unknown> }
+
+/** The type of a value that has the shape. */
+export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
+
+/** The messages of each failing field. */
+export type FieldErrors = { readonly [field: string]: readonly string[] }
+
+/** What `check` finds. */
+export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
+
+/** Holds a JSON object against a shape. Fields that the shape does not know are left out of the value. */
+export function check<S extends Shape>(shape: S, object: { readonly [field: string]: unknown }): Checked<Shaped<S>> {
+  const value: { [field: string]: unknown } = {}
+  const errors: { [field: string]: string[] } = {}
+  let ok = true
+  for (const field of Object.keys(shape)) {
+    const rule = shape[field]!
+    const given = Object.hasOwn(object, field) ? object[field] : undefined
+    if (given === undefined && rule.optional) continue
+    const fault = rule.fault(field, given)
+    if (fault === undefined) { value[field] = given; continue }
+    errors[field] = [fault]
+    ok = false
+  }
+  return ok ? { ok, value: value as Shaped<S> } : { ok, errors }
+}
+
+const required = (field: string, value: unknown): string | undefined =>
+  value === undefined || value === null || value === '' ? `The ${field} field is required.` : undefined
+
+/** A string of at least one character. */
+export const text: Rule<string> = {
+  optional: false,
+  fault: (field, value) => required(field, value) ??
+    (typeof value === 'string' ? undefined : `The ${field} field must be a string.`)
+}
+
+/** The same rule for a field that may be absent; once present it is held to the rule. */
+export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
+  return { optional: true, fault: rule.fault }
+}

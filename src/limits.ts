@@ -1,0 +1,61 @@
+/**
+ * Every bound of the program, the unit last in its name. A bound that an operator may change is a setting
+ * (`config.ts`) and has its default here.
+ */
+import { strict as assert } from 'node:assert'
+
+/** A request's line and headers; what is larger is answered 431. */
+export const MAX_HEADER_BYTES: number = 16 * 1024
+/** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
+export const MAX_BODY_BYTES: number = 64 * 1024
+/** The largest value that `MAX_BODY_BYTES` takes. */
+export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
+/** How deep arrays and objects may nest in a body. */
+export const MAX_JSON_DEPTH_LEVELS: number = 64
+
+/** From a connection's first byte to the end of the headers. */
+export const HEADERS_TIMEOUT_MS: number = 15_000
+/** From a request's first byte to the end of its body. */
+export const REQUEST_TIMEOUT_MS: number = 30_000
+/** How long an idle connection is kept for its next request. */
+export const KEEP_ALIVE_TIMEOUT_MS: number = 65_000
+/** How long a connection may stay without a byte in either direction while an answer is under way. */
+export const SOCKET_TIMEOUT_MS: number = 120_000
+/** How often the two request timeouts are looked at. */
+export const TIMEOUT_CHECK_MS: number = 5_000
+/** How many connections are open at once; further ones are closed at once. */
+export const MAX_CONNECTIONS: number = 16_384
+/** What is still read of a body that an answer did not wait for, before the connection is cut. */
+export const MAX_DRAIN_BYTES: number = 1024 * 1024
+/** How long that may take. */
+export const DRAIN_TIMEOUT_MS: number = 2_000
+/** How long a stop waits for requests in flight. */
+export const SHUTDOWN_TIMEOUT_MS: number = 10_000
+
+/** Requests a client may make in a minute, unless `RATE_LIMIT` says otherwise (contract §8). */
+export const RATE_LIMIT_REQUESTS: number = 60
+/** Clients that one generation of the rate limit's table holds; it holds two generations. */
+export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
+
+/** Records that one write to the journal may hold. */
+export const MAX_COMMIT_RECORDS: number = 1024
+/** Bytes after which a write to the journal takes no further record. */
+export const MAX_COMMIT_BYTES: number = 1024 * 1024
+/** Changes that may wait for the journal; a further one is answered 503. */
+export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
+/** A line of the journal; more would not come from this program. */
+export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
+/** What recovery reads at a time. */
+export const READ_CHUNK_BYTES: number = 1024 * 1024
+/** How many entries share a page of the list. */
+export const PAGE_ENTRIES: number = 256
+
+/** Holds the bounds that lean on each other to their relations; both programs call it at their start. */
+export function assertLimits(): void {
+  assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
+  assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')
+  assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
+  assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
+  assert.ok(MAX_BODY_SETTING_BYTES * 4 / 3 < MAX_LINE_BYTES, 'the largest body fits a line in base64')
+  assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
+}

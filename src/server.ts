@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+/** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
+import { readSettings, settingsHelp } from './config.ts'
+import { Failure } from './errors.ts'
+import { assertLimits } from './limits.ts'
+import { openService, type Log } from './service.ts'
+
+const log: Log = {
+  info: line => console.log(line),
+  warn: line => console.error(`warning: ${line}`)
+}
+
+async function main(): Promise<void> {
+  // A reader of the output that goes away costs lines, not the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  if (process.argv.includes('--help')) {
+    console.log(`usage: node dist/server.js [settings]\n\n${settingsHelp()}`)
+    return
+  }
+  assertLimits()
+  const stop = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort())
+  const service = await openService(readSettings(process.argv.slice(2), process.env), log)
+  const onStop = async (): Promise<void> => {
+    await service.close()
+    console.log('stopped')
+    process.exit(0)
+  }
+  if (stop.signal.aborted) await onStop()
+  else stop.signal.addEventListener('abort', () => void onStop())
+  console.log('ready')
+}
+
+try {
+  await main()
+} catch (error) {
+  if (!(error instanceof Failure)) throw error
+  console.error(`error: ${error.message}`)
+  process.exit(error.code === 'setting-invalid' ? 2 : 1)
+}

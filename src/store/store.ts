@@ -1,0 +1,94 @@
+/**
+ * The store: it decides on changes against memory, has the journal record them, and folds what is committed. Reads
+ * are answered from memory and never see what is not durable.
+ */
+import type { Buffer } from 'node:buffer'
+import type { Committed, Fact, Fold, Journal } from '../journal/journal.ts'
+import { ENTRY_FIELDS, type Entry, type EntryChanges, type EntryFields, type Facts } from './record.ts'
+import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
+
+/** What a decision comes to: what to answer, and the fact to record where something changes. */
+interface Decided<T> {
+  readonly outcome: T
+  readonly fact?: Fact
+}
+
+/** All writes reject with the failures of `Journal.commit`. `by` is the id of the user, null in the open configuration. */
+export class Store {
+  readonly #state: CommittedState = emptyState()
+  readonly #journal: Journal
+  #draft: State
+
+  /** `openJournal` opens the journal into the fold that it is given. */
+  constructor(openJournal: (fold: Fold) => Journal) {
+    this.#draft = draftOf(this.#state)
+    this.#journal = openJournal({
+      begin: () => { this.#draft = draftOf(this.#state) },
+      apply: (record: Committed) => apply(this.#state, record.type, record.data)
+    })
+  }
+
+  get journal(): Journal { return this.#journal }
+  get entries(): number { return this.#state.entries.size }
+  get activeEntries(): number { return this.#state.entries.active }
+
+  /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
+  entryText(id: number): string | undefined { return this.#state.entries.text(id) }
+
+  /** An entry, deleted ones too; undefined for an unknown id. */
+  entry(id: number): Entry | undefined { return this.#state.entries.get(id) }
+
+  /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
+  list(): Buffer[] | undefined { return this.#state.entries.list() }
+
+  /** Creates an active entry and gives it. */
+  createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
+    return this.#commit(state => {
+      const { password, sistema, usuario } = fields
+      const data = { id: state.entries.size + 1, password, sistema, usuario }
+      return { outcome: { ...data, status: 1 }, fact: fact('entry.created', by, data) }
+    })
+  }
+
+  /** Changes the given fields of an entry and gives it as it is then; undefined for an unknown id. */
+  updateEntry(id: number, fields: EntryChanges, by: number | null): Promise<Entry | undefined> {
+    return this.#commit<Entry | undefined>(state => {
+      const old = state.entries.get(id)
+      if (old === undefined) return { outcome: undefined }
+      const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
+      if (changed.length === 0) return { outcome: old }
+      const changes = Object.fromEntries(changed.map(field => [field, fields[field]]))
+      return { outcome: { ...old, ...changes }, fact: fact('entry.updated', by, { id, ...changes }) }
+    })
+  }
+
+  /** Marks an entry as deleted; false for an unknown id. */
+  deleteEntry(id: number, by: number | null): Promise<boolean> {
+    return this.#commit(state => {
+      const old = state.entries.get(id)
+      if (old === undefined || old.status === 0) return { outcome: old !== undefined }
+      return { outcome: true, fact: fact('entry.deleted', by, { id }) }
+    })
+  }
+
+  /** Throws unless the whole state agrees with itself. */
+  check(): void { this.#state.entries.check() }
+
+  /** Waits for what was queued and lets go of the journal. */
+  close(): Promise<void> { return this.#journal.close() }
+
+  async #commit<T>(decide: (state: State) => Decided<T>): Promise<T> {
+    let outcome: T | undefined
+    await this.#journal.commit(() => {
+      const decided = decide(this.#draft)
+      outcome = decided.outcome
+      if (decided.fact !== undefined) apply(this.#draft, decided.fact.type, decided.fact.data)
+      return decided.fact
+    })
+    return outcome as T
+  }
+}
+
+function fact<T extends keyof Facts>(type: T, by: number | null, data: Facts[T]): Fact {
+  return { type, by, data }
+}

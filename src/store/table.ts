@@ -1,0 +1,26 @@
+/** Tables, and drafts of them. */
+
+/** What the state keeps its things in; a `Map` is one. */
+export interface Table<K, V> {
+  readonly size: number
+  get(key: K): V | undefined
+  set(key: K, value: V): unknown
+}
+
+/** A table over another one: it shows the other's values until it is given its own, and never changes the other. */
+export class DraftTable<K, V> implements Table<K, V> {
+  readonly #base: Table<K, V>
+  readonly #own = new Map<K, V>()
+  #added = 0
+
+  constructor(base: Table<K, V>) { this.#base = base }
+
+  get size(): number { return this.#base.size + this.#added }
+
+  get(key: K): V | undefined { return this.#own.get(key) ?? this.#base.get(key) }
+
+  set(key: K, value: V): void {
+    if (this.get(key) === undefined) this.#added++
+    this.#own.set(key, value)
+  }
+}

@@ -1,0 +1,58 @@
+/** A service in this process on a port of its own, with its state checked when it closes. */
+import { openService, type Service } from '../../src/service.ts'
+import { readSettings } from '../../src/config.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** A fresh folder that goes when the test ends. */
+export function freshFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'pes-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** What a started service says. */
+export interface Started {
+  readonly service: Service
+  readonly url: string
+  readonly folder: string
+  readonly info: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Starts a service with flags (`{ 'rate-limit': '0' }`); without `data` it gets a fresh folder. The rate limit is off
+ * unless given. After the test its whole state is checked and it is closed.
+ */
+export async function startService(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
+  const folder = flags['data'] ?? freshFolder(t)
+  const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
+  const info: string[] = []
+  const warnings: string[] = []
+  const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) } }
+  const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
+  t.after(async () => {
+    service.store.check()
+    await service.close()
+  })
+  return { service, url: service.url, folder, info, warnings }
+}
+
+/** What `send` gives. */
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: any
+}
+
+/** Sends a request by `fetch`; an object as body goes out as JSON. */
+export async function send(url: string, method: string, path: string, body?: unknown): Promise<Answered> {
+  const response = await fetch(url + path, {
+    method, ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } })
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) }
+}
