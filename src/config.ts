@@ -2,7 +2,10 @@
 import { parseArgs } from 'node:util'
 import { Failure } from './errors.ts'
 import { parseAddressSet, type AddressSet } from './http/address.ts'
-import { MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from './limits.ts'
+import { OPERATIONS } from './api/entries.ts'
+import {
+  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS
+} from './limits.ts'
 
 /** The settings, parsed. */
 export interface Settings {
@@ -13,13 +16,37 @@ export interface Settings {
   readonly keyFile: string | undefined
   /** Requests a minute; 0 is off. */
   readonly rateLimit: number
+  /** Whom a request with a token counts against. */
+  readonly rateLimitBy: 'ip' | 'user'
+  /** Logins a minute; 0 is off. */
+  readonly loginLimit: number
+  /** The open configuration, or the protected one. */
+  readonly auth: 'none' | 'bearer'
+  /** Undefined: tokens do not expire. */
+  readonly tokenTtlMinutes: number | undefined
+  /** The ability that an operation needs; one that is not named needs just a token. */
+  readonly abilities: ReadonlyMap<string, string>
+  readonly corsOrigins: ReadonlySet<string>
   readonly allowedHosts: ReadonlySet<string>
   readonly trustProxy: AddressSet | undefined
+  /** Files, PEM; both or none. */
+  readonly tlsCert: string | undefined
+  readonly tlsKey: string | undefined
   readonly maxBodyBytes: number
+  readonly accessLog: boolean
   readonly journal: 'file' | 'memory'
 }
 
-interface Setting<T> {
+/** The settings, and whether `NODE_ENV` is `production`. */
+export interface Environment extends Settings {
+  readonly isProduction: boolean
+}
+
+const DEFAULT_ABILITIES = 'listPassword=password:read,getPassword=password:read,' +
+  'createPassword=password:create,updatePassword=password:update,deletePassword=password:delete'
+
+/** How one setting is named, read and explained. */
+export interface Setting<T> {
   readonly variable: string
   readonly flag: string
   /** What the flag's value is called in `--help`. */
@@ -54,6 +81,36 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
     variable: 'RATE_LIMIT', flag: 'rate-limit', value: 'N', fallback: RATE_LIMIT_REQUESTS, shown: '`60`',
     help: 'Requests under `/api` that a client may make in a minute; 0 is off.', parse: integer(0, 1_000_000)
   },
+  rateLimitBy: {
+    variable: 'RATE_LIMIT_BY', flag: 'rate-limit-by', value: 'KEY', fallback: 'ip', shown: '`ip`',
+    help: 'Whom a request counts against: its address, or, with `user`, the user of its token.',
+    parse: oneOf('ip', 'user')
+  },
+  loginLimit: {
+    variable: 'LOGIN_LIMIT', flag: 'login-limit', value: 'N', fallback: LOGIN_LIMIT_REQUESTS, shown: '`6`',
+    help: 'Logins that a client may try in a minute; 0 is off.', parse: integer(0, 1_000_000)
+  },
+  auth: {
+    variable: 'AUTH', flag: 'auth', value: 'KIND', fallback: 'none', shown: '`none`',
+    help: 'Who may use the service: `none`, everybody who reaches it; `bearer`, whoever has a token.',
+    parse: oneOf('none', 'bearer')
+  },
+  tokenTtlMinutes: {
+    variable: 'TOKEN_TTL_MINUTES', flag: 'token-ttl-minutes', value: 'N', fallback: undefined, shown: 'none',
+    help: 'How long a token lives that a login issues, in minutes, fractions allowed; none: until it is revoked.',
+    parse: minutes
+  },
+  abilities: {
+    variable: 'ABILITIES', flag: 'abilities', value: 'OP=ABILITY,…', fallback: parseAbilities(DEFAULT_ABILITIES),
+    shown: `\`${DEFAULT_ABILITIES.replaceAll(',', ', ')}\``,
+    help: 'The ability that a token needs for an operation; one that is not named needs any token.',
+    parse: parseAbilities
+  },
+  corsOrigins: {
+    variable: 'CORS_ORIGINS', flag: 'cors-origins', value: 'ORIGIN,…', fallback: new Set(), shown: 'none',
+    help: 'Origins whose pages may use the service, exactly as a browser sends them.',
+    parse: text => new Set(list(text).map(exactOrigin))
+  },
   allowedHosts: {
     variable: 'ALLOWED_HOSTS', flag: 'allowed-hosts', value: 'NAME,…', fallback: new Set(), shown: 'none',
     help: 'Names besides IP addresses and `localhost` that requests may call the service by.',
@@ -64,20 +121,53 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
     help: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.',
     parse: text => parseAddressSet(list(text)) ?? fail('IP addresses or CIDR ranges, separated by commas')
   },
+  tlsCert: {
+    variable: 'TLS_CERT', flag: 'tls-cert', value: 'FILE', fallback: undefined, shown: 'none',
+    help: 'The certificate chain to serve HTTPS with, PEM; reloaded when it changes.', parse: nonEmpty
+  },
+  tlsKey: {
+    variable: 'TLS_KEY', flag: 'tls-key', value: 'FILE', fallback: undefined, shown: 'none',
+    help: 'The private key of the certificate, PEM.', parse: nonEmpty
+  },
   maxBodyBytes: {
     variable: 'MAX_BODY_BYTES', flag: 'max-body-bytes', value: 'N', fallback: MAX_BODY_BYTES, shown: '`65536`',
     help: 'The size that a request body may have, in bytes.', parse: integer(1, MAX_BODY_SETTING_BYTES)
   },
+  accessLog: {
+    variable: 'ACCESS_LOG', flag: 'access-log', value: 'on|off', fallback: false, shown: '`off`',
+    help: 'Whether each request is logged to standard output, a JSON line each.',
+    parse: text => oneOf('on', 'off')(text) === 'on'
+  },
   journal: {
     variable: 'JOURNAL', flag: 'journal', value: 'KIND', fallback: 'file', shown: '`file`',
     help: 'Where records are kept: `file`, or `memory`, which keeps nothing beyond the process.',
-    parse: text => text === 'file' || text === 'memory' ? text : fail('file or memory')
+    parse: oneOf('file', 'memory')
   }
 }
 
-/** Reads settings from flags and variables; an empty variable counts as unset. Throws `setting-invalid`, naming one. */
-export function readSettings(args: readonly string[], env: { readonly [name: string]: string | undefined }): Settings {
-  const flags = readFlags(args)
+/** Variables by name. */
+export type Variables = { readonly [name: string]: string | undefined }
+
+/**
+ * Reads settings from flags and variables; an empty variable counts as unset. Throws `setting-invalid`, naming the
+ * one that is malformed or does not go with another.
+ */
+export function readSettings(args: readonly string[], env: Variables): Environment {
+  const settings = { ...readTable(SETTINGS, readFlags(args), env), isProduction: env['NODE_ENV'] === 'production' }
+  const { tlsCert, tlsKey, isProduction, trustProxy } = settings
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
+  }
+  if (isProduction && tlsCert === undefined && trustProxy === undefined) {
+    throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
+  }
+  return settings
+}
+
+/** Reads the settings of a part of the table. */
+export function readTable<K extends keyof Settings>(
+  table: { readonly [N in K]: Setting<Settings[N]> }, flags: Variables, env: Variables
+): { readonly [N in K]: Settings[N] } {
   const read = ([name, setting]: [string, Setting<unknown>]): [string, unknown] => {
     const flag = flags[setting.flag]
     const text = flag ?? (env[setting.variable] || undefined)
@@ -89,10 +179,10 @@ export function readSettings(args: readonly string[], env: { readonly [name: str
       throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)
     }
   }
-  return Object.fromEntries(Object.entries(SETTINGS).map(read)) as unknown as Settings
+  return Object.fromEntries(Object.entries<Setting<unknown>>(table).map(read)) as { [N in K]: Settings[N] }
 }
 
-function readFlags(args: readonly string[]): { readonly [flag: string]: string | undefined } {
+function readFlags(args: readonly string[]): Variables {
   const options = Object.fromEntries(Object.values(SETTINGS).map(({ flag }) => [flag, { type: 'string' as const }]))
   try {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
@@ -102,8 +192,8 @@ function readFlags(args: readonly string[]): { readonly [flag: string]: string |
 }
 
 /** A line a setting, for `--help`. */
-export function settingsHelp(): string {
-  return Object.values(SETTINGS)
+export function settingsHelp(table: { readonly [name: string]: Setting<unknown> } = SETTINGS): string {
+  return Object.values(table)
     .map(({ flag, value, variable, shown, help }) =>
       `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll('`', ''))
     .join('\n')
@@ -125,6 +215,31 @@ function integer(least: number, most: number): (text: string) => number {
     const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : -1
     return value >= least && value <= most ? value : fail(`a whole number from ${least} to ${most}`)
   }
+}
+
+function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
+  return text => words.find(word => word === text) ?? fail(words.join(' or '))
+}
+
+function minutes(text: string): number {
+  const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
+  return value > 0 && value <= MAX_TOKEN_TTL_MINUTES ? value : fail('a number of minutes above 0')
+}
+
+function parseAbilities(text: string): ReadonlyMap<string, string> {
+  return new Map(list(text).map(pair => {
+    const [operation = '', ability = '', ...rest] = pair.split('=')
+    if (!OPERATIONS.includes(operation)) fail(`operations out of ${OPERATIONS.join(', ')}, each with =ability`)
+    const isName = rest.length === 0 && /^[A-Za-z0-9:._-]+$/.test(ability)
+    return isName ? [operation, ability] : fail('operation=ability pairs')
+  }))
+}
+
+/** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
+function exactOrigin(text: string): string {
+  const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
+  if (!/^https?:/.test(text) || !URL.canParse(text)) fail(mustBe)
+  return new URL(text).origin === text ? text : fail(mustBe)
 }
 
 function list(text: string): string[] {

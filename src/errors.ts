@@ -14,6 +14,8 @@ const SENTENCES = {
   'journal-latched': 'the journal takes no more writes until a restart',
   'write-failed': 'the journal could not be written',
   'queue-full': 'too many changes wait for the journal',
+  'hashes-busy': 'too many passwords wait to be checked',
+  'certificate-invalid': 'the certificate or its key is not valid',
   'address-unusable': 'the address cannot be listened on'
 } as const
 

@@ -32,8 +32,28 @@ export const DRAIN_TIMEOUT_MS: number = 2_000
 /** How long a stop waits for requests in flight. */
 export const SHUTDOWN_TIMEOUT_MS: number = 10_000
 
+/** How long a browser may remember what a preflight allowed. */
+export const CORS_MAX_AGE_SECONDS: number = 600
+/** How long a browser shall remember to come by HTTPS. */
+export const HSTS_MAX_AGE_SECONDS: number = 31_536_000
+/** How often the files of the certificate are looked at. */
+export const TLS_CHECK_MS: number = 2_000
+/** What may wait for a slow reader of the access log; further lines are dropped and counted. */
+export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
 /** Requests a client may make in a minute, unless `RATE_LIMIT` says otherwise (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
+/** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8). */
+export const LOGIN_LIMIT_REQUESTS: number = 6
+/** Passwords that are hashed at once: each takes 32 MiB and a thread of the pool, which the journal needs as well. */
+export const MAX_HASHES: number = 2
+/** Passwords that wait to be hashed; a further one is answered 503. */
+export const MAX_HASH_QUEUE: number = 16
+/** The largest time to live that a token can be given: a hundred years. */
+export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
+/** The length of a login password in UTF-16 units. */
+export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
+/** How often tokens that have expired are dropped from memory. */
+export const TOKEN_SWEEP_MS: number = 60_000
 /** Clients that one generation of the rate limit's table holds; it holds two generations. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
 
@@ -47,6 +67,8 @@ export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
 export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 /** What recovery reads at a time. */
 export const READ_CHUNK_BYTES: number = 1024 * 1024
+/** What a rewrite of the journal does before it lets others have their turn. */
+export const REWRITE_SLICE_BYTES: number = 256 * 1024
 /** How many entries share a page of the list. */
 export const PAGE_ENTRIES: number = 256
 

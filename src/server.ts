@@ -7,7 +7,8 @@ import { openService, type Log } from './service.ts'
 
 const log: Log = {
   info: line => console.log(line),
-  warn: line => console.error(`warning: ${line}`)
+  warn: line => console.error(`warning: ${line}`),
+  access: { write: line => process.stdout.write(line), pendingBytes: () => process.stdout.writableLength }
 }
 
 async function main(): Promise<void> {

@@ -2,94 +2,165 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { entryRoutes } from './api/entries.ts'
+import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
 import type { Route } from './api/route.ts'
-import type { Settings } from './config.ts'
+import { sessionRoutes } from './api/session.ts'
+import { openCertificate } from './certificate.ts'
+import type { Environment, Settings } from './config.ts'
+import { createAccessLog, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
-import { listen } from './http/listener.ts'
+import { listen, type Answer } from './http/listener.ts'
 import { localDoor } from './http/local.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
 import { Router } from './http/router.ts'
-import { openFileJournal } from './journal/file.ts'
+import { openFileJournal, type FileJournal } from './journal/file.ts'
 import { disk } from './journal/files.ts'
 import { holdFolder } from './journal/lock.ts'
 import { openMemoryJournal } from './journal/memory.ts'
-import { SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import { HSTS_MAX_AGE_SECONDS, MAX_BODY_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
+import { PasswordHasher } from './store/password.ts'
 import { Store } from './store/store.ts'
 
-/** Takes the lines that an operator should see. */
+/** Takes the lines that an operator should see, and those of the access log. */
 export interface Log {
   info(line: string): void
   warn(line: string): void
+  readonly access: Sink
 }
 
-/** A running service. */
-export interface Service {
+/** A store that is open. */
+export interface OpenStore {
   readonly store: Store
-  /** Where it listens. */
-  readonly url: string
-  /** Answers what is in flight, closes the journal, lets go of the folder; takes `SHUTDOWN_TIMEOUT_MS` at most. */
+  /** Waits for what was queued, closes the journal, lets go of the folder. */
   close(): Promise<void>
 }
 
-/** Opens the journal and listens. Rejects with a `Failure`, holding nothing. */
-export async function openService(settings: Settings, log: Log): Promise<Service> {
-  const undo: (() => Promise<void>)[] = []
-  const close = async (): Promise<void> => { for (const step of undo.splice(0).reverse()) await step() }
+/** A running service. */
+export interface Service extends OpenStore {
+  /** Where it listens. */
+  readonly url: string
+}
+
+/** Where a store is. */
+export type StoreSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'>
+
+/** Opens a store and listens; closing answers what is in flight first. Rejects with a `Failure`, holding nothing. */
+export async function openService(settings: Environment, log: Log): Promise<Service> {
+  const opened = await openStore(settings, log)
   try {
-    const store = settings.journal === 'memory' ? memoryStore() : await fileStore(settings, log, undo)
-    undo.push(() => store.close())
-    const url = await listenOn(settings, store, log, undo)
-    return { store, url, close }
+    const { url, close } = await listenOn(settings, opened.store, log)
+    return { store: opened.store, url, close: async () => { await close(); await opened.close() } }
   } catch (error) {
-    await close()
+    await opened.close()
     throw error
   }
 }
 
-function memoryStore(): Store { return new Store(fold => openMemoryJournal(fold, Date.now)) }
-
-async function fileStore(settings: Settings, log: Log, undo: (() => Promise<void>)[]): Promise<Store> {
+/** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
+export async function openStore(settings: StoreSettings, log: Log): Promise<OpenStore> {
+  const accounts = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
+  if (settings.journal === 'memory') {
+    log.warn('JOURNAL=memory keeps nothing beyond this process')
+    const store = new Store(fold => openMemoryJournal(fold, Date.now), accounts)
+    return { store, close: () => store.close() }
+  }
   const folder = resolve(settings.dataDir)
   const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
   log.info(`data folder    ${folder}`)
-  // Nobody is served at this door yet; that it answers is what shows that the folder is held.
-  const door = localDoor((_request, response) => sendReply(response, statusReply(404), [], true))
+  let answer: Answer = (_request, response) => sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
+  const door = localDoor((request, response) => answer(request, response))
   const hold = await holdFolder(disk, folder, door, process.pid, randomInt)
-  undo.push(() => hold.release())
-  const store = new Store(fold => openFileJournal({
-    files: disk, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn
-  }))
-  const { records, head } = store.journal.health()
-  log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
-  log.info(`chain head     ${head}`)
-  return store
+  try {
+    let journal: FileJournal | undefined
+    const store = new Store(fold => journal = openFileJournal({
+      files: disk, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn
+    }), accounts)
+    const { records, head } = store.journal.health()
+    log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
+    log.info(`chain head     ${head}`)
+    answer = createPipeline({
+      router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true,
+      isStopping: () => false, warn: log.warn
+    })
+    return { store, close: async () => { await store.close(); await hold.release() } }
+  } catch (error) {
+    await hold.release()
+    throw error
+  }
 }
 
-async function listenOn(settings: Settings, store: Store, log: Log, undo: (() => Promise<void>)[]): Promise<string> {
-  const router = new Router<Route>()
-  for (const route of entryRoutes(store)) router.add(route.method, route.path, route)
+async function listenOn(
+  settings: Environment, store: Store, log: Log
+): Promise<{ readonly url: string, close(): Promise<void> }> {
+  const { host, port, corsOrigins, isProduction, tlsCert, tlsKey } = settings
+  const isProtected = settings.auth === 'bearer'
+  const isTls = tlsCert !== undefined && tlsKey !== undefined
+  const scheme = isTls ? 'https' : 'http'
+  const { accounts } = store
   let isStopping = false
   const answer = createPipeline({
-    router,
-    rateLimit: settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit, () => performance.now()),
+    router: routerOf(routes(settings, store)),
+    rateLimit: limitOf(settings.rateLimit),
+    limitsByUser: settings.rateLimitBy === 'user',
     trustedProxies: settings.trustProxy,
-    allowedHosts: settings.allowedHosts,
+    asksForHttps: isProduction && !isTls,
+    guard: isProtected ? undefined : { scheme, hosts: settings.allowedHosts },
+    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
+    authenticate: isProtected ? token => accounts.session(token) : undefined,
     maxBodyBytes: settings.maxBodyBytes,
+    headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: () => isStopping,
+    accessLog: settings.accessLog ? createAccessLog(log.access) : undefined,
     warn: log.warn
   })
-  const { host } = settings
-  const listener = await listen({ host, port: settings.port }, answer)
-  undo.push(async () => { isStopping = true; await listener.close(SHUTDOWN_TIMEOUT_MS) })
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+  const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
+  const listener = await listen({ host, port }, answer, certificate?.current)
+  certificate?.onChange(renewed => listener.renew(renewed))
+  const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
+  const url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+  announce(settings, store, url, log)
+  return {
+    url,
+    close: async () => {
+      isStopping = true
+      clearInterval(sweeping)
+      certificate?.close()
+      await listener.close(SHUTDOWN_TIMEOUT_MS)
+    }
+  }
+}
+
+function routes(settings: Settings, store: Store): readonly Route[] {
+  const entries = entryRoutes(store)
+  if (settings.auth === 'none') return entries
+  const { accounts } = store
+  const loginLimit = limitOf(settings.loginLimit)
+  return [
+    ...entries.map(route => ({ ...route, ability: settings.abilities.get(route.operation) })),
+    ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes })
+  ]
+}
+
+function routerOf(routes: readonly Route[]): Router<Route> {
+  const router = new Router<Route>()
+  for (const route of routes) router.add(route.method, route.path, route)
+  return router
+}
+
+function limitOf(requests: number): RateLimit | undefined {
+  return requests === 0 ? undefined : new RateLimit(requests, () => performance.now())
+}
+
+/** Tells the operator what is served to whom. */
+function announce({ auth, host, rateLimit }: Settings, store: Store, url: string, log: Log): void {
   log.info(`address        ${url}`)
-  log.info('configuration  open: whoever reaches the address reads and changes every entry')
-  if (settings.rateLimit === 0) log.warn('the rate limit is off')
-  if (settings.journal === 'memory') log.warn('JOURNAL=memory keeps nothing beyond this process')
-  if (host !== 'localhost' && !isLoopback(host)) {
+  log.info(auth === 'bearer'
+    ? `configuration  protected: ${store.accounts.users().length} users, ${store.accounts.tokens().length} tokens`
+    : 'configuration  open: whoever reaches the address reads and changes every entry')
+  if (rateLimit === 0) log.warn('the rate limit is off')
+  if (auth === 'none' && host !== 'localhost' && !isLoopback(host)) {
     log.warn(`${host} is reachable from other machines, and this configuration asks nobody for a password`)
   }
-  return url
 }

@@ -1,8 +1,9 @@
 /** The five operations (contract §4), their texts word for word (§4, §7). */
 import { Buffer } from 'node:buffer'
-import { jsonReply, type Reply } from '../http/reply.ts'
+import { jsonReply, said, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { optional, text } from '../json/shape.ts'
+import type { Session } from '../store/accounts.ts'
 import type { Store } from '../store/store.ts'
 import { route, type Route } from './route.ts'
 
@@ -10,6 +11,10 @@ const NONE_ACTIVE = said(404, 'No passwords found')
 const UNKNOWN = said(404, 'contraseña no encontrada')
 const CREATED = said(200, 'SE CREÓ UNA NUEVA CONTRASEÑA')
 const DELETED = said(200, 'contraseña borrada')
+
+/** The names of the five operations. */
+export const OPERATIONS: readonly string[] =
+  ['listPassword', 'getPassword', 'createPassword', 'updatePassword', 'deletePassword']
 
 /** The routes of the five operations on a store. */
 export function entryRoutes(store: Store): readonly Route[] {
@@ -34,8 +39,8 @@ export function entryRoutes(store: Store): readonly Route[] {
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
       shape: { password: text, sistema: text, usuario: text },
       storingFailed: 'Error creating password',
-      handle: async ({ body, by }) => {
-        await store.createEntry(body, by)
+      handle: async ({ body, session }) => {
+        await store.createEntry(body, userOf(session))
         return CREATED
       }
     }),
@@ -44,8 +49,8 @@ export function entryRoutes(store: Store): readonly Route[] {
       shape: { password: optional(text), sistema: optional(text), usuario: optional(text) },
       early: unknownId,
       storingFailed: 'Error updating password',
-      handle: async ({ params, body, by }) => {
-        const password = await store.updateEntry(idOf(params), body, by)
+      handle: async ({ params, body, session }) => {
+        const password = await store.updateEntry(idOf(params), body, userOf(session))
         return password === undefined
           ? UNKNOWN
           : jsonReply(200, { password, message: 'contraseña actualizada', status: 200 })
@@ -55,14 +60,15 @@ export function entryRoutes(store: Store): readonly Route[] {
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
       early: unknownId,
       storingFailed: 'Error deleting password',
-      handle: async ({ params, by }) => await store.deleteEntry(idOf(params), by) ? DELETED : UNKNOWN
+      handle: async ({ params, session }) =>
+        await store.deleteEntry(idOf(params), userOf(session)) ? DELETED : UNKNOWN
     }
   ]
 }
 
-function said(status: number, message: string): Reply { return jsonReply(status, { message, status }) }
+function userOf(session: Session | undefined): number | null { return session?.user ?? null }
 
 /** The id of a path; 0, which no entry has, for what is not a positive integer in its canonical form. */
-function idOf({ id }: Params): number {
+export function idOf({ id }: Params): number {
   return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : 0
 }

@@ -1,42 +1,62 @@
 /** The way of a request, from its head to its answer. No step reads the body before those above it had their say. */
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import { clientAddress, clientKey, type AddressSet } from '../http/address.ts'
+import type { AccessRecord } from '../http/access-log.ts'
+import { clientAddress, clientKey, isTrusted, type AddressSet } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
-import { hasBody, readHead, type Head } from '../http/head.ts'
+import { corsHeaders, isPreflight, PREFLIGHT } from '../http/cors.ts'
+import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
 import { isHostAllowed, isOriginAllowed } from '../http/origin.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
-import { jsonReply, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { jsonReply, said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check, type FieldErrors } from '../json/shape.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
+import { isAble, tokenId, type Session } from '../store/accounts.ts'
+import { idOf } from './entries.ts'
 import type { Route } from './route.ts'
 
-/** What the way leads through. */
+/** What the way leads through. What is undefined is not on it. */
 export interface PipelineOptions {
   readonly router: Router<Route>
-  /** The limit for everything under `/api`; undefined: none. */
-  readonly rateLimit: RateLimit | undefined
-  readonly trustedProxies: AddressSet | undefined
-  /** Names besides IP literals and `localhost` that a `Host` may have; undefined: any. */
-  readonly allowedHosts: ReadonlySet<string> | undefined
+  /** The limit for everything under `/api`, and whether requests with a token count against its user. */
+  readonly rateLimit?: RateLimit | undefined
+  readonly limitsByUser?: boolean
+  readonly trustedProxies?: AddressSet | undefined
+  /** Whether a request is refused that did not reach a trusted proxy by HTTPS. */
+  readonly asksForHttps?: boolean
+  /** The guard of the open configuration: its scheme, and the names that a `Host` may have besides its own. */
+  readonly guard?: { readonly scheme: 'http' | 'https', readonly hosts: ReadonlySet<string> } | undefined
+  /** Origins whose pages may read answers under `/api`. */
+  readonly corsOrigins?: ReadonlySet<string> | undefined
+  /** The protected configuration: who a token belongs to. */
+  readonly authenticate?: ((token: string) => Session | undefined) | undefined
   readonly maxBodyBytes: number
+  /** Header fields of every answer, names and values in turn. */
+  readonly headers?: readonly string[]
+  /** Whether an answer tells what failed: for the operator, who has every right to know. */
+  readonly tellsFailures?: boolean
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
+  readonly accessLog?: ((record: AccessRecord) => void) | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
 
 const BAD_REQUEST = statusReply(400)
+const UNAUTHENTICATED = said(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
+const UNABLE = said(403, 'Invalid ability provided.')
+const FOREIGN_HOST = said(403, 'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
+const FOREIGN_ORIGIN = said(403, 'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
+const HTTPS_ONLY = said(403, 'This service is reached by HTTPS only.')
 const NOT_FOUND = statusReply(404)
 const TOO_LARGE = statusReply(413)
 const UNSUPPORTED = statusReply(415)
-const BUSY = statusReply(503, ['Retry-After', '1'])
 const TOO_MANY = jsonReply(429, { message: 'Too Many Requests' })
-const FOREIGN_HOST = forbidden('This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
-const FOREIGN_ORIGIN = forbidden('Requests of this origin are not allowed.')
+const BUSY = statusReply(503, ['Retry-After', '1'])
+const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
@@ -54,53 +74,80 @@ class Exchange {
   readonly #options: PipelineOptions
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #startMs: number
   #head: Head | undefined
+  #client = ''
+  #session: Session | undefined
   #verdict: Verdict | undefined
-  #route: Route | undefined
+  #found: FoundRoute | undefined
   #isBodyRead = false
 
   constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse) {
     this.#options = options
     this.#request = request
     this.#response = response
+    this.#startMs = options.accessLog === undefined ? 0 : performance.now()
   }
 
   answer(): void | Promise<void> {
-    const { router, rateLimit, trustedProxies } = this.#options
+    const { router, rateLimit, authenticate } = this.#options
     const head = this.#head = readHead(this.#request)
     if (head === undefined) return this.#send(BAD_REQUEST)
-
-    const client = clientKey(clientAddress(this.#request.socket.remoteAddress ?? '', head.forwardedFor, trustedProxies))
+    const peer = this.#request.socket.remoteAddress ?? ''
+    this.#client = clientAddress(peer, head.forwardedFor, this.#options.trustedProxies)
     const isLimited = rateLimit !== undefined && isUnderApi(head.path)
-    const foreign = this.#foreign(head)
-    if (foreign !== undefined) {
-      // Not counted: a page must not use up what the person before the browser has left.
-      if (isLimited) this.#verdict = rateLimit.peek(client)
-      return this.#send(foreign)
+
+    // What is refused here does not count: a page must not use up what the person before the browser has left.
+    const early = this.#refusal(head) ?? (isUnderApi(head.path) && this.#preflight(head))
+    if (early) {
+      if (isLimited) this.#verdict = rateLimit.peek(clientKey(this.#client))
+      return this.#send(early)
     }
 
-    if (isLimited) {
-      this.#verdict = rateLimit.take(client)
-      if (!this.#verdict.allowed) return this.#send(TOO_MANY)
-    }
+    const token = authenticate && bearerToken(head)
+    this.#session = token === undefined ? undefined : authenticate?.(token)
+
+    if (isLimited && !this.#take(rateLimit, this.#options.limitsByUser === true)) return this.#send(TOO_MANY)
 
     const found = router.find(head.method, head.path)
     if (found === undefined) return this.#send(NOT_FOUND)
     if (found.target === undefined) return this.#send(otherMethod(head.method, found.allow))
-    const route = this.#route = found.target
+    this.#found = found
+    const route = found.target
 
-    const early = route.early?.(found.params)
-    if (early !== undefined) return this.#send(early)
+    if (authenticate !== undefined && route.isPublic !== true) {
+      if (this.#session === undefined) return this.#send(UNAUTHENTICATED)
+      if (route.ability !== undefined && !isAble(this.#session.abilities, route.ability)) return this.#send(UNABLE)
+    }
+    if (route.rateLimit !== undefined && !this.#take(route.rateLimit, false)) return this.#send(TOO_MANY)
+
+    const answered = route.early?.(found.params)
+    if (answered !== undefined) return this.#send(answered)
     return route.shape === undefined ? this.#handle(found, undefined) : this.#readBody(found, head)
   }
 
-  /** What refuses a request that a web page may have sent. */
-  #foreign({ host, origin }: Head): Reply | undefined {
-    const { allowedHosts } = this.#options
-    if (allowedHosts === undefined) return undefined
-    if (!isHostAllowed(host!, allowedHosts)) return FOREIGN_HOST
-    if (origin !== undefined && !isOriginAllowed(origin, 'http', host!, new Set())) return FOREIGN_ORIGIN
-    return undefined
+  /** Refuses what did not come by HTTPS where it must, and, in the open configuration, what a web page may send. */
+  #refusal({ host, origin, forwardedProto }: Head): Reply | undefined {
+    const { asksForHttps, guard, corsOrigins = NONE, trustedProxies } = this.#options
+    const isProxied = isTrusted(this.#request.socket.remoteAddress ?? '', trustedProxies)
+    const isHttps = isProxied && forwardedProto?.toLowerCase() === 'https'
+    if (asksForHttps === true && !isHttps) return HTTPS_ONLY
+    if (guard === undefined) return undefined
+    if (!isHostAllowed(host!, guard.hosts)) return FOREIGN_HOST
+    if (origin === undefined) return undefined
+    return isOriginAllowed(origin, isHttps ? 'https' : guard.scheme, host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
+  }
+
+  #preflight(head: Head): Reply | undefined {
+    return this.#options.corsOrigins?.has(head.origin ?? '') === true && isPreflight(head) ? PREFLIGHT : undefined
+  }
+
+  /** Counts the request, or says that it is one too many. */
+  #take(limit: RateLimit, byUser: boolean): boolean {
+    const isUsers = byUser && this.#session !== undefined
+    const verdict = limit.take(isUsers ? `user ${this.#session!.user}` : clientKey(this.#client))
+    if (this.#verdict === undefined || !verdict.allowed) this.#verdict = verdict
+    return verdict.allowed
   }
 
   async #readBody(found: FoundRoute, head: Head): Promise<void> {
@@ -124,7 +171,7 @@ class Exchange {
   }
 
   #handle({ target, params }: FoundRoute, body: unknown): void | Promise<void> {
-    const reply = target.handle({ params, body, by: null })
+    const reply = target.handle({ params, body, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
     return reply.then(reply => this.#send(reply), error => this.fail(error))
   }
@@ -132,21 +179,39 @@ class Exchange {
   /** Answers what went wrong on the way: an expected failure by its code, anything else by a bare 500. */
   fail(error: unknown): void {
     if (error instanceof Failure) {
-      if (error.code === 'queue-full') return this.#send(BUSY)
-      const message = this.#route?.storingFailed
-      if (message !== undefined) return this.#send(jsonReply(500, { message, status: 500 }))
+      if (error.code === 'queue-full' || error.code === 'hashes-busy') return this.#send(BUSY)
+      const message = this.#found?.target.storingFailed
+      if (message !== undefined) return this.#send(said(500, message))
     }
+    if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
     if (this.#response.headersSent) this.#response.destroy()
-    else this.#send(statusReply(500, ['X-Request-Id', id]))
+    else this.#send(statusReply(500, ['X-Request-Id', id]), id)
   }
 
-  #send(reply: Reply): void {
-    const extra = this.#verdict === undefined ? [] : limitHeaders(this.#verdict)
+  #send(reply: Reply, id?: string): void {
+    const { headers = [], corsOrigins, accessLog } = this.#options
+    const extra = [...headers]
+    if (this.#verdict !== undefined) extra.push(...limitHeaders(this.#verdict))
+    if (corsOrigins !== undefined && this.#head !== undefined && isUnderApi(this.#head.path)) {
+      extra.push(...corsHeaders(this.#head.origin, corsOrigins))
+    }
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
+    accessLog?.(this.#record(reply.status, id ?? randomUUID()))
+  }
+
+  #record(status: number, request: string): AccessRecord {
+    const session = this.#session
+    return {
+      time: new Date().toISOString(), request, client: this.#client,
+      user: session?.user ?? null, token: session === undefined ? null : tokenId(session.hash),
+      method: this.#request.method ?? '', route: this.#found?.target.operation ?? null,
+      entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
+      status, ms: Math.round((performance.now() - this.#startMs) * 1000) / 1000
+    }
   }
 }
 
@@ -168,8 +233,6 @@ function isJson({ contentType, contentEncoding }: Head): boolean {
 function invalid(errors: FieldErrors): Reply {
   return jsonReply(400, { message: 'Invalid data', errors, status: 400 })
 }
-
-function forbidden(message: string): Reply { return jsonReply(403, { message, status: 403 }) }
 
 function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
   const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]

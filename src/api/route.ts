@@ -1,15 +1,17 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
-import type { Params } from '../http/router.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
+import type { Params } from '../http/router.ts'
 import type { Shape, Shaped } from '../json/shape.ts'
+import type { Session } from '../store/accounts.ts'
 
 /** A request that has come as far as its handler. */
 export interface Call<Body> {
   readonly params: Params
   /** The validated body; undefined for a route without a shape. */
   readonly body: Body
-  /** The id of the user whose token the request carries; null in the open configuration. */
-  readonly by: number | null
+  /** Who asks; undefined in the open configuration. */
+  readonly session: Session | undefined
 }
 
 /** A route of the interface. */
@@ -19,6 +21,12 @@ export interface Route<Body = unknown> {
   readonly method: 'GET' | 'POST'
   /** The router's pattern. */
   readonly path: string
+  /** Whether it is there for whoever has no token yet. */
+  readonly isPublic?: boolean
+  /** The ability that a token needs for it; undefined: any token will do. */
+  readonly ability?: string | undefined
+  /** A limit of its own, by client address, besides the general one. */
+  readonly rateLimit?: RateLimit | undefined
   /** What the body must be; a route without one does not read its body. */
   readonly shape?: Shape
   /** Answers before the body is looked at: an unknown id goes before anything that is wrong with a body. */

@@ -73,3 +73,8 @@ export function readHead(request: IncomingMessage): Head | undefined {
 export function hasBody(head: Head): boolean {
   return head.transferEncoding !== undefined || (head.contentLength !== undefined && Number(head.contentLength) > 0)
 }
+
+/** The token of an `Authorization: Bearer` field (RFC 6750 §2.1), the scheme in any case; undefined for any other. */
+export function bearerToken({ authorization }: Head): string | undefined {
+  return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
+}

@@ -2,7 +2,11 @@
  * The listener: a `node:http` server with every timeout and size set, and an answer in JSON also where `node:http`
  * refuses a request by itself and would answer with none.
  */
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse
+} from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Failure, systemCode } from '../errors.ts'
@@ -21,6 +25,8 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 export interface Listener {
   /** The port listened on, the real one where 0 was asked for; 0 for a Unix socket. */
   readonly port: number
+  /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. */
+  renew(certificate: Certificate): void
   /** Takes no more connections, answers what is in flight, and cuts what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
@@ -28,15 +34,21 @@ export interface Listener {
 /** Where to listen: a host and port, or the path of a Unix socket. */
 export type Place = { readonly host: string, readonly port: number } | { readonly path: string }
 
-/** Starts to listen; rejects with `address-unusable`. */
-export async function listen(place: Place, answer: Answer): Promise<Listener> {
+/** A certificate chain and its private key, PEM. */
+export interface Certificate {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** Starts to listen, with a certificate by HTTPS; rejects with `address-unusable` or `certificate-invalid`. */
+export async function listen(place: Place, answer: Answer, certificate?: Certificate): Promise<Listener> {
   const options: ServerOptions & { requireHostHeader: boolean } = {
     maxHeaderSize: MAX_HEADER_BYTES,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     // The pipeline refuses a missing Host itself: node:http would answer without a body.
     requireHostHeader: false
   }
-  const server = createServer(options)
+  const server = certificate === undefined ? createServer(options) : createSecure(options, certificate)
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
@@ -59,7 +71,18 @@ export async function listen(place: Place, answer: Answer): Promise<Listener> {
   await bound(server, place)
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
+    renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
     close: timeoutMs => close(server, timeoutMs)
+  }
+}
+
+const TLS = { minVersion: 'TLSv1.2' } as const
+
+function createSecure(options: ServerOptions, certificate: Certificate): Server {
+  try {
+    return createTlsServer({ ...options, ...certificate, ...TLS })
+  } catch (error) {
+    throw new Failure('certificate-invalid', systemCode(error), { cause: error })
   }
 }
 

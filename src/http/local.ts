@@ -14,24 +14,25 @@ export function localDoor(answer: Answer): {
 } {
   return {
     open: async path => {
-      const listener = await listen({ path: shortest(path) }, answer)
+      const listener = await listen({ path: shortestPath(path) }, answer)
       return () => listener.close(0)
     },
     knock
   }
 }
 
-function knock(path: string): Promise<boolean> {
+/** Whether anybody listens at a path. */
+export function knock(path: string): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = createConnection(shortest(path))
+    const socket = createConnection(shortestPath(path))
     socket.on('connect', () => { socket.destroy(); resolve(true) })
     // Only these two say that nobody is there; a listener that is merely overrun says something else.
     socket.on('error', error => resolve(!['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))))
   })
 }
 
-/** The path, or its way from the working folder where that is shorter. */
-function shortest(path: string): string {
+/** The path, or its way from the working folder where that is shorter; throws if both are too long for a socket. */
+export function shortestPath(path: string): string {
   const candidates = [path, relative(process.cwd(), path)]
   const found = candidates.find(candidate => candidate.length <= MAX_SOCKET_PATH_BYTES)
   if (found !== undefined) return found

@@ -30,9 +30,14 @@ export function jsonReply(status: number, value: unknown, headers: readonly stri
   return { status, body: Buffer.from(JSON.stringify(value)), headers }
 }
 
+/** A reply of a message and its status, the form of most answers (contract §7). */
+export function said(status: number, message: string, headers: readonly string[] = []): Reply {
+  return jsonReply(status, { message, status }, headers)
+}
+
 /** The reply of a bare status: `{"message": <HTTP's text>, "status": <code>}`. */
 export function statusReply(status: keyof typeof TEXTS, headers: readonly string[] = []): Reply {
-  return jsonReply(status, { message: TEXTS[status], status }, headers)
+  return said(status, TEXTS[status], headers)
 }
 
 const HEADERS = [

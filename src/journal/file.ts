@@ -10,16 +10,16 @@
  * say that all is fine when it is not (what is called fsyncgate). Then the journal latches: it takes no more writes
  * until a restart has read the file anew. A writer that has failed stays failed.
  */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
+import { Batch, nonces } from './batch.ts'
 import type { Descriptor, FileFacts, Files } from './files.ts'
-import type { Committed, Decision, Fact, Fold, Journal, JournalHealth } from './journal.ts'
-import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
-import { formatLine, NONCE_BYTES } from './line.ts'
+import type { Decision, Fold, Journal, JournalHealth } from './journal.ts'
+import { addKey, createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
 import { cutTail, readJournal, type Recovered } from './recover.ts'
+import { removeLeftovers, rewriteJournal } from './rewrite.ts'
 
 /** The journal's name in its folder. */
 export const JOURNAL_FILE = 'journal.jsonl'
@@ -39,11 +39,18 @@ export interface FileJournalOptions {
   readonly warn: (line: string) => void
 }
 
+/** Where a journal is. */
+export interface JournalLocation {
+  readonly path: string
+  readonly keyFile: string
+  readonly bytes: number
+}
+
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and folds every record. Throws
  * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
  */
-export function openFileJournal(options: FileJournalOptions): Journal {
+export function openFileJournal(options: FileJournalOptions): FileJournal {
   const { files, folder, fold } = options
   const path = join(folder, JOURNAL_FILE)
   try {
@@ -53,6 +60,7 @@ export function openFileJournal(options: FileJournalOptions): Journal {
       syncFolder(options, folder)
     }
     keepPrivate(options, path, 0o600)
+    removeLeftovers(files, path)
     fold.begin()
     const found = readJournal(files, path, keys, record => fold.apply(record))
     if (found.tornBytes > 0) repair(options, path, found)
@@ -101,12 +109,13 @@ function syncFolder({ files, warn }: FileJournalOptions, folder: string): void {
   }
 }
 
-class FileJournal implements Journal {
+/** The journal in a file, and what its operator can do to it. */
+export class FileJournal implements Journal {
   readonly #options: FileJournalOptions
   readonly #path: string
-  readonly #keys: Keyring
-  readonly #descriptor: Descriptor
-  readonly #file: FileFacts
+  #keys: Keyring
+  #descriptor: Descriptor
+  #file: FileFacts
   readonly #queue = new CommitQueue()
   readonly #nonce: () => Buffer
   #seq: number
@@ -114,6 +123,8 @@ class FileJournal implements Journal {
   #goodBytes: number
   #fault: string | undefined
   #busy = false
+  /** Those who wait to have the file for themselves. */
+  readonly #exclusives: (() => void)[] = []
   #closed: Promise<void> | undefined
   #onIdle: (() => void) | undefined
 
@@ -148,6 +159,54 @@ class FileJournal implements Journal {
       if (!this.#busy) this.#onIdle()
     })
     return this.#closed
+  }
+
+  /** The file, the file of its keys, and how long the file is, all of it durable. */
+  location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
+
+  /** Makes a new key, with which everything is sealed from now on; gives its name. */
+  rotateKey(): Promise<string> {
+    return this.#exclusively(() => {
+      this.#keys = addKey(this.#options.files, this.#options.keyFile, this.#options.random)
+      return this.#keys.newest.name
+    })
+  }
+
+  /**
+   * Seals every line anew with the newest key, so that older ones can be destroyed; gives the names of those. Changes
+   * wait meanwhile, reads go on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old file stands.
+   */
+  rewrite(onProgress: (share: number) => void): Promise<readonly string[]> {
+    return this.#exclusively(async () => {
+      const { files, random } = this.#options
+      const { path } = this.location()
+      if (!this.#checkFile()) throw new Failure('journal-latched', this.#fault!)
+      const nonce = nonces(random)
+      const made = await rewriteJournal({ files, path, keys: this.#keys, bytes: this.#goodBytes, nonce, onProgress })
+      try {
+        const descriptor = files.openToAppend(path)
+        files.close(this.#descriptor)
+        this.#descriptor = descriptor
+        this.#file = files.openFacts(descriptor)
+        this.#goodBytes = made.goodBytes
+        this.#head = made.head
+      } catch (error) {
+        throw this.#latch(`the rewritten journal could not be opened: ${systemCode(error)}`)
+      }
+      return this.#keys.names.slice(0, -1)
+    })
+  }
+
+  /** Runs something while no write is under way and none begins. */
+  async #exclusively<T>(act: () => T | Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) throw new Failure('journal-closed', this.#path)
+    if (this.#busy) await new Promise<void>(resolve => this.#exclusives.push(resolve))
+    else this.#busy = true
+    try {
+      return await act()
+    } finally {
+      this.#settle([], undefined)
+    }
   }
 
   /** Starts a write once everything that has arrived by now had its chance to be part of it. */
@@ -208,7 +267,7 @@ class FileJournal implements Journal {
       return false
     }
     if (facts === undefined) this.#latch(`${this.#path} was removed`)
-    else if (facts.inode !== this.#file.inode || facts.device !== this.#file.device) this.#latch(`${this.#path} was replaced`)
+    else if (!isSame(facts, this.#file)) this.#latch(`${this.#path} was replaced`)
     else if (facts.bytes !== this.#goodBytes) this.#latch(`${this.#path} was changed by another program`)
     return this.#fault === undefined
   }
@@ -222,47 +281,12 @@ class FileJournal implements Journal {
   #settle(waiting: readonly Waiting[], failure: Failure | undefined): void {
     for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure)
     if (this.#fault !== undefined) this.#queue.rejectAll(new Failure('journal-latched', this.#fault))
+    const exclusive = this.#exclusives.shift()
+    if (exclusive !== undefined) { exclusive(); return } // and stays busy, for that one
     this.#busy = false
     if (this.#queue.length > 0) this.#schedule()
     else this.#onIdle?.()
   }
 }
 
-/** The records of one write, and their lines. */
-class Batch {
-  readonly records: Committed[] = []
-  seq: number
-  head: string
-  readonly #time: string
-  readonly #lines: string[] = []
-  #length = 0
-
-  constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
-
-  /** Adds a record; says whether another one has room. */
-  add(fact: Fact, keys: Keyring, nonce: Buffer): boolean {
-    const seq = ++this.seq
-    const line = formatLine(fact, {
-      seq, time: this.#time, previousHash: this.head, key: keys.newest, nonce, startsWrite: this.records.length === 0
-    })
-    this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
-    this.#lines.push(line.text)
-    this.#length += line.text.length
-    this.head = line.hash
-    return this.records.length < MAX_COMMIT_RECORDS && this.#length < MAX_COMMIT_BYTES
-  }
-
-  /** The lines are ASCII: what is not is sealed, and a seal is base64. */
-  bytes(): Buffer { return Buffer.from(`${this.#lines.join('\n')}\n`, 'latin1') }
-}
-
-/** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */
-function nonces(random: (bytes: number) => Buffer): () => Buffer {
-  let pool = random(0)
-  return () => {
-    if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 256)
-    const nonce = pool.subarray(0, NONCE_BYTES)
-    pool = pool.subarray(NONCE_BYTES)
-    return nonce
-  }
-}
+function isSame(a: FileFacts, b: FileFacts): boolean { return a.inode === b.inode && a.device === b.device }

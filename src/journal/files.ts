@@ -87,15 +87,35 @@ function factsOf(stats: Stats): FileFacts {
   return { device: stats.dev, inode: stats.ino, bytes: stats.size, mode: stats.mode & 0o777 }
 }
 
+/** A new file that is being written, durably. */
+export interface FileWriter {
+  write(bytes: Buffer): void
+  close(): void
+  /** Closes and removes it. */
+  abandon(): void
+}
+
+/** Makes a new file, mode 0600, and writes it piece by piece; fails with EEXIST if the name is taken. */
+export function createWriter(files: Files, path: string): FileWriter {
+  const descriptor = files.createToAppend(path)
+  return {
+    write: bytes => { for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at)) },
+    close: () => files.close(descriptor),
+    abandon: () => {
+      files.close(descriptor)
+      files.remove(path)
+    }
+  }
+}
+
 /** Writes a whole new file durably, mode 0600; leaves nothing behind when it fails. */
 export function createWhole(files: Files, path: string, bytes: Buffer): void {
-  const descriptor = files.createToAppend(path)
+  const writer = createWriter(files, path)
   try {
-    for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+    writer.write(bytes)
   } catch (error) {
-    files.remove(path)
+    writer.abandon()
     throw error
-  } finally {
-    files.close(descriptor)
   }
+  writer.close()
 }

@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { dirname } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import { createWhole, type Files } from './files.ts'
 
@@ -16,6 +17,8 @@ export interface Key {
 /** The keys of a key file. */
 export interface Keyring {
   readonly newest: Key
+  /** The names of all keys, the newest last. */
+  readonly names: readonly string[]
   find(name: string): Key | undefined
 }
 
@@ -30,7 +33,7 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   }
   const newest = [...keys.values()].at(-1)
   if (newest === undefined) throw new Error('a keyring needs a key')
-  return { newest, find: name => keys.get(name) }
+  return { newest, names: [...keys.keys()], find: name => keys.get(name) }
 }
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
@@ -49,6 +52,17 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
+}
+
+/** Puts a new key behind those of a key file, durably and at once or not at all. */
+export function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
+  const fresh = `${path}.new`
+  if (files.facts(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
+  const line = Buffer.from(`${random(KEY_BYTES).toString('hex')}\n`)
+  createWhole(files, fresh, Buffer.concat([files.read(path), line]))
+  files.rename(fresh, path)
+  files.syncFolder(dirname(path))
+  return readKeyFile(files, path)!
 }
 
 /** Makes a key file with one new key, durably; `random` gives bytes that nobody can foresee. */

@@ -1,11 +1,12 @@
 /**
- * A line of the journal: one record, keys in this order, no white space.
+ * A line of the journal: one record, keys in this order, no white space (here in two lines).
  *
- *     {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,"key":"9f86d081","sealed":"…","hash":"…"}
+ *     {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
+ *      "key":"9f86d081","sealed":"…","hash":"…"}
  *
  * - `hash` is the SHA-256 of the previous line's `hash` (64 zeros before the first) followed by this line up to, not
  *   including, `,"hash":`. So each line vouches for all before it, and anyone can verify that without a key.
- * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON. Additional
+ * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
  *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key nobody can
  *   read a line, nor change, move, insert or cut one out unnoticed.
  * - The nonce is 96 random bits but for the first, which tells whether the line is the first of its write. Recovery

@@ -9,7 +9,7 @@
  *
  * A socket gets its name only once it is listened on: one that does not answer is dead, not just slow.
  */
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Files } from './files.ts'
 
@@ -50,7 +50,9 @@ export async function holdFolder(
       files.makeFolder(folder)
       return await tryToHold(files, folder, door, name)
     } catch (error) {
-      if (!(error instanceof Failure)) throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+      if (!(error instanceof Failure)) {
+        throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+      }
       if (error.code !== 'folder-held' || tries === TRIES) throw error
     }
     await new Promise(resolve => setTimeout(resolve, random(200)))
@@ -67,7 +69,9 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string)
     files.rename(opening, socket)
     for (const other of heldSockets(files, folder)) {
       if (other === socket) continue
-      if (await door.knock(other)) throw new Failure('folder-held', `${folder} belongs to process ${HELD.exec(other.slice(folder.length + 1))?.[1]}`)
+      if (await door.knock(other)) {
+        throw new Failure('folder-held', `${folder} belongs to process ${HELD.exec(basename(other))?.[1]}`)
+      }
       remove(files, other)
     }
     // What is left of those that died while they opened; one that is just about to will fail, and try again.

@@ -8,7 +8,7 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import type { Descriptor, Files } from './files.ts'
+import { createWriter, type Descriptor, type Files } from './files.ts'
 import type { Committed } from './journal.ts'
 import type { Keyring } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, parseLine, startsWrite, type Line } from './line.ts'
@@ -31,40 +31,55 @@ export interface Recovered {
 export function readJournal(
   files: Files, path: string, keys: Keyring, apply: (record: Committed) => void
 ): Recovered {
+  const steps = readInSteps(files, path, keys, apply)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same a record a step, for who has other things to do in between; each step gives the offset reached. */
+export function * readInSteps(
+  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void, endBytes: number = Infinity
+): Generator<number, Recovered, void> {
   const descriptor = files.openToRead(path)
   try {
     let records = 0
     let head = FIRST_HASH
-    const lines = readLines(files, descriptor)
+    let goodBytes = 0
+    const lines = readLines(files, descriptor, endBytes)
     for (const raw of lines) {
       const line = parse(raw)
       const damaged = (what: string): Failure =>
         new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${raw.offset}: ${what}`)
       if (line === undefined) {
         if (!isTorn(raw, lines)) throw damaged('it is not a line of a journal, but lines follow it')
-        return { records, head, goodBytes: raw.offset, tornBytes: files.openFacts(descriptor).bytes - raw.offset }
+        return { records, head, goodBytes, tornBytes: files.openFacts(descriptor).bytes - goodBytes }
       }
       if (line.seq !== records + 1) throw damaged(`its seq is ${line.seq}`)
       if (!isChained(line, head)) throw damaged('its hash does not follow from what stands before it')
       const key = keys.find(line.key)
       if (key === undefined) throw new Failure('key-unknown', `${path}, line ${line.seq} needs key ${line.key}`)
-      let data: unknown
-      try {
-        data = openLine(line, head, key)
-      } catch {
-        throw damaged('its seal does not open')
-      }
-      try {
-        apply({ seq: line.seq, time: line.time, type: line.type, by: line.by, data })
-      } catch (error) {
-        throw damaged(error instanceof Error ? error.message : String(error))
-      }
+      const data = attempt(() => openLine(line, head, key), () => damaged('its seal does not open'))
+      attempt(
+        () => apply({ seq: line.seq, time: line.time, type: line.type, by: line.by, data }),
+        error => damaged(error instanceof Error ? error.message : String(error)))
       records++
       head = line.hash
+      goodBytes = raw.offset + raw.bytes.length + 1
+      yield goodBytes
     }
-    return { records, head, goodBytes: files.openFacts(descriptor).bytes, tornBytes: 0 }
+    return { records, head, goodBytes, tornBytes: 0 }
   } finally {
     files.close(descriptor)
+  }
+}
+
+function attempt<T>(act: () => T, failure: (error: unknown) => Failure): T {
+  try {
+    return act()
+  } catch (error) {
+    throw failure(error)
   }
 }
 
@@ -99,13 +114,14 @@ function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
 }
 
 /** A file's lines without their line ends, in pieces of the file that are read as they are needed. */
-function * readLines(files: Files, descriptor: Descriptor): Generator<RawLine, void, void> {
+function * readLines(files: Files, descriptor: Descriptor, endBytes: number): Generator<RawLine, void, void> {
   const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   let rest = Buffer.alloc(0)
   let offset = 0 // of `rest` in the file
   for (;;) {
-    const read = files.readAt(descriptor, chunk, offset + rest.length)
-    if (read === 0) break
+    const at = offset + rest.length
+    const read = Math.min(files.readAt(descriptor, chunk, at), endBytes - at)
+    if (read <= 0) break
     rest = Buffer.concat([rest, chunk.subarray(0, read)])
     let start = 0
     for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
@@ -125,19 +141,31 @@ function * readLines(files: Files, descriptor: Descriptor): Generator<RawLine, v
 
 /** Moves the tail of a journal, from `goodBytes` on, into a file of its own, and cuts it off. */
 export function cutTail(files: Files, path: string, goodBytes: number, tailPath: string): void {
-  const source = files.openToRead(path)
-  const target = files.createToAppend(tailPath)
+  copyFile(files, path, tailPath, goodBytes, Infinity, () => {})
+  files.truncate(path, goodBytes)
+}
+
+/** Copies a part of a file into a new one, durably; leaves nothing behind when it fails. */
+export function copyFile(
+  files: Files, from: string, to: string, startBytes: number, endBytes: number, onProgress: (reached: number) => void
+): void {
+  const source = files.openToRead(from)
   try {
-    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-    for (let offset = goodBytes; ;) {
-      const read = files.readAt(source, chunk, offset)
-      if (read === 0) break
-      for (let at = 0; at < read;) at += files.appendSync(target, chunk.subarray(at, read))
-      offset += read
+    const target = createWriter(files, to)
+    try {
+      const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+      for (let at = startBytes; at < endBytes; onProgress(at)) {
+        const read = Math.min(files.readAt(source, chunk, at), endBytes - at)
+        if (read === 0) break
+        target.write(chunk.subarray(0, read))
+        at += read
+      }
+    } catch (error) {
+      target.abandon()
+      throw error
     }
+    target.close()
   } finally {
-    files.close(target)
     files.close(source)
   }
-  files.truncate(path, goodBytes)
 }

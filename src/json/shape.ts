@@ -50,6 +50,46 @@ export const text: Rule<string> = {
     (typeof value === 'string' ? undefined : `The ${field} field must be a string.`)
 }
 
+/** A string of at least one and at most `maxLength` UTF-16 units. */
+export function textUpTo(maxLength: number): Rule<string> {
+  return {
+    optional: false,
+    fault: (field, value) => text.fault(field, value) ??
+      ((value as string).length <= maxLength
+        ? undefined
+        : `The ${field} field must not be greater than ${maxLength} characters.`)
+  }
+}
+
+/** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
+export const email: Rule<string> = {
+  optional: false,
+  fault: (field, value) => required(field, value) ??
+    (typeof value === 'string' && value.length <= 254 && /^[^\s@]+@[^\s@]+$/.test(value)
+      ? undefined
+      : `The ${field} field must be a valid email address.`)
+}
+
+/** A number within bounds, both included. */
+export function number(least: number, most: number): Rule<number> {
+  return {
+    optional: false,
+    fault: (field, value) => required(field, value) ??
+      (typeof value === 'number' && value >= least && value <= most
+        ? undefined
+        : `The ${field} field must be a number between ${least} and ${most}.`)
+  }
+}
+
+/** A list of strings of at least one character. */
+export const texts: Rule<readonly string[]> = {
+  optional: false,
+  fault: (field, value) => required(field, value) ??
+    (Array.isArray(value) && value.every(item => typeof item === 'string' && item !== '')
+      ? undefined
+      : `The ${field} field must be a list of strings.`)
+}
+
 /** The same rule for a field that may be absent; once present it is held to the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return { optional: true, fault: rule.fault }

@@ -1,4 +1,4 @@
-/** The facts that the journal may hold about entries, and what they change. */
+/** The facts that the journal may hold, and the things that they are about. */
 
 /** A password entry (contract §2). */
 export interface Entry {
@@ -19,10 +19,48 @@ export const ENTRY_FIELDS: readonly (keyof EntryFields)[] = ['password', 'sistem
 /** Any of them, where the others stay as they are. */
 export type EntryChanges = { readonly [F in keyof EntryFields]?: EntryFields[F] | undefined }
 
-/** The data of each type of record. */
+/** Who may log in (contract §5). A removed user stays, so that the journal's `by` can still be told. */
+export interface User {
+  readonly id: number
+  /** In lower case: addresses are compared without case. */
+  readonly email: string
+  readonly name: string
+  /** What tokens issued at login may do. */
+  readonly abilities: readonly string[]
+  /** A PHC string; undefined once the user was removed. */
+  readonly passwordHash: string | undefined
+  /** How many passwords the user has had so far. */
+  readonly passwords: number
+}
+
+/** A bearer token; the token itself is kept nowhere. */
+export interface Token {
+  readonly user: number
+  readonly abilities: readonly string[]
+  /** When it was issued, and when it ends, if it does: ISO 8601. */
+  readonly issued: string
+  readonly expires: string | null
+}
+
+/** The ability that stands for all of them. */
+export const ANY_ABILITY = '*'
+
+/** The data of each type of record. `hash` is the SHA-256 of a token, 64 hexadecimal digits. */
 export interface Facts {
   'entry.created': EntryFields & { readonly id: number }
   /** The id, and the fields that changed. */
   'entry.updated': EntryChanges & { readonly id: number }
   'entry.deleted': { readonly id: number }
+  'entry.restored': { readonly id: number }
+  'user.added': Pick<User, 'id' | 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
+  /** A new password: the user's tokens end. */
+  'password.changed': { readonly id: number, readonly passwordHash: string }
+  /** The same password under stronger parameters. */
+  'password.rehashed': { readonly id: number, readonly passwordHash: string }
+  /** The user's tokens end. */
+  'user.removed': { readonly id: number }
+  'token.issued': Token & { readonly hash: string }
+  'token.revoked': { readonly hash: string }
+  /** All of a user's tokens end. */
+  'tokens.revoked': { readonly user: number }
 }

@@ -1,11 +1,15 @@
 /** The state, and the one fold that makes it: every record ever applied, from the first, in order. */
 import { EntryTable } from './entries.ts'
-import type { Entry, Facts } from './record.ts'
-import { DraftTable, type Table } from './table.ts'
+import type { Entry, Facts, Token, User } from './record.ts'
+import { DraftCollection, DraftTable, type Collection, type Table } from './table.ts'
 
 /** What decisions look at: the committed state, or a draft of what it will be. */
 export interface State {
   readonly entries: Table<number, Entry>
+  /** By id; ids count from 1 without gaps. */
+  readonly users: Collection<number, User>
+  /** By hash. */
+  readonly tokens: Collection<string, Token>
 }
 
 /** The committed state, which is served. */
@@ -15,30 +19,62 @@ export interface CommittedState extends State {
 
 /** The state before the first record. */
 export function emptyState(): CommittedState {
-  return { entries: new EntryTable() }
+  return { entries: new EntryTable(), users: new Map(), tokens: new Map() }
 }
 
 /** A state that starts as the given one and goes its own way. */
-export function draftOf(state: State): State {
-  return { entries: new DraftTable(state.entries) }
+export function draftOf({ entries, users, tokens }: State): State {
+  return {
+    entries: new DraftTable(entries), users: new DraftCollection(users), tokens: new DraftCollection(tokens)
+  }
+}
+
+/** The user of an address that was not removed. */
+export function userOf(state: State, email: string): User | undefined {
+  for (const [, user] of state.users.entries()) {
+    if (user.email === email && user.passwordHash !== undefined) return user
+  }
+  return undefined
 }
 
 type Appliers = { readonly [T in keyof Facts]: (state: State, data: Facts[T]) => void }
 
 const APPLIERS: Appliers = {
   'entry.created': ({ entries }, { id, password, sistema, usuario }) => {
-    if (id !== entries.size + 1) throw new Error(`entry ${id} is not the next one`)
+    isNext(entries, id)
     entries.set(id, { id, password, sistema, usuario, status: 1 })
   },
   'entry.updated': ({ entries }, { id, password, sistema, usuario }) => {
-    const old = known(entries.get(id), id)
+    const old = known(entries, id)
     entries.set(id, {
       ...old, password: password ?? old.password, sistema: sistema ?? old.sistema, usuario: usuario ?? old.usuario
     })
   },
-  'entry.deleted': ({ entries }, { id }) => {
-    entries.set(id, { ...known(entries.get(id), id), status: 0 })
-  }
+  'entry.deleted': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 0 }) },
+  'entry.restored': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 1 }) },
+
+  'user.added': (state, { id, email, name, abilities, passwordHash }) => {
+    isNext(state.users, id)
+    if (userOf(state, email) !== undefined) throw new Error(`user ${id} has another user's address`)
+    state.users.set(id, { id, email, name, abilities, passwordHash, passwords: 1 })
+  },
+  'password.changed': (state, { id, passwordHash }) => {
+    const old = known(state.users, id)
+    state.users.set(id, { ...old, passwordHash, passwords: old.passwords + 1 })
+    endTokens(state, id)
+  },
+  'password.rehashed': ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) },
+  'user.removed': (state, { id }) => {
+    state.users.set(id, { ...known(state.users, id), passwordHash: undefined })
+    endTokens(state, id)
+  },
+
+  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
+    known(users, user)
+    tokens.set(hash, { user, abilities, issued, expires })
+  },
+  'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
+  'tokens.revoked': (state, { user }) => endTokens(state, user)
 }
 
 /** Folds one record into a state; the same for replay, for drafts and for commits. Throws if it does not fit. */
@@ -47,7 +83,16 @@ export function apply(state: State, type: string, data: unknown): void {
   APPLIERS[type as keyof Facts](state, data as never)
 }
 
-function known(entry: Entry | undefined, id: number): Entry {
-  if (entry === undefined) throw new Error(`entry ${id} does not exist`)
-  return entry
+function isNext(table: Table<number, unknown>, id: number): void {
+  if (id !== table.size + 1) throw new Error(`${id} is not the next id`)
+}
+
+function known<V>(table: Table<number, V>, id: number): V {
+  const value = table.get(id)
+  if (value === undefined) throw new Error(`id ${id} does not exist`)
+  return value
+}
+
+function endTokens({ tokens }: State, user: number): void {
+  for (const [hash, token] of [...tokens.entries()]) if (token.user === user) tokens.delete(hash)
 }

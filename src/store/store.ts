@@ -5,22 +5,29 @@
 import type { Buffer } from 'node:buffer'
 import type { Committed, Fact, Fold, Journal } from '../journal/journal.ts'
 import { ENTRY_FIELDS, type Entry, type EntryChanges, type EntryFields, type Facts } from './record.ts'
+import { Accounts, type AccountsOptions } from './accounts.ts'
 import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
 
 /** What a decision comes to: what to answer, and the fact to record where something changes. */
-interface Decided<T> {
+export interface Decided<T> {
   readonly outcome: T
   readonly fact?: Fact
 }
 
-/** All writes reject with the failures of `Journal.commit`. `by` is the id of the user, null in the open configuration. */
+/** Decides when its turn comes; settles once that is durable. Rejects with the failures of `Journal.commit`. */
+export type Commit = <T>(decide: (state: State) => Decided<T>) => Promise<T>
+
+/** All writes reject with the failures of `Journal.commit`. `by` is the id of the user, null for none. */
 export class Store {
   readonly #state: CommittedState = emptyState()
   readonly #journal: Journal
   #draft: State
+  /** Users and tokens. */
+  readonly accounts: Accounts
 
   /** `openJournal` opens the journal into the fold that it is given. */
-  constructor(openJournal: (fold: Fold) => Journal) {
+  constructor(openJournal: (fold: Fold) => Journal, accounts: AccountsOptions) {
+    this.accounts = new Accounts(this.#state, decide => this.#commit(decide), accounts)
     this.#draft = draftOf(this.#state)
     this.#journal = openJournal({
       begin: () => { this.#draft = draftOf(this.#state) },
@@ -71,8 +78,20 @@ export class Store {
     })
   }
 
+  /** Makes a deleted entry active again: an operator's act. False for an unknown id. */
+  restoreEntry(id: number, by: number | null): Promise<boolean> {
+    return this.#commit(state => {
+      const old = state.entries.get(id)
+      if (old === undefined || old.status === 1) return { outcome: old !== undefined }
+      return { outcome: true, fact: fact('entry.restored', by, { id }) }
+    })
+  }
+
   /** Throws unless the whole state agrees with itself. */
-  check(): void { this.#state.entries.check() }
+  check(): void {
+    this.#state.entries.check()
+    this.accounts.check()
+  }
 
   /** Waits for what was queued and lets go of the journal. */
   close(): Promise<void> { return this.#journal.close() }
@@ -89,6 +108,7 @@ export class Store {
   }
 }
 
-function fact<T extends keyof Facts>(type: T, by: number | null, data: Facts[T]): Fact {
+/** A fact whose data has the form that its type asks for. */
+export function fact<T extends keyof Facts>(type: T, by: number | null, data: Facts[T]): Fact {
   return { type, by, data }
 }

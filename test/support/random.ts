@@ -34,7 +34,7 @@ export function seeded(seed: number): Random {
       if (items.length === 0) throw new RangeError('there is nothing to pick from')
       return items[int(items.length)] as T
     },
-    bytes: (n) => Buffer.from(Array.from({ length: n }, () => int(256)))
+    bytes: n => Buffer.from(Array.from({ length: n }, () => int(256)))
   }
 }
 

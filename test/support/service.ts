@@ -20,6 +20,7 @@ export interface Started {
   readonly folder: string
   readonly info: readonly string[]
   readonly warnings: readonly string[]
+  readonly accessLines: readonly string[]
 }
 
 /**
@@ -31,13 +32,15 @@ export async function startService(t: TestContext, flags: Record<string, string>
   const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
   const info: string[] = []
   const warnings: string[] = []
-  const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) } }
+  const accessLines: string[] = []
+  const access = { write: (line: string) => { accessLines.push(line) }, pendingBytes: () => 0 }
+  const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
   t.after(async () => {
     service.store.check()
     await service.close()
   })
-  return { service, url: service.url, folder, info, warnings }
+  return { service, url: service.url, folder, info, warnings, accessLines }
 }
 
 /** What `send` gives. */

@@ -1,0 +1,102 @@
+#!/usr/bin/env node
+/**
+ * The operator's program. Exit codes: 0 done; 1 refused or failed (no such user, an address that is taken, a folder
+ * that cannot be used); 2 called in a wrong way; 3 the journal or its keys are damaged.
+ */
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { readTable, SETTINGS, settingsHelp } from './config.ts'
+import { Failure, systemCode, type FailureCode } from './errors.ts'
+import { assertLimits } from './limits.ts'
+import { ACCOUNT_COMMANDS } from './operator/accounts.ts'
+import { Misuse, Refusal, type Command, type Context } from './operator/command.ts'
+import { JOURNAL_COMMANDS } from './operator/journal.ts'
+import { reachStore, type Reached } from './operator/reach.ts'
+import { Terminal } from './operator/terminal.ts'
+
+const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS]
+const PLACE = { dataDir: SETTINGS.dataDir, keyFile: SETTINGS.keyFile }
+const PROGRAM = 'node dist/admin.js'
+
+const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
+  'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const terminal = new Terminal({ input: process.stdin, output: process.stdout, error: process.stderr })
+  assertLimits()
+  const command = COMMANDS.find(({ name }) => name.split(' ').every((word, i) => args[i] === word))
+  const asksForHelp = args.includes('--help')
+  if (command === undefined) {
+    if (!asksForHelp && args.length > 0) throw new Misuse(`there is no such command; ${PROGRAM} --help lists them`)
+    process.stdout.write(overview())
+    if (!asksForHelp) process.exitCode = 2
+    return
+  }
+  if (asksForHelp) { process.stdout.write(helpOf(command)); return }
+  await run(command, args.slice(command.name.split(' ').length), terminal)
+}
+
+async function run(command: Command, args: readonly string[], terminal: Terminal): Promise<void> {
+  const { positionals, flags } = parse(command, args)
+  const settings = { ...readTable(PLACE, flags as { [name: string]: string }, process.env), journal: 'file' as const }
+  let reached: Promise<Reached> | undefined
+  const reach = (): Promise<Reached> => reached ??= reachStore(settings, command.mayCreate === true, terminal)
+  const context: Context = { positionals, flags, settings, terminal, reach }
+  try {
+    await command.run(context)
+  } finally {
+    await (await reached?.catch(() => undefined))?.close()
+  }
+}
+
+function parse(command: Command, args: readonly string[]): Pick<Context, 'positionals' | 'flags'> {
+  const options: ParseArgsConfig['options'] = {}
+  for (const { flag } of Object.values(PLACE)) options[flag] = { type: 'string' }
+  for (const [flag, { value }] of Object.entries(command.options ?? {})) {
+    options[flag] = { type: value === undefined ? 'boolean' : 'string' }
+  }
+  const expected = command.positionals ?? []
+  const least = expected.length - (command.isLastOptional === true ? 1 : 0)
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals: true })
+    if (positionals.length >= least && positionals.length <= expected.length) {
+      return { positionals, flags: values as Context['flags'] }
+    }
+  } catch (error) {
+    throw new Misuse((error as Error).message.split('\n')[0]!)
+  }
+  throw new Misuse(usage(command))
+}
+
+function usage({ name, positionals = [], isLastOptional, options }: Command): string {
+  const named = positionals.map((one, i) => isLastOptional === true && i === positionals.length - 1 ? ` [${one}]` : ` ${one}`)
+  return `usage: ${PROGRAM} ${name}${named.join('')}${options === undefined ? '' : ' [options]'}`
+}
+
+function helpOf(command: Command): string {
+  const options = Object.entries(command.options ?? {})
+    .map(([flag, { value, help }]) => `  ${`--${flag}${value === undefined ? '' : ` ${value}`}`.padEnd(28)} ${help}\n`)
+  return `${usage(command)}\n\n${command.help}\n\n${options.join('')}${settingsHelp(PLACE)}\n`
+}
+
+function overview(): string {
+  const lines = COMMANDS.map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
+  return `usage: ${PROGRAM} COMMAND\n\n${lines.join('')}\n${PROGRAM} COMMAND --help tells more.\n`
+}
+
+/** What the program ends with after an error; undefined for one that nobody has foreseen. */
+function exitCodeOf(error: unknown): number | undefined {
+  if (error instanceof Misuse) return 2
+  if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
+  const isForeseen = error instanceof Refusal || systemCode(error) !== (error as Error).message
+  return isForeseen ? 1 : undefined
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  const code = exitCodeOf(error)
+  if (code === undefined) throw error
+  process.stderr.write(`error: ${(error as Error).message}\n`)
+  process.exitCode = code
+}

@@ -1,0 +1,109 @@
+/** What the operator's program asks for, over the Unix socket in the data folder: whoever can open that may do it. */
+import { jsonReply, said, type Reply } from '../http/reply.ts'
+import { email, number, optional, text, texts, textUpTo } from '../json/shape.ts'
+import type { FileJournal } from '../journal/file.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
+import { ANY_ABILITY } from '../store/record.ts'
+import type { Store } from '../store/store.ts'
+import { route, type Route } from './route.ts'
+
+const DONE = said(200, 'done')
+const UNKNOWN_USER = said(404, 'there is no user with this address')
+const UNKNOWN_TOKEN = said(404, 'there is no token with this id')
+const UNKNOWN_ENTRY = said(404, 'there is no entry with this id')
+const ADDRESS_TAKEN = said(409, 'there is a user with this address already')
+
+const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
+
+/** The operator's routes on a store and its journal. */
+export function operatorRoutes(store: Store, journal: FileJournal): readonly Route[] {
+  return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal)]
+}
+
+function userRoutes({ accounts }: Store): readonly Route[] {
+  return [
+    {
+      operation: 'listUsers', method: 'GET', path: '/operator/users',
+      handle: () => jsonReply(200, accounts.users())
+    },
+    route({
+      operation: 'addUser', method: 'POST', path: '/operator/users/add',
+      shape: { email, password, name: optional(text), abilities: optional(texts) },
+      handle: async ({ body }) => {
+        const { name = body.email, abilities = [ANY_ABILITY] } = body
+        const user = await accounts.addUser(body.email, name, abilities, body.password)
+        return user === undefined ? ADDRESS_TAKEN : jsonReply(200, user)
+      }
+    }),
+    route({
+      operation: 'setPassword', method: 'POST', path: '/operator/users/password',
+      shape: { email, password },
+      handle: async ({ body }) => await accounts.setPassword(body.email, body.password) ? DONE : UNKNOWN_USER
+    }),
+    route({
+      operation: 'removeUser', method: 'POST', path: '/operator/users/remove',
+      shape: { email },
+      handle: async ({ body }) => await accounts.removeUser(body.email) ? DONE : UNKNOWN_USER
+    })
+  ]
+}
+
+function tokenRoutes({ accounts }: Store): readonly Route[] {
+  return [
+    {
+      operation: 'listTokens', method: 'GET', path: '/operator/tokens',
+      handle: () => jsonReply(200, accounts.tokens())
+    },
+    route({
+      operation: 'issueToken', method: 'POST', path: '/operator/tokens/issue',
+      shape: { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) },
+      handle: async ({ body }) => {
+        const issued = await accounts.issue(body.email, body.abilities, body.ttlMinutes)
+        return issued === undefined ? UNKNOWN_USER : jsonReply(200, issued)
+      }
+    }),
+    route({
+      operation: 'revokeToken', method: 'POST', path: '/operator/tokens/revoke',
+      shape: { id: text },
+      handle: async ({ body }) => {
+        const hash = accounts.hashOf(body.id)
+        return hash !== undefined && await accounts.revoke(hash, null) ? DONE : UNKNOWN_TOKEN
+      }
+    }),
+    route({
+      operation: 'revokeTokens', method: 'POST', path: '/operator/tokens/revoke-all',
+      shape: { email },
+      handle: async ({ body }) => await accounts.revokeAll(body.email) ? DONE : UNKNOWN_USER
+    })
+  ]
+}
+
+function journalRoutes(store: Store, journal: FileJournal): readonly Route[] {
+  let progress = 0
+  return [
+    {
+      operation: 'status', method: 'GET', path: '/operator/status',
+      handle: (): Reply => jsonReply(200, {
+        pid: process.pid, ...journal.location(), ...journal.health(), entries: store.entries,
+        activeEntries: store.activeEntries, progress
+      })
+    },
+    route({
+      operation: 'restoreEntry', method: 'POST', path: '/operator/entries/restore',
+      shape: { id: number(1, Number.MAX_SAFE_INTEGER) },
+      handle: async ({ body }) => await store.restoreEntry(body.id, null) ? DONE : UNKNOWN_ENTRY
+    }),
+    {
+      operation: 'rotateKey', method: 'POST', path: '/operator/key/rotate',
+      handle: async () => jsonReply(200, { key: await journal.rotateKey() })
+    },
+    {
+      operation: 'rewriteJournal', method: 'POST', path: '/operator/key/rewrite',
+      handle: async () => {
+        progress = 0
+        const unneeded = await journal.rewrite(share => { progress = share })
+        return jsonReply(200, { unneeded, head: journal.health().head })
+      }
+    }
+  ]
+}

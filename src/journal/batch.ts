@@ -1,0 +1,45 @@
+/** What goes into one write. */
+import { Buffer } from 'node:buffer'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
+import type { Committed, Fact } from './journal.ts'
+import type { Keyring } from './keys.ts'
+import { formatLine, NONCE_BYTES } from './line.ts'
+
+/** The records of one write, and their lines. */
+export class Batch {
+  readonly records: Committed[] = []
+  seq: number
+  head: string
+  readonly #time: string
+  readonly #lines: string[] = []
+  #length = 0
+
+  constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
+
+  /** Adds a record; says whether another one has room. */
+  add(fact: Fact, keys: Keyring, nonce: Buffer): boolean {
+    const seq = ++this.seq
+    const line = formatLine(fact, {
+      seq, time: this.#time, previousHash: this.head, key: keys.newest, nonce, startsWrite: this.records.length === 0
+    })
+    this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
+    this.#lines.push(line.text)
+    this.#length += line.text.length
+    this.head = line.hash
+    return this.records.length < MAX_COMMIT_RECORDS && this.#length < MAX_COMMIT_BYTES
+  }
+
+  /** The lines are ASCII: what is not is sealed, and a seal is base64. */
+  bytes(): Buffer { return Buffer.from(`${this.#lines.join('\n')}\n`, 'latin1') }
+}
+
+/** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */
+export function nonces(random: (bytes: number) => Buffer): () => Buffer {
+  let pool = random(0)
+  return () => {
+    if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 256)
+    const nonce = pool.subarray(0, NONCE_BYTES)
+    pool = pool.subarray(NONCE_BYTES)
+    return nonce
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Sealing a whole journal anew: into a new file beside it, which is read back and compared, and then takes its name.
+ * Until then the old file is untouched. Work is done a slice at a time, so that reads are answered in between.
+ */
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import { REWRITE_SLICE_BYTES } from '../limits.ts'
+import { createWriter, type Files } from './files.ts'
+import type { Committed } from './journal.ts'
+import type { Keyring } from './keys.ts'
+import { FIRST_HASH, formatLine } from './line.ts'
+import { readInSteps, type Recovered } from './recover.ts'
+
+/** What a rewrite needs. */
+export interface RewriteOptions {
+  readonly files: Files
+  readonly path: string
+  /** All keys; the newest seals. */
+  readonly keys: Keyring
+  /** The journal's length. */
+  readonly bytes: number
+  readonly nonce: () => Buffer
+  readonly onProgress: (share: number) => void
+}
+
+const freshName = (path: string): string => `${path}.rewrite`
+
+/** Removes the file of a rewrite that a crash ended. */
+export function removeLeftovers(files: Files, path: string): void {
+  if (files.facts(freshName(path)) !== undefined) files.remove(freshName(path))
+}
+
+/** Rewrites a journal that nobody writes meanwhile; gives what the new file holds. Leaves nothing when it fails. */
+export async function rewriteJournal(options: RewriteOptions): Promise<Recovered> {
+  const { files, path, keys } = options
+  const fresh = freshName(path)
+  // The swap must be durable before a record is acknowledged in the new file; this throws where that is refused.
+  files.syncFolder(dirname(path))
+  try {
+    const before = createHash('sha256')
+    await seal(options, fresh, before)
+    const after = createHash('sha256')
+    const newest = { ...keys, find: (name: string) => name === keys.newest.name ? keys.newest : undefined }
+    const made = await slowly(
+      readInSteps(files, fresh, newest, record => after.update(JSON.stringify(record))),
+      reached => options.onProgress((1 + Math.min(1, reached / options.bytes)) / 2))
+    if (before.digest('hex') !== after.digest('hex')) throw new Error('what was written reads otherwise')
+    files.rename(fresh, path)
+    files.syncFolder(dirname(path))
+    return made
+  } catch (error) {
+    removeLeftovers(files, path)
+    throw error
+  }
+}
+
+/** Writes every record of the journal into the fresh file, and into the hash. */
+async function seal(options: RewriteOptions, fresh: string, digest: ReturnType<typeof createHash>): Promise<void> {
+  const { files, path, keys, bytes, nonce, onProgress } = options
+  const writer = createWriter(files, fresh)
+  let lines: string[] = []
+  let length = 0
+  let previousHash = FIRST_HASH
+  const flush = (): void => {
+    writer.write(Buffer.from(lines.join(''), 'latin1'))
+    lines = []
+    length = 0
+  }
+  const add = (record: Committed): void => {
+    digest.update(JSON.stringify(record))
+    const { seq, time } = record
+    const line = formatLine(record, { seq, time, previousHash, key: keys.newest, nonce: nonce(), startsWrite: true })
+    previousHash = line.hash
+    lines.push(`${line.text}\n`)
+    length += line.text.length
+    if (length > REWRITE_SLICE_BYTES) flush()
+  }
+  try {
+    await slowly(readInSteps(files, path, keys, add, bytes), reached => onProgress(reached / bytes / 2))
+    flush()
+  } finally {
+    writer.close()
+  }
+}
+
+/** Runs steps to their end, leaving the event loop free after each slice of bytes; gives what they return. */
+async function slowly<T>(steps: Generator<number, T, void>, onSlice: (reachedBytes: number) => void): Promise<T> {
+  for (let sliceEnd = REWRITE_SLICE_BYTES; ;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+    if (step.value < sliceEnd) continue
+    sliceEnd = step.value + REWRITE_SLICE_BYTES
+    onSlice(step.value)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}

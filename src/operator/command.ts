@@ -1,0 +1,43 @@
+/** What a command of the operator's program is, and what it may use. */
+import type { StoreSettings } from '../service.ts'
+import type { Reached } from './reach.ts'
+import type { Terminal } from './terminal.ts'
+
+/** A command line, taken apart. */
+export interface Arguments {
+  readonly positionals: readonly string[]
+  readonly flags: { readonly [name: string]: string | boolean | undefined }
+}
+
+/** What a command works with. */
+export interface Context extends Arguments {
+  readonly settings: StoreSettings
+  readonly terminal: Terminal
+  /** The running service or, where none runs, the folder opened for this command. */
+  reach(): Promise<Reached>
+}
+
+/** An option of a command; `value` names what follows it, undefined: nothing does. */
+export interface Option {
+  readonly value?: string
+  readonly help: string
+}
+
+/** A command: `name` is its words, `positionals` the names of what must follow. */
+export interface Command {
+  readonly name: string
+  readonly positionals?: readonly string[]
+  /** Whether the last positional may be missing. */
+  readonly isLastOptional?: boolean
+  readonly options?: { readonly [flag: string]: Option }
+  readonly help: string
+  /** Whether it makes what does not stand yet. */
+  readonly mayCreate?: boolean
+  run(context: Context): Promise<void>
+}
+
+/** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
+export class Refusal extends Error {}
+
+/** Ends a command: it was called in a wrong way. The program's exit code is 2. */
+export class Misuse extends Error {}

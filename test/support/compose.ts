@@ -1,0 +1,100 @@
+/**
+ * The service put together by the test, from the same parts as `openService`: for a clock of the test's own, a file
+ * layer that fails, or a route that the contract does not have.
+ */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { entryRoutes } from '../../src/api/entries.ts'
+import { createPipeline } from '../../src/api/pipeline.ts'
+import type { Route } from '../../src/api/route.ts'
+import { listen } from '../../src/http/listener.ts'
+import { RateLimit } from '../../src/http/rate-limit.ts'
+import { Router } from '../../src/http/router.ts'
+import { openFileJournal } from '../../src/journal/file.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
+import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import { PasswordHasher } from '../../src/store/password.ts'
+import { Store } from '../../src/store/store.ts'
+import { freshFolder } from './service.ts'
+
+/** What differs from the service as it is. */
+export interface ComposeOptions {
+  /** The file layer under the journal. */
+  readonly files?: Files
+  /** Routes besides the contract's. */
+  readonly routes?: readonly Route[]
+  /** Requests a minute; none without it. */
+  readonly rateLimit?: number
+  /** The clock of the rate limit, in milliseconds. */
+  readonly nowMs?: () => number
+}
+
+/** A composed service. */
+export interface Composed {
+  readonly store: Store
+  readonly url: string
+  /** What the operator was told. */
+  readonly warnings: readonly string[]
+}
+
+/** A store on a journal in a folder, with nobody holding the folder. */
+export function fileStore(folder: string, files: Files = disk, warn: (line: string) => void = () => {}): Store {
+  return new Store(fold => openFileJournal({
+    files, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes, warn
+  }), { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now })
+}
+
+/** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */
+export async function composeService(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
+  const { files, routes = [], rateLimit, nowMs = () => performance.now() } = options
+  const warnings: string[] = []
+  const warn = (line: string): void => { warnings.push(line) }
+  const store = fileStore(freshFolder(t), files, warn)
+  const router = new Router<Route>()
+  for (const route of [...entryRoutes(store), ...routes]) router.add(route.method, route.path, route)
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, createPipeline({
+    router,
+    rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, nowMs),
+    trustedProxies: undefined,
+    guard: { scheme: 'http', hosts: new Set() },
+    maxBodyBytes: MAX_BODY_BYTES,
+    isStopping: () => false,
+    warn
+  }))
+  t.after(async () => {
+    await listener.close(1_000)
+    store.check()
+    await store.close()
+  })
+  return { store, url: `http://127.0.0.1:${listener.port}`, warnings }
+}
+
+/** The disk with an `append` that the test can make fail, or hold back until it says so. */
+export class FaultyDisk {
+  /** The system error code that appends give; undefined: they work. */
+  fault: string | undefined
+  #held: (() => void)[] | undefined
+
+  readonly files: Files = {
+    ...disk,
+    append: (descriptor, bytes, done) => {
+      const go = (): void => {
+        if (this.fault === undefined) disk.append(descriptor, bytes, done)
+        else done(Object.assign(new Error(`${this.fault}: as the test asked`), { code: this.fault }), 0)
+      }
+      if (this.#held === undefined) setImmediate(go)
+      else this.#held.push(go)
+    }
+  }
+
+  /** Holds appends back from now on. */
+  hold(): void { this.#held = [] }
+
+  /** Lets all of them go. */
+  release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const go of held) go()
+  }
+}
