@@ -54,6 +54,7 @@ const HTTPS_ONLY = said(403, 'This service is reached by HTTPS only.')
 const NOT_FOUND = statusReply(404)
 const TOO_LARGE = statusReply(413)
 const UNSUPPORTED = statusReply(415)
+const UNEXPECTED = statusReply(417)
 const TOO_MANY = jsonReply(429, { message: 'Too Many Requests' })
 const BUSY = statusReply(503, ['Retry-After', '1'])
 const NONE: ReadonlySet<string> = new Set()
@@ -109,6 +110,7 @@ class Exchange {
 
     if (isLimited && !this.#take(rateLimit, this.#options.limitsByUser === true)) return this.#send(TOO_MANY)
 
+    if (head.expect !== undefined && head.expect.toLowerCase() !== '100-continue') return this.#send(UNEXPECTED)
     const found = router.find(head.method, head.path)
     if (found === undefined) return this.#send(NOT_FOUND)
     if (found.target === undefined) return this.#send(otherMethod(head.method, found.allow))

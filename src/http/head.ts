@@ -64,9 +64,14 @@ export function readHead(request: IncomingMessage): Head | undefined {
   if (head.host === undefined) return undefined
   if (head.transferEncoding !== undefined) {
     if (head.transferEncoding.toLowerCase() !== 'chunked' || head.contentLength !== undefined) return undefined
-    if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) return undefined
+    if (isVersion10(request)) return undefined
   }
+  if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: what that version cannot mean
   return head
+}
+
+function isVersion10({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+  return httpVersionMajor === 1 && httpVersionMinor === 0
 }
 
 /** Whether a body follows the head (RFC 9112 §6.3). */

@@ -7,7 +7,7 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Buffer } from 'node:buffer'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Failure, systemCode } from '../errors.ts'
 import {
@@ -54,19 +54,18 @@ export async function listen(place: Place, answer: Answer, certificate?: Certifi
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   server.maxConnections = MAX_CONNECTIONS
   server.timeout = SOCKET_TIMEOUT_MS
-  const unanswered = new Unanswered()
-  const take = (request: IncomingMessage, response: ServerResponse): void => {
-    const answered = answer(request, response)
-    if (answered !== undefined) unanswered.add(request, answered)
-  }
+  // All fields count, also behind two thousand others; their size is bounded.
+  server.maxHeadersCount = 0
+  // Whoever has sent a request and ended its side still gets the answer (the option has no other name).
+  Object.assign(server, { httpAllowHalfOpen: true })
+  const connections = new Connections(answer)
+  const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
   server.on('request', take)
   server.on('checkContinue', take) // the pipeline says 100 once it wants the body
-  server.on('checkExpectation', (_request, response) => sendReply(response, statusReply(417), [], true))
-  server.on('connect', (_request, socket) => refuse(socket, 405))
+  server.on('checkExpectation', take) // and refuses what else is expected
+  server.on('connect', (_request, socket) => connections.refuse(socket, 405))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Bytes between the answers that a client still waits for would be taken for one of them.
-    if (unanswered.blocks(socket)) socket.destroy()
-    else refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
+    connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
   })
   await bound(server, place)
   return {
@@ -92,27 +91,75 @@ const STATUS_OF_ERROR: { readonly [code: string]: 408 | 413 | 431 } = {
   HPE_HEADER_OVERFLOW: 431
 }
 
-function refuse(socket: Duplex, status: 400 | 405 | 408 | 413 | 431): void {
-  if (socket.writable) socket.end(rawReply(statusReply(status)), () => socket.destroy())
-  else socket.destroy()
+/** What node:http refuses by itself, or does not know an answer to. */
+type Refused = 400 | 405 | 408 | 413 | 431
+
+const REFUSALS: { readonly [S in Refused]: Buffer } = {
+  400: rawReply(statusReply(400)),
+  405: rawReply(statusReply(405, ['Allow', 'GET, HEAD, POST, OPTIONS'])),
+  408: rawReply(statusReply(408)),
+  413: rawReply(statusReply(413)),
+  431: rawReply(statusReply(431))
 }
 
-/** The requests of each socket that are not answered yet. */
-class Unanswered {
-  readonly #requests = new WeakMap<Duplex, Set<IncomingMessage>>()
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  isStarted: boolean
+}
 
-  add(request: IncomingMessage, answered: Promise<void>): void {
-    const socket: Socket = request.socket
-    let requests = this.#requests.get(socket)
-    if (requests === undefined) this.#requests.set(socket, requests = new Set())
-    requests.add(request)
-    void answered.then(() => requests.delete(request))
+/** A connection's last request so far, and the end of the answers that are not given at once. */
+interface Connection {
+  last?: Exchange
+  turn?: Promise<void> | undefined
+}
+
+/**
+ * Keeps the requests of a connection in order. One that follows a change waits for it (RFC 9112 §9.3.2: only safe
+ * requests may overtake each other), and none is looked at behind an answer that ends the connection (§9.6). A
+ * response whose `shouldKeepAlive` is false is such an end.
+ */
+class Connections {
+  readonly #answer: Answer
+  readonly #known = new WeakMap<Duplex, Connection>()
+
+  constructor(answer: Answer) { this.#answer = answer }
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    let connection = this.#known.get(request.socket)
+    if (connection === undefined) this.#known.set(request.socket, connection = {})
+    const before = connection.last?.response
+    const own: Exchange = connection.last = { request, response, isStarted: false }
+    const start = (): void | Promise<void> => {
+      own.isStarted = true
+      if (before?.shouldKeepAlive === false || response.headersSent) response.shouldKeepAlive = false
+      else return this.#answer(request, response)
+    }
+    const answered = connection.turn === undefined ? start() : connection.turn.then(start)
+    if (answered === undefined) return
+    const turn = connection.turn = answered.then(() => { if (connection.turn === turn) connection.turn = undefined })
   }
 
-  /** Whether an answer is due to anything but the very request whose body is being read. */
-  blocks(socket: Duplex): boolean {
-    const requests = [...this.#requests.get(socket) ?? []]
-    return requests.length > 1 || requests.some(request => request.complete)
+  /** Answers what is not a request, once all requests before it are answered, and ends the connection. */
+  refuse(socket: Duplex, status: Refused): void {
+    socket.on('error', () => {}) // of a client that is gone
+    const end = (): void => {
+      if (socket.writable) socket.end(REFUSALS[status], () => socket.destroy())
+      else socket.destroy()
+    }
+    const last = this.#known.get(socket)?.last
+    if (last === undefined) return end()
+    const { request, response, isStarted } = last
+    if (!request.complete) {
+      // The rest of its body is broken. That is its answer, unless it has one, or will get one without its body.
+      if (response.headersSent) response.on('close', () => socket.destroy()).end()
+      else if (isStarted && request.listenerCount('data') === 0) response.shouldKeepAlive = false
+      else sendReply(response, statusReply(status), [], true)
+    } else if (response.writableFinished) {
+      end()
+    } else if (response.shouldKeepAlive) {
+      response.on('close', end)
+    }
   }
 }
 

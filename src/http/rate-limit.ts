@@ -70,12 +70,12 @@ export class RateLimit {
   #client(key: string, second: number): Client {
     let client = this.#young.get(key)
     if (client === undefined) {
+      client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
       if (second - this.#youngSinceSecond >= WINDOW_SECONDS || this.#young.size >= this.#maxClients) {
         this.#old = this.#young
         this.#young = new Map()
         this.#youngSinceSecond = second
       }
-      client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
       this.#old.delete(key)
       this.#young.set(key, client)
     }

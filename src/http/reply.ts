@@ -44,8 +44,6 @@ const HEADERS = [
   'Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'
 ]
 
-const CLOSE = ['Connection', 'close']
-
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
 function fields(reply: Reply, extra: readonly string[]): string[] {
   const own = reply.headers ?? []
@@ -59,7 +57,8 @@ function bodyBytes(body: Buffer | readonly Buffer[]): number {
 
 /** Sends a reply to a request whose body, if it has one, was read to its end; `close` ends the connection with it. */
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], close: boolean): void {
-  response.writeHead(reply.status, fields(reply, close ? [...extra, ...CLOSE] : extra))
+  if (close) response.shouldKeepAlive = false
+  response.writeHead(reply.status, fields(reply, extra))
   if (Buffer.isBuffer(reply.body) || reply.body === undefined) { response.end(reply.body); return }
   for (const part of reply.body) response.write(part)
   response.end()
@@ -77,7 +76,8 @@ export function sendReplyUnread(
   const isRestShort = head !== undefined && head.expect === undefined && head.transferEncoding === undefined &&
     Number(head.contentLength ?? 0) <= MAX_DRAIN_BYTES
   if (isRestShort) { sendReply(response, reply, extra, close); return }
-  response.writeHead(reply.status, fields(reply, [...extra, ...CLOSE]))
+  response.shouldKeepAlive = false
+  response.writeHead(reply.status, fields(reply, extra))
   for (const part of [reply.body ?? []].flat()) response.write(part)
   let rest = MAX_DRAIN_BYTES
   const end = (): void => { clearTimeout(timer); response.end() }
@@ -89,7 +89,7 @@ export function sendReplyUnread(
 /** A reply as the bytes of a whole HTTP/1.1 message that ends its connection, for where no response object is. */
 export function rawReply(reply: Reply): Buffer {
   const lines = [`HTTP/1.1 ${reply.status} ${TEXTS[reply.status as keyof typeof TEXTS]}`]
-  const all = fields(reply, CLOSE)
+  const all = fields(reply, ['Connection', 'close'])
   for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`)
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), ...[reply.body ?? []].flat()])
 }

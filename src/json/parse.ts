@@ -236,11 +236,16 @@ function hexValue(byte: number | undefined): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1
 }
 
-/** Where decoding and encoding again first differs: a decoder puts U+FFFD in the place of what it cannot read. */
+const REPLACEMENT = Buffer.from('\ufffd')
+
+/** Where the decoder put U+FFFD in the place of what it could not read, and U+FFFD does not itself stand. */
 function firstInvalidByte(bytes: Buffer): number {
-  const again = Buffer.from(bytes.toString())
   let at = 0
-  while (bytes[at] === again[at]) at++
+  for (const character of bytes.toString()) {
+    const isReplaced = character === '\ufffd' && !bytes.subarray(at, at + 3).equals(REPLACEMENT)
+    if (isReplaced) return at
+    at += Buffer.byteLength(character)
+  }
   return at
 }
 
