@@ -10,7 +10,7 @@ import { assertLimits } from './limits.ts'
 import { ACCOUNT_COMMANDS } from './operator/accounts.ts'
 import { Misuse, Refusal, type Command, type Context } from './operator/command.ts'
 import { JOURNAL_COMMANDS } from './operator/journal.ts'
-import { reachStore, type Reached } from './operator/reach.ts'
+import { reachStore } from './operator/reach.ts'
 import { Terminal } from './operator/terminal.ts'
 
 const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS]
@@ -39,13 +39,11 @@ async function main(args: readonly string[]): Promise<void> {
 async function run(command: Command, args: readonly string[], terminal: Terminal): Promise<void> {
   const { positionals, flags } = parse(command, args)
   const settings = { ...readTable(PLACE, flags as { [name: string]: string }, process.env), journal: 'file' as const }
-  let reached: Promise<Reached> | undefined
-  const reach = (): Promise<Reached> => reached ??= reachStore(settings, command.mayCreate === true, terminal)
-  const context: Context = { positionals, flags, settings, terminal, reach }
+  const store = reachStore(settings, command.mayCreate === true, terminal)
   try {
-    await command.run(context)
+    await command.run({ positionals, flags, terminal, store })
   } finally {
-    await (await reached?.catch(() => undefined))?.close()
+    await store.close()
   }
 }
 
@@ -69,7 +67,8 @@ function parse(command: Command, args: readonly string[]): Pick<Context, 'positi
 }
 
 function usage({ name, positionals = [], isLastOptional, options }: Command): string {
-  const named = positionals.map((one, i) => isLastOptional === true && i === positionals.length - 1 ? ` [${one}]` : ` ${one}`)
+  const isOptional = (i: number): boolean => isLastOptional === true && i === positionals.length - 1
+  const named = positionals.map((one, i) => isOptional(i) ? ` [${one}]` : ` ${one}`)
   return `usage: ${PROGRAM} ${name}${named.join('')}${options === undefined ? '' : ' [options]'}`
 }
 

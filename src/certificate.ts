@@ -38,8 +38,9 @@ export function openCertificate(
       log.info('the certificate was renewed')
     } catch (error) {
       // Said once: two files that change one after the other pass through states that do not fit together.
-      if (systemCode(error) !== fault) log.warn(`the certificate was not renewed, the old one stays: ${systemCode(error)}`)
-      fault = systemCode(error)
+      const why = systemCode(error)
+      if (why !== fault) log.warn(`the certificate was not renewed, the old one stays: ${why}`)
+      fault = why
     }
   }
   const timer = setInterval(look, TLS_CHECK_MS).unref()

@@ -69,8 +69,8 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
   const folder = resolve(settings.dataDir)
   const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
   log.info(`data folder    ${folder}`)
-  let answer: Answer = (_request, response) => sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
-  const door = localDoor((request, response) => answer(request, response))
+  const operator = new OperatorDoor()
+  const door = localDoor(operator.answer)
   const hold = await holdFolder(disk, folder, door, process.pid, randomInt)
   try {
     let journal: FileJournal | undefined
@@ -80,14 +80,41 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
     const { records, head } = store.journal.health()
     log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
     log.info(`chain head     ${head}`)
-    answer = createPipeline({
+    operator.open(createPipeline({
       router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true,
       isStopping: () => false, warn: log.warn
-    })
-    return { store, close: async () => { await store.close(); await hold.release() } }
+    }))
+    const close = async (): Promise<void> => {
+      await operator.close()
+      await store.close()
+      await hold.release()
+    }
+    return { store, close }
   } catch (error) {
     await hold.release()
     throw error
+  }
+}
+
+/** Answers the operator while the store is open, and 503 before and after: the folder is held for longer than that. */
+class OperatorDoor {
+  #pipeline: Answer | undefined
+  readonly #inFlight = new Set<Promise<void>>()
+
+  readonly answer: Answer = (request, response) => {
+    if (this.#pipeline === undefined) return sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
+    const answered = this.#pipeline(request, response)
+    if (answered === undefined) return
+    this.#inFlight.add(answered)
+    return answered.finally(() => this.#inFlight.delete(answered))
+  }
+
+  open(pipeline: Answer): void { this.#pipeline = pipeline }
+
+  /** Takes nothing more, and waits for what is in flight. */
+  async close(): Promise<void> {
+    this.#pipeline = undefined
+    await Promise.all(this.#inFlight)
   }
 }
 

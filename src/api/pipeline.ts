@@ -93,9 +93,9 @@ class Exchange {
   answer(): void | Promise<void> {
     const { router, rateLimit, authenticate } = this.#options
     const head = this.#head = readHead(this.#request)
-    if (head === undefined) return this.#send(BAD_REQUEST)
     const peer = this.#request.socket.remoteAddress ?? ''
-    this.#client = clientAddress(peer, head.forwardedFor, this.#options.trustedProxies)
+    this.#client = clientAddress(peer, head?.forwardedFor, this.#options.trustedProxies)
+    if (head === undefined) return this.#send(BAD_REQUEST)
     const isLimited = rateLimit !== undefined && isUnderApi(head.path)
 
     // What is refused here does not count: a page must not use up what the person before the browser has left.

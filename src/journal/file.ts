@@ -59,6 +59,7 @@ export function openFileJournal(options: FileJournalOptions): FileJournal {
       files.close(files.createToAppend(path))
       syncFolder(options, folder)
     }
+    keepPrivate(options, folder, 0o700)
     keepPrivate(options, path, 0o600)
     removeLeftovers(files, path)
     fold.begin()

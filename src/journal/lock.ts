@@ -63,7 +63,13 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string)
   const opening = join(folder, `opening-${name}.sock`)
   const socket = join(folder, `held-${name}.sock`)
   const close = await door.open(opening)
-  const release = async (): Promise<void> => { remove(files, socket); await close() }
+  const release = async (): Promise<void> => {
+    try {
+      remove(files, socket)
+    } finally {
+      await close()
+    }
+  }
   try {
     files.setMode(opening, 0o600)
     files.rename(opening, socket)

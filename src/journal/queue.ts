@@ -33,13 +33,15 @@ export class CommitQueue {
     let next = 0
     for (let more = true; more && next < this.#waiting.length; next++) {
       const waiting = this.#waiting[next]!
+      let fact: Fact | undefined
       try {
-        const fact = waiting.decide()
-        if (fact !== undefined) more = accept(fact)
-        taken.push(waiting)
+        fact = waiting.decide()
       } catch (error) {
         waiting.reject(error)
+        continue
       }
+      taken.push(waiting)
+      if (fact !== undefined) more = accept(fact)
     }
     this.#waiting = this.#waiting.slice(next)
     return taken

@@ -22,8 +22,8 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
 
 /** Asks with the e-mail address of the first positional, and says what was done. */
 function byAddress(path: string, done: string): Command['run'] {
-  return async ({ reach, positionals: [email], terminal }) => {
-    await (await reach()).ask('POST', path, { email })
+  return async ({ store, positionals: [email], terminal }) => {
+    await store.ask('POST', path, { email })
     terminal.print(`${email}: ${done}`)
   }
 }
@@ -41,23 +41,23 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       const abilities = abilitiesOf(context)
       const password = await terminal.newSecret(flags['password-stdin'] === true)
       const body = { email, name: flags['name'], abilities, password }
-      const user = await (await context.reach()).ask('POST', '/operator/users/add', body)
+      const user = await context.store.ask('POST', '/operator/users/add', body)
       terminal.print(`${user.email}: added as user ${user.id}`)
     }
   },
   {
     name: 'user list', options: JSON_LIST,
     help: 'lists the users: id, address, name, abilities',
-    run: async ({ reach, flags, terminal }) => {
-      terminal.list(await (await reach()).ask('GET', '/operator/users'), flags['json'] === true)
+    run: async ({ store, flags, terminal }) => {
+      terminal.list(await store.ask('GET', '/operator/users'), flags['json'] === true)
     }
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
     help: 'gives a user a new password and ends the user\'s tokens',
-    run: async ({ reach, positionals: [email], flags, terminal }) => {
+    run: async ({ store, positionals: [email], flags, terminal }) => {
       const password = await terminal.newSecret(flags['password-stdin'] === true)
-      await (await reach()).ask('POST', '/operator/users/password', { email, password })
+      await store.ask('POST', '/operator/users/password', { email, password })
       terminal.print(`${email}: new password, all tokens revoked`)
     }
   },
@@ -73,15 +73,15 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     run: async context => {
       const { positionals: [email], terminal } = context
       const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context) }
-      const issued = await (await context.reach()).ask('POST', '/operator/tokens/issue', body)
+      const issued = await context.store.ask('POST', '/operator/tokens/issue', body)
       terminal.print(issued.token)
     }
   },
   {
     name: 'token list', positionals: ['EMAIL'], isLastOptional: true, options: JSON_LIST,
     help: 'lists the tokens: id, address, abilities, issued, expires',
-    run: async ({ reach, positionals: [email], flags, terminal }) => {
-      const tokens: { email: string }[] = await (await reach()).ask('GET', '/operator/tokens')
+    run: async ({ store, positionals: [email], flags, terminal }) => {
+      const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
       const listed = tokens.filter(token => email === undefined || token.email === email.toLowerCase())
       terminal.list(listed, flags['json'] === true)
     }
@@ -91,10 +91,10 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
     help: 'ends a token, or all of a user\'s',
     run: async context => {
-      const { reach, positionals: [id], flags, terminal } = context
+      const { store, positionals: [id], flags, terminal } = context
       if ((id === undefined) === (flags['all'] === undefined)) throw new Misuse('give either an ID or --all EMAIL')
       if (id === undefined) return revokeAll({ ...context, positionals: [String(flags['all'])] })
-      await (await reach()).ask('POST', '/operator/tokens/revoke', { id })
+      await store.ask('POST', '/operator/tokens/revoke', { id })
       terminal.print(`${id}: revoked`)
     }
   }

@@ -1,5 +1,4 @@
 /** What a command of the operator's program is, and what it may use. */
-import type { StoreSettings } from '../service.ts'
 import type { Reached } from './reach.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -11,10 +10,9 @@ export interface Arguments {
 
 /** What a command works with. */
 export interface Context extends Arguments {
-  readonly settings: StoreSettings
   readonly terminal: Terminal
   /** The running service or, where none runs, the folder opened for this command. */
-  reach(): Promise<Reached>
+  readonly store: Reached
 }
 
 /** An option of a command; `value` names what follows it, undefined: nothing does. */

@@ -47,7 +47,7 @@ async function readAll(
 }
 
 async function statusOf(context: Context): Promise<Status> {
-  return await (await context.reach()).ask('GET', '/operator/status')
+  return await context.store.ask('GET', '/operator/status')
 }
 
 /** A record's data as a person reads it, without what must not be seen. */
@@ -70,12 +70,11 @@ function idOf({ positionals: [text] }: Context): number {
 
 /** Asks for something that takes long and shows how far it is. */
 async function askSlowly(context: Context, path: string): Promise<any> {
-  const reached = await context.reach()
-  const look = (): void => void reached.ask('GET', '/operator/status')
+  const look = (): void => void context.store.ask('GET', '/operator/status')
     .then((status: Status) => context.terminal.progress('rewriting the journal', status.progress), () => {})
   const timer = setInterval(look, 200)
   try {
-    return await reached.ask('POST', path)
+    return await context.store.ask('POST', path)
   } finally {
     clearInterval(timer)
     context.terminal.progress('', 1)
@@ -153,15 +152,15 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     help: 'makes a deleted entry active again',
     run: async context => {
       const id = idOf(context)
-      await (await context.reach()).ask('POST', '/operator/entries/restore', { id })
+      await context.store.ask('POST', '/operator/entries/restore', { id })
       context.terminal.print(`entry ${id}: active`)
     }
   },
   {
     name: 'key rotate',
     help: 'makes a new key, which seals from now on; old lines stay readable',
-    run: async ({ reach, terminal }) => {
-      const { key } = await (await reach()).ask('POST', '/operator/key/rotate')
+    run: async ({ store, terminal }) => {
+      const { key } = await store.ask('POST', '/operator/key/rotate')
       terminal.print(`key ${key} seals from now on`)
     }
   },

@@ -3,8 +3,8 @@
  * the folder oneself; and then through one's own socket. So there is one code path, and always one writer.
  */
 import { join, resolve } from 'node:path'
-import { Failure } from '../errors.ts'
-import { requestLocal } from '../http/client.ts'
+import { Failure, systemCode } from '../errors.ts'
+import { requestLocal, type LocalAnswer } from '../http/client.ts'
 import { knock } from '../http/local.ts'
 import { JOURNAL_FILE } from '../journal/file.ts'
 import { disk } from '../journal/files.ts'
@@ -13,40 +13,63 @@ import { openStore, type OpenStore, type StoreSettings } from '../service.ts'
 import { Refusal } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A store within reach. */
+/** A store within reach, once it is asked for something. */
 export interface Reached {
   /** Asks for something and gives the answer's body; throws a `Refusal` with the message of an answer that is none. */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
   close(): Promise<void>
 }
 
+/** How often, and how long apart, somebody is asked anew who is just about to open or to close. */
+const TRIES = 50
+const PAUSE_MS = 100
+
 /**
- * Reaches a store; rejects with a `Failure` when the folder cannot be opened either, and with a `Refusal` when no
- * journal stands there and `mayCreate` is false: a mistyped folder should not become a new one.
+ * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with a `Refusal` when
+ * no journal stands there and `mayCreate` is false: a mistyped folder should not become a new one.
  */
-export async function reachStore(settings: StoreSettings, mayCreate: boolean, terminal: Terminal): Promise<Reached> {
+export function reachStore(settings: StoreSettings, mayCreate: boolean, terminal: Terminal): Reached {
   const folder = resolve(settings.dataDir)
   let opened: OpenStore | undefined
-  let socket = await liveSocket(folder)
-  if (socket === undefined) {
+
+  /** A socket that is listened on: somebody's, or one's own. */
+  const socket = async (): Promise<string | undefined> => {
+    const live = await liveSocket(folder)
+    if (live !== undefined || opened !== undefined) return live
     if (!mayCreate && disk.facts(join(folder, JOURNAL_FILE)) === undefined) {
       throw new Refusal(`there is no journal in ${folder}; the command init makes one`)
     }
     const quiet = { info: () => {}, warn: terminal.warn, access: { write: () => {}, pendingBytes: () => 0 } }
     opened = await openStore(settings, quiet)
-    socket = await liveSocket(folder)
-    if (socket === undefined) throw new Failure('folder-unusable', `${folder}: its own socket does not answer`)
+    return liveSocket(folder)
   }
-  const path = socket
+
   return {
-    ask: async (method, url, body) => {
-      const answer = await requestLocal(path, method, url, body)
-      if (answer.status === 200) return answer.body
-      const { message, errors } = answer.body as { message: string, errors?: { [field: string]: string[] } }
-      throw new Refusal(errors === undefined ? message : Object.values(errors).flat().join(' '))
+    ask: async (method, path, body) => {
+      for (let tries = 1; ; tries++) {
+        try {
+          const answer = await requestLocal(await socket() ?? folder, method, path, body)
+          if (answer.status === 200) return answer.body
+          if (answer.status !== 503 || tries === TRIES) throw refusalOf(answer)
+        } catch (error) {
+          if (!isMoment(error) || tries === TRIES) throw error
+        }
+        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+      }
     },
     close: async () => { await opened?.close() }
   }
+}
+
+/** Whether an error says that nobody has heard the request: whoever held the folder has just let go of it. */
+function isMoment(error: unknown): boolean {
+  if (error instanceof Failure) return error.code === 'folder-held'
+  return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
+}
+
+function refusalOf({ body }: LocalAnswer): Refusal {
+  const { message, errors } = body as { message: string, errors?: { [field: string]: string[] } }
+  return new Refusal(errors === undefined ? message : Object.values(errors).flat().join(' '))
 }
 
 async function liveSocket(folder: string): Promise<string | undefined> {
