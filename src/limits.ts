@@ -40,6 +40,8 @@ export const HSTS_MAX_AGE_SECONDS: number = 31_536_000
 export const TLS_CHECK_MS: number = 2_000
 /** What may wait for a slow reader of the access log; further lines are dropped and counted. */
 export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
+/** How long the last line of output may take at the end. */
+export const LAST_LINE_TIMEOUT_MS: number = 500
 /** Requests a client may make in a minute, unless `RATE_LIMIT` says otherwise (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
 /** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8). */

@@ -2,7 +2,7 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
 import { readSettings, settingsHelp } from './config.ts'
 import { Failure } from './errors.ts'
-import { assertLimits } from './limits.ts'
+import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { openService, type Log } from './service.ts'
 
 const log: Log = {
@@ -24,8 +24,9 @@ async function main(): Promise<void> {
   const service = await openService(readSettings(process.argv.slice(2), process.env), log)
   const onStop = async (): Promise<void> => {
     await service.close()
-    console.log('stopped')
-    process.exit(0)
+    // Not before the last line is out, but not after a reader either who takes none.
+    process.stdout.write('stopped\n', () => process.exit(0))
+    setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)
   }
   if (stop.signal.aborted) await onStop()
   else stop.signal.addEventListener('abort', () => void onStop())

@@ -13,6 +13,7 @@ import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
 import { openFileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
+import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
@@ -42,8 +43,13 @@ export interface Composed {
 export function fileStore(folder: string, files: Files = disk, warn: (line: string) => void = () => {}): Store {
   return new Store(fold => openFileJournal({
     files, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes, warn
-  }), { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now })
+  }), ACCOUNTS)
 }
+
+/** A store on a journal that keeps nothing. */
+export function memoryStore(): Store { return new Store(fold => openMemoryJournal(fold, Date.now), ACCOUNTS) }
+
+const ACCOUNTS = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */
 export async function composeService(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
@@ -75,6 +81,7 @@ export class FaultyDisk {
   /** The system error code that appends give; undefined: they work. */
   fault: string | undefined
   #held: (() => void)[] | undefined
+  #onHeld: () => void = () => {}
 
   readonly files: Files = {
     ...disk,
@@ -84,12 +91,20 @@ export class FaultyDisk {
         else done(Object.assign(new Error(`${this.fault}: as the test asked`), { code: this.fault }), 0)
       }
       if (this.#held === undefined) setImmediate(go)
-      else this.#held.push(go)
+      else { this.#held.push(go); this.#onHeld() }
     }
   }
 
   /** Holds appends back from now on. */
   hold(): void { this.#held = [] }
+
+  /** Resolves once an append is held back. */
+  held(): Promise<void> {
+    return new Promise(resolve => {
+      this.#onHeld = resolve
+      if (this.#held !== undefined && this.#held.length > 0) resolve()
+    })
+  }
 
   /** Lets all of them go. */
   release(): void {
