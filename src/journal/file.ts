@@ -84,7 +84,9 @@ function openKeys(options: FileJournalOptions, path: string): Keyring {
 }
 
 function repair({ files, wallMs, warn }: FileJournalOptions, path: string, found: Recovered): void {
-  const tail = `${path}.torn-${new Date(wallMs()).toISOString()}`
+  const stem = `${path}.torn-${new Date(wallMs()).toISOString()}`
+  let tail = stem
+  for (let n = 2; files.facts(tail) !== undefined; n++) tail = `${stem}-${n}`
   cutTail(files, path, found.goodBytes, tail)
   warn(`the journal ended in ${found.tornBytes} bytes of an unfinished write that was never acknowledged; ` +
     `they were moved to ${tail}`)
