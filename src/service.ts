@@ -43,6 +43,8 @@ export interface Service extends OpenStore {
   readonly url: string
 }
 
+const CLOCKS = { wallMs: Date.now, nowMs: () => performance.now() }
+
 /** Where a store is. */
 export type StoreSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'>
 
@@ -139,7 +141,7 @@ async function listenOn(
     maxBodyBytes: settings.maxBodyBytes,
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: () => isStopping,
-    accessLog: settings.accessLog ? createAccessLog(log.access) : undefined,
+    accessLog: settings.accessLog ? { log: createAccessLog(log.access), clocks: CLOCKS } : undefined,
     warn: log.warn
   })
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
@@ -177,7 +179,7 @@ function routerOf(routes: readonly Route[]): Router<Route> {
 }
 
 function limitOf(requests: number): RateLimit | undefined {
-  return requests === 0 ? undefined : new RateLimit(requests, () => performance.now())
+  return requests === 0 ? undefined : new RateLimit(requests, CLOCKS.nowMs)
 }
 
 /** Tells the operator what is served to whom. */

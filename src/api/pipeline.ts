@@ -18,6 +18,12 @@ import { isAble, tokenId, type Session } from '../store/accounts.ts'
 import { idOf } from './entries.ts'
 import type { Route } from './route.ts'
 
+/** The wall clock, milliseconds since 1970, and one that never goes back. */
+export interface Clocks {
+  readonly wallMs: () => number
+  readonly nowMs: () => number
+}
+
 /** What the way leads through. What is undefined is not on it. */
 export interface PipelineOptions {
   readonly router: Router<Route>
@@ -40,7 +46,7 @@ export interface PipelineOptions {
   readonly tellsFailures?: boolean
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
-  readonly accessLog?: ((record: AccessRecord) => void) | undefined
+  readonly accessLog?: { readonly log: (record: AccessRecord) => void, readonly clocks: Clocks } | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
@@ -87,7 +93,7 @@ class Exchange {
     this.#options = options
     this.#request = request
     this.#response = response
-    this.#startMs = options.accessLog === undefined ? 0 : performance.now()
+    this.#startMs = options.accessLog?.clocks.nowMs() ?? 0
   }
 
   answer(): void | Promise<void> {
@@ -202,17 +208,17 @@ class Exchange {
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
-    accessLog?.(this.#record(reply.status, id ?? randomUUID()))
+    accessLog?.log(this.#record(reply.status, id ?? randomUUID(), accessLog.clocks))
   }
 
-  #record(status: number, request: string): AccessRecord {
+  #record(status: number, request: string, clocks: Clocks): AccessRecord {
     const session = this.#session
     return {
-      time: new Date().toISOString(), request, client: this.#client,
+      time: new Date(clocks.wallMs()).toISOString(), request, client: this.#client,
       user: session?.user ?? null, token: session === undefined ? null : tokenId(session.hash),
       method: this.#request.method ?? '', route: this.#found?.target.operation ?? null,
       entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
-      status, ms: Math.round((performance.now() - this.#startMs) * 1000) / 1000
+      status, ms: Math.round((clocks.nowMs() - this.#startMs) * 1000) / 1000
     }
   }
 }

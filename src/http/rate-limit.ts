@@ -31,6 +31,7 @@ interface Client {
   second: number
 }
 
+/** Counts the requests of each client, and says which may pass. */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number

@@ -43,6 +43,7 @@ export interface JournalHealth {
   readonly head: string
 }
 
+/** A journal, whatever it is kept in. */
 export interface Journal {
   /**
    * Queues a decision. Resolves once everything it could have seen is durable and its record, if it gave one, is

@@ -3,9 +3,9 @@ import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { PasswordHasher } from './password.ts'
-import { ANY_ABILITY, type Token, type User } from './record.ts'
+import { ANY_ABILITY, fact, type Token, type User } from './record.ts'
 import { userOf, type State } from './state.ts'
-import { fact, type Commit } from './store.ts'
+import type { Commit } from './store.ts'
 
 /** What accounts need from outside. */
 export interface AccountsOptions {

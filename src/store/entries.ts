@@ -80,6 +80,6 @@ const CLOSE = Buffer.from(']')
 function pageOf(id: number): number { return Math.floor((id - 1) / PAGE_ENTRIES) }
 
 /** An entry as it is served, its fields in the contract's order (§2). */
-export function entryText({ id, password, sistema, usuario, status }: Entry): string {
+function entryText({ id, password, sistema, usuario, status }: Entry): string {
   return JSON.stringify({ id, password, sistema, usuario, status })
 }

@@ -16,7 +16,7 @@ export interface ScryptCost {
 }
 
 /** The cost of new hashes. */
-export const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
+const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
 
 const SALT_BYTES = 16
 const HASH_BYTES = 32

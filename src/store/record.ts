@@ -1,4 +1,5 @@
 /** The facts that the journal may hold, and the things that they are about. */
+import type { Fact } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
 export interface Entry {
@@ -63,4 +64,9 @@ export interface Facts {
   'token.revoked': { readonly hash: string }
   /** All of a user's tokens end. */
   'tokens.revoked': { readonly user: number }
+}
+
+/** A fact whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
+export function fact<T extends keyof Facts>(type: T, by: number | null, data: Facts[T]): Fact {
+  return { type, by, data }
 }

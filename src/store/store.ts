@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { Committed, Fact, Fold, Journal } from '../journal/journal.ts'
-import { ENTRY_FIELDS, type Entry, type EntryChanges, type EntryFields, type Facts } from './record.ts'
+import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields } from './record.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
 import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
 
@@ -106,9 +106,4 @@ export class Store {
     })
     return outcome as T
   }
-}
-
-/** A fact whose data has the form that its type asks for. */
-export function fact<T extends keyof Facts>(type: T, by: number | null, data: Facts[T]): Fact {
-  return { type, by, data }
 }

@@ -17,7 +17,7 @@ import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
-import { freshFolder } from './service.ts'
+import { atEnd, freshFolder } from './service.ts'
 
 /** What differs from the service as it is. */
 export interface ComposeOptions {
@@ -68,7 +68,7 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
     isStopping: () => false,
     warn
   }))
-  t.after(async () => {
+  atEnd(t, async () => {
     await listener.close(1_000)
     store.check()
     await store.close()

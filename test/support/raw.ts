@@ -35,7 +35,9 @@ const WAIT_MS = 5_000
 const CRLF = '\r\n'
 
 /** The bytes of a request of HTTP/1.1 to 127.0.0.1; a body gets its Content-Length and, unless given, its JSON type. */
-export function message(method: string, target: string, body?: string | Buffer, fields: readonly string[] = []): Buffer {
+export function message(
+  method: string, target: string, body?: string | Buffer, fields: readonly string[] = []
+): Buffer {
   const head = [`${method} ${target} HTTP/1.1`]
   const has = (name: string): boolean => fields.some(field => field.toLowerCase().startsWith(`${name}:`))
   if (!has('host')) head.push('Host: 127.0.0.1')
@@ -97,7 +99,7 @@ export class RawClient {
         this.#received = this.#received.subarray(parsed.bytes)
         return parsed.answer
       }
-      if (this.#ended) throw new Error(`the connection ended after ${JSON.stringify(this.#received.toString('latin1'))}`)
+      if (this.#ended) throw new Error(`the connection ended after ${this.#shown()}`)
       await this.#more()
     }
   }
@@ -120,10 +122,12 @@ export class RawClient {
   /** Ends the connection at once. */
   destroy(): void { this.#socket.destroy() }
 
+  #shown(): string { return JSON.stringify(this.#received.toString('latin1')) }
+
   #more(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new Error(`nothing came for ${WAIT_MS} ms after ${JSON.stringify(this.#received.toString('latin1'))}`))
+        reject(new Error(`nothing came for ${WAIT_MS} ms after ${this.#shown()}`))
       }, WAIT_MS)
       this.#wake = () => { clearTimeout(timer); resolve() }
     })
@@ -141,7 +145,9 @@ export async function connectRaw(t: TestContext, url: string, options: RawOption
 }
 
 /** Sends bytes on a connection of their own and gives the answers until the service ends it. */
-export async function exchange(t: TestContext, url: string, ...bytes: readonly (string | Buffer)[]): Promise<RawAnswer[]> {
+export async function exchange(
+  t: TestContext, url: string, ...bytes: readonly (string | Buffer)[]
+): Promise<RawAnswer[]> {
   const client = await connectRaw(t, url)
   await client.send(...bytes)
   return client.untilEnd()

@@ -6,10 +6,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
+const steps = new WeakMap<TestContext, (() => void | Promise<void>)[]>()
+
+/** Does something when the test ends; what was to be done last is done first (`t.after` has it the other way). */
+export function atEnd(t: TestContext, step: () => void | Promise<void>): void {
+  const known = steps.get(t)
+  if (known !== undefined) { known.unshift(step); return }
+  const all = [step]
+  steps.set(t, all)
+  t.after(async () => { for (const one of all) await one() })
+}
+
 /** A fresh folder that goes when the test ends. */
 export function freshFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'pes-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(t, () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -36,7 +47,7 @@ export async function startService(t: TestContext, flags: Record<string, string>
   const access = { write: (line: string) => { accessLines.push(line) }, pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
-  t.after(async () => {
+  atEnd(t, async () => {
     service.store.check()
     await service.close()
   })

@@ -1,0 +1,704 @@
+/** The contract, line by line: its answers byte for byte, and what was decided where it is silent. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { test, type TestContext } from 'node:test'
+import type { Route } from '../../src/api/route.ts'
+import { text } from '../../src/json/shape.ts'
+import { MAX_COMMIT_QUEUE_RECORDS, MAX_JSON_DEPTH_LEVELS } from '../../src/limits.ts'
+import type { Store } from '../../src/store/store.ts'
+import { composeService, FaultyDisk, type Composed } from '../support/compose.ts'
+import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { ask, chunked, connectRaw, message, type RawAnswer } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const CREATED = '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}'
+const DELETED = '{"message":"contraseña borrada","status":200}'
+const UNKNOWN = '{"message":"contraseña no encontrada","status":404}'
+const NONE = '{"message":"No passwords found","status":404}'
+const FIELDS = ['password', 'sistema', 'usuario'] as const
+
+/** A service and its interface, for one test. */
+interface Api {
+  readonly url: string
+  readonly store: Store
+  /** Sends a request; a string or bytes go out as they are, anything else as JSON. */
+  readonly call: (method: string, target: string, body?: unknown, fields?: readonly string[]) => Promise<RawAnswer>
+  readonly records: () => number
+}
+
+function apiOf(t: TestContext, url: string, store: Store): Api {
+  const bytes = (body: unknown): string | Buffer | undefined =>
+    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  return {
+    url, store, records: () => store.journal.health().records,
+    call: (method, target, body, fields) => ask(t, url, message(method, target, bytes(body), fields))
+  }
+}
+
+/** A service with entries p1/s1/u1, p2/s2/u2, … */
+async function withEntries(t: TestContext, count: number): Promise<Api> {
+  const { url, service: { store } } = await startService(t)
+  for (let i = 1; i <= count; i++) {
+    await store.createEntry({ password: `p${i}`, sistema: `s${i}`, usuario: `u${i}` }, null)
+  }
+  return apiOf(t, url, store)
+}
+
+/** The text of an entry of `withEntries`, with changes. */
+function entry(id: number, changes: Record<string, unknown> = {}): string {
+  return JSON.stringify({ id, password: `p${id}`, sistema: `s${id}`, usuario: `u${id}`, status: 1, ...changes })
+}
+
+function assertAnswer(answer: RawAnswer, status: number, body: string, what?: string): void {
+  assert.equal(answer.text, body, what)
+  assert.equal(answer.status, status, what)
+}
+
+const got = (text: string): string => `{"passwords":${text},"status":200}`
+const updated = (text: string): string =>
+  `{"password":${text},"message":"contraseña actualizada","status":200}`
+
+const invalid = (errors: Record<string, string>): string => JSON.stringify({
+  message: 'Invalid data', errors: Object.fromEntries(Object.entries(errors).map(([k, v]) => [k, [v]])), status: 400
+})
+const missing = (...fields: readonly string[]): string =>
+  invalid(Object.fromEntries(fields.map(field => [field, `The ${field} field is required.`])))
+const noString = (...fields: readonly string[]): string =>
+  invalid(Object.fromEntries(fields.map(field => [field, `The ${field} field must be a string.`])))
+
+test('§4.1 list: the active entries as a bare array, ascending by id', async t => {
+  const { call, store } = await withEntries(t, 12)
+  await store.deleteEntry(3, null)
+  await store.updateEntry(11, { usuario: 'other' }, null)
+  await store.updateEntry(2, { password: 'other' }, null)
+  const expected = [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(id =>
+    entry(id, id === 2 ? { password: 'other' } : id === 11 ? { usuario: 'other' } : {}))
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${expected.join(',')}]`)
+})
+
+test('§4.1 list: nothing was ever stored: 404', async t => {
+  const { call } = await withEntries(t, 0)
+  assertAnswer(await call('GET', '/api/listPassword'), 404, NONE)
+})
+
+test('§4.1 list: everything was deleted: 404, and back to 200 with the next entry', async t => {
+  const { call } = await withEntries(t, 1)
+  await call('POST', '/api/deletePassword/1')
+  assertAnswer(await call('GET', '/api/listPassword'), 404, NONE)
+  await call('POST', '/api/createPassword', { password: 'p2', sistema: 's2', usuario: 'u2' })
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(2)}]`)
+})
+
+test('§4.2 get: an entry with all five fields', async t => {
+  const { call } = await withEntries(t, 2)
+  assertAnswer(await call('GET', '/api/getPassword/2'), 200, got(entry(2)))
+})
+
+test('§4.2 get: a deleted entry is returned too, with status 0', async t => {
+  const { call, store } = await withEntries(t, 1)
+  await store.deleteEntry(1, null)
+  assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { status: 0 })))
+})
+
+test('§4.2 get: an unknown id: 404', async t => {
+  const { call } = await withEntries(t, 1)
+  assertAnswer(await call('GET', '/api/getPassword/2'), 404, UNKNOWN)
+})
+
+test('§4.3 create: a message without the entry; the entry is active and its id is the next one', async t => {
+  const { call } = await withEntries(t, 0)
+  for (const id of [1, 2, 3]) {
+    const body = { password: `p${id}`, sistema: `s${id}`, usuario: `u${id}` }
+    assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
+    assertAnswer(await call('GET', `/api/getPassword/${id}`), 200, got(entry(id)))
+  }
+})
+
+test('§4.3 create: two entries may be the same', async t => {
+  const { call, store } = await withEntries(t, 1)
+  const same = { password: 'p1', sistema: 's1', usuario: 'u1' }
+  assertAnswer(await call('POST', '/api/createPassword', same), 200, CREATED)
+  assert.equal(store.activeEntries, 2)
+})
+
+test('§4.3 create: what fails is named field by field, and nothing else is', async t => {
+  const { call, records } = await withEntries(t, 0)
+  const whole = { usuario: 'u', sistema: 's', password: 'p' }
+  const cases: readonly (readonly [body: unknown, answer: string])[] = [
+    [{}, missing(...FIELDS)],
+    [{ password: 'p' }, missing('sistema', 'usuario')],
+    [{ sistema: 's' }, missing('password', 'usuario')],
+    [{ usuario: 'u' }, missing('password', 'sistema')],
+    [{ password: 'p', sistema: 's' }, missing('usuario')],
+    [{ password: 'p', usuario: 'u' }, missing('sistema')],
+    [{ sistema: 's', usuario: 'u' }, missing('password')],
+    [{ Password: 'p', sistema: 's', usuario: 'u' }, missing('password')],
+    ...FIELDS.flatMap(field => [
+      [{ ...whole, [field]: null }, missing(field)], [{ ...whole, [field]: '' }, missing(field)],
+      ...[0, 1, -1.5, true, false, [], ['p'], {}, { password: 'p' }].map(value =>
+        [{ ...whole, [field]: value }, noString(field)] as const)
+    ] as const),
+    [{ usuario: 1, sistema: 2, password: 3 }, noString(...FIELDS)],
+    [{ usuario: 1, password: '' }, invalid({
+      password: 'The password field is required.', sistema: 'The sistema field is required.',
+      usuario: 'The usuario field must be a string.'
+    })]
+  ]
+  for (const [body, answer] of cases) {
+    assertAnswer(await call('POST', '/api/createPassword', body), 400, answer, JSON.stringify(body))
+  }
+  assert.equal(records(), 0)
+})
+
+test('§4.4 update: any combination of the fields; the answer is the entry as it is then', async t => {
+  const { call } = await withEntries(t, 1)
+  const now: Record<string, unknown> = {}
+  const sets = [['password'], ['sistema'], ['usuario'], ['password', 'usuario'], ['usuario', 'sistema', 'password']]
+  for (const fields of sets) {
+    const changes = Object.fromEntries(fields.map(field => [field, `${field} of ${fields.length}`]))
+    Object.assign(now, changes)
+    assertAnswer(await call('POST', '/api/updatePassword/1', changes), 200, updated(entry(1, now)))
+    assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, now)))
+    assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1, now)}]`)
+  }
+})
+
+test('§4.4 update: an unknown id: 404', async t => {
+  const { call, records } = await withEntries(t, 1)
+  assertAnswer(await call('POST', '/api/updatePassword/2', { password: 'x' }), 404, UNKNOWN)
+  assert.equal(records(), 1)
+})
+
+test('§4.5 delete: the entry leaves the list, and can still be got', async t => {
+  const { call } = await withEntries(t, 2)
+  assertAnswer(await call('POST', '/api/deletePassword/1'), 200, DELETED)
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(2)}]`)
+  assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { status: 0 })))
+})
+
+test('§4.5 delete: an unknown id: 404', async t => {
+  const { call, records } = await withEntries(t, 1)
+  assertAnswer(await call('POST', '/api/deletePassword/2'), 404, UNKNOWN)
+  assert.equal(records(), 1)
+})
+
+test('§4.5 delete: a body is not looked at', async t => {
+  const { call } = await withEntries(t, 2)
+  assertAnswer(await call('POST', '/api/deletePassword/1', '{not json'), 200, DELETED)
+  assertAnswer(await call('POST', '/api/deletePassword/2', 'x', ['Content-Type: text/plain']), 200, DELETED)
+})
+
+test('§3 a deleted entry\'s id is not given again', async t => {
+  const { call, store } = await withEntries(t, 1)
+  await call('POST', '/api/deletePassword/1')
+  await call('POST', '/api/createPassword', { password: 'p2', sistema: 's2', usuario: 'u2' })
+  assert.deepEqual([store.entryText(1), store.entryText(2)], [entry(1, { status: 0 }), entry(2)])
+})
+
+test('§1, §7 every object says the status that HTTP says; the list and the 429 alone are different', async t => {
+  const { call, url } = await withEntries(t, 1)
+  const calls: readonly (readonly [string, string, unknown?, (readonly string[])?])[] = [
+    ['GET', '/api/getPassword/1'], ['GET', '/api/getPassword/2'], ['POST', '/api/createPassword', {}],
+    ['POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' }],
+    ['POST', '/api/createPassword', '['],
+    ['POST', '/api/updatePassword/1', {}], ['POST', '/api/updatePassword/9', {}], ['POST', '/api/deletePassword/1'],
+    ['POST', '/api/createPassword', '{}', ['Content-Type: text/plain']],
+    ['POST', '/api/createPassword', ' '.repeat(70_000)],
+    ['PUT', '/api/listPassword'], ['GET', '/nope'], ['GET', '/', undefined, ['Host: evil.example']],
+    ['GET', 'http://127.0.0.1/'], ['GET', '/', undefined, ['Expect: 200-ok']],
+    ['GET', '/', undefined, [`A: ${'a'.repeat(20_000)}`]], ['CONNECT', '127.0.0.1:1']
+  ]
+  const seen = new Set<number>()
+  for (const [method, target, body, fields] of calls) {
+    const { status, json } = await call(method, target, body, fields)
+    assert.equal(json.status, status, `${method} ${target}`)
+    assert.equal(Object.keys(json).at(-1), 'status')
+    seen.add(status)
+  }
+  assert.deepEqual([...seen].sort(), [200, 400, 403, 404, 405, 413, 415, 417, 431])
+  assert.equal(Array.isArray((await ask(t, url, message('GET', '/api/listPassword'))).json), true)
+})
+
+test('every answer is JSON, of a length, not to be stored and not to be guessed at', async t => {
+  const { call } = await withEntries(t, 1)
+  for (const [method, target, body] of [
+    ['GET', '/api/listPassword'], ['GET', '/api/getPassword/1'], ['GET', '/api/getPassword/2'], ['GET', '/nope'],
+    ['POST', '/api/createPassword', { password: 'ñ€😀', sistema: 's', usuario: 'u' }],
+    ['POST', '/api/createPassword', {}], ['POST', '/api/updatePassword/1', { password: 'ñ€😀' }],
+    ['POST', '/api/deletePassword/1'], ['PUT', '/api/listPassword']
+  ] as const) {
+    const { headers, body: bytes } = await call(method, target, body)
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+    assert.equal(headers['content-length'], String(bytes.length))
+    assert.equal(headers['cache-control'], 'no-store')
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    for (const name of ['etag', 'x-powered-by', 'server', 'set-cookie', 'access-control-allow-origin', 'retry-after']) {
+      assert.equal(headers[name], undefined, name)
+    }
+  }
+})
+
+test('HEAD is answered as GET, without the body', async t => {
+  const { call, url } = await withEntries(t, 300)
+  const targets = ['/api/listPassword', '/api/getPassword/1', '/api/getPassword/999', '/api/createPassword', '/nope']
+  for (const target of targets) {
+    const [get, head] = [await call('GET', target), await call('HEAD', target)]
+    assert.equal(head.status, get.status, target)
+    assert.equal(head.text, '')
+    assert.deepEqual({ ...head.headers, date: '' }, { ...get.headers, date: '' }, target)
+  }
+  const client = await connectRaw(t, url)
+  await client.send(message('HEAD', '/api/listPassword'), message('GET', '/api/getPassword/1'))
+  assert.equal((await client.answer(true)).status, 200)
+  assert.equal((await client.answer()).text, got(entry(1)), 'no body came in between')
+  client.destroy()
+})
+
+const ALLOWED = {
+  '/api/listPassword': 'GET, HEAD, OPTIONS', '/api/getPassword/1': 'GET, HEAD, OPTIONS',
+  '/api/getPassword/999': 'GET, HEAD, OPTIONS', '/api/createPassword': 'POST, OPTIONS',
+  '/api/updatePassword/1': 'POST, OPTIONS', '/api/deletePassword/1': 'POST, OPTIONS'
+}
+for (const [target, allow] of Object.entries(ALLOWED)) {
+  test(`OPTIONS ${target} tells its methods, and every other method is answered by 405 with them`, async t => {
+    const { call, records } = await withEntries(t, 1)
+    const { status, headers, text } = await call('OPTIONS', target)
+    assert.deepEqual([status, headers['allow'], text], [204, allow, ''])
+    assert.equal(headers['content-type'], undefined)
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
+      if (allow.includes(method)) continue
+      const refused = await call(method, target)
+      assertAnswer(refused, 405, '{"message":"Method Not Allowed","status":405}', method)
+      assert.equal(refused.headers['allow'], allow)
+    }
+    assert.equal(records(), 1)
+  })
+}
+
+test('an unknown path: 404', async t => {
+  const { call } = await withEntries(t, 1)
+  const targets = [
+    '/', '/api', '/api/', '/api/listPassword/', '/api/listPasswords', '/api/listpassword', '/listPassword',
+    '/API/listPassword', '/api//listPassword', '/api/getPassword', '/api/getPassword/', '/api/getPassword/1/',
+    '/api/getPassword/1/x', '/api/createPassword/1', '/api/./listPassword', '/api/x/../listPassword',
+    '/api/%6cistPassword', '/api/login', '/api/logout', '/api/__proto__', '/api/constructor', '/favicon.ico',
+    '/api\\listPassword', '/api/listPassword;x=1'
+  ]
+  for (const target of targets) {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      assertAnswer(await call(method, target), 404, '{"message":"Not Found","status":404}', `${method} ${target}`)
+    }
+  }
+})
+
+test('a query is not looked at', async t => {
+  const { call } = await withEntries(t, 2)
+  assertAnswer(await call('GET', '/api/getPassword/1?id=2'), 200, got(entry(1)))
+  assertAnswer(await call('GET', '/api/listPassword?'), 200, `[${entry(1)},${entry(2)}]`)
+  assertAnswer(await call('POST', '/api/deletePassword/2?/3'), 200, DELETED)
+})
+
+test('an id that is not a canonical positive integer is as an unknown one', async t => {
+  const { call, records } = await withEntries(t, 12)
+  const ids = [
+    'abc', '01', '1.0', '1.', '.1', '1e0', '1e3', '-1', '+1', '0', '-0', '00', '1_0', '0x1', '0b1', '1n', '1a', 'a1',
+    '1,2', '99999999999999999999', '9007199254740993', '9'.repeat(400), '18446744073709551617', '4294967297',
+    'NaN', 'Infinity', 'null', 'undefined', 'true', '[1]', '%00', '1%00', '%ZZ', '%', '1%', '%e9', '%C3%28', '..%2f1',
+    '1%2f', '%2e%2e', '.', '..', '1%20', '%201', '1+', '+', '%0a1', '1%0d%0a', '1%09', '%EF%BC%91', '%D9%A1', '%C2%B9',
+    '%E2%91%A0', '%2531', '%31%ZZ', '*', '~1', '1;', '1:', '1@', '\'1\'', '"1"', '{id}', '%7Bid%7D',
+    '__proto__', 'constructor', 'length', '13'
+  ]
+  for (const id of ids) {
+    assertAnswer(await call('GET', `/api/getPassword/${id}`), 404, UNKNOWN, `get ${id}`)
+    assertAnswer(await call('POST', `/api/updatePassword/${id}`, { password: 'x' }), 404, UNKNOWN, `update ${id}`)
+    assertAnswer(await call('POST', `/api/deletePassword/${id}`), 404, UNKNOWN, `delete ${id}`)
+  }
+  assert.equal(records(), 12)
+})
+
+test('an id may be percent-encoded: it is the same path (RFC 3986 §6.2.2.2)', async t => {
+  const { call } = await withEntries(t, 12)
+  assertAnswer(await call('GET', '/api/getPassword/%31'), 200, got(entry(1)))
+  assertAnswer(await call('GET', '/api/getPassword/1%32'), 200, got(entry(12)))
+})
+
+test('text is kept as it was given: any Unicode, and never trimmed', async t => {
+  const { call } = await withEntries(t, 0)
+  const texts = [
+    'contraseña', ' ', '  both ends  ', '\t\r\n', '\u0000', 'a\u0000b', '\u007f\u0080\u009f', '"\\/\b\f',
+    '</script>', '\'; --',
+    'é', 'e\u0301', '\u{1f469}\u200d\u{1f4bb}', '\u{10ffff}', '\ufeffBOM', '\ufffd\ufffe\uffff',
+    '\u2028\u2029', '\u202eright',
+    '\u200b', '\u3000', 'null', '0', 'undefined', '{}', '%41', '&amp;', '\\ud800', 'x'.repeat(10_000), '😀'.repeat(1_000)
+  ]
+  for (const [i, password] of texts.entries()) {
+    const fields = { password, sistema: password, usuario: password }
+    assertAnswer(await call('POST', '/api/createPassword', fields), 200, CREATED)
+    const stored = JSON.stringify({ id: i + 1, ...fields, status: 1 })
+    assertAnswer(await call('GET', `/api/getPassword/${i + 1}`), 200, got(stored))
+  }
+})
+
+test('text beyond ASCII comes back as the same bytes, not as escapes, however it was sent', async t => {
+  const { call } = await withEntries(t, 0)
+  const body = '{"password":"\\u00f1\\u20AC\\ud83d\\ude00\\/","sistema":"ñ€😀/","usuario":"u"}'
+  await call('POST', '/api/createPassword', body)
+  assertAnswer(await call('GET', '/api/listPassword'), 200,
+    '[{"id":1,"password":"ñ€😀/","sistema":"ñ€😀/","usuario":"u","status":1}]')
+})
+
+test('a lone surrogate, which only an escape can write, comes back as one', async t => {
+  const { call } = await withEntries(t, 0)
+  const lone = ['\\ud800', 'a\\udfffb', '\\udc00\\ud800', '\\uD83D', '\\ud83dx\\ude00']
+  for (const [i, escape] of lone.entries()) {
+    const body = `{"password":"${escape}","sistema":"s","usuario":"u"}`
+    assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
+    const kept = escape.toLowerCase()
+    assertAnswer(await call('GET', `/api/getPassword/${i + 1}`), 200,
+      `{"passwords":{"id":${i + 1},"password":"${kept}","sistema":"s","usuario":"u","status":1},"status":200}`)
+    assertAnswer(await call('POST', `/api/updatePassword/${i + 1}`, `{"usuario":"${escape}"}`), 200,
+      `{"password":{"id":${i + 1},"password":"${kept}","sistema":"s","usuario":"${kept}","status":1},` +
+      '"message":"contraseña actualizada","status":200}')
+  }
+})
+
+test('whatever the text, it is got, listed and updated as it was given', async t => {
+  const random = seededRandom(t)
+  const { url, store } = await withEntries(t, 0)
+  const client = await connectRaw(t, url)
+  const unit = (): string => String.fromCharCode(random.pick([
+    random.int(0x80), random.int(0x800), random.int(0x10000), 0xd800 + random.int(0x800), 0x22, 0x5c]))
+  const anyText = (): string => Array.from({ length: 1 + random.int(30) }, unit).join('')
+  const all: string[] = []
+  for (let id = 1; id <= 100; id++) {
+    const given = { password: anyText(), sistema: anyText(), usuario: anyText() }
+    const later = { sistema: anyText() }
+    await client.send(message('POST', '/api/createPassword', JSON.stringify(given)))
+    assert.equal((await client.answer()).text, CREATED)
+    await client.send(message('POST', `/api/updatePassword/${id}`, JSON.stringify(later)))
+    const expected = JSON.stringify({ id, ...given, ...later, status: 1 })
+    assert.equal((await client.answer()).text, updated(expected))
+    all.push(expected)
+  }
+  await client.send(message('GET', '/api/listPassword'))
+  assert.equal((await client.answer()).text, `[${all.join(',')}]`)
+  assert.equal(store.entries, 100)
+  client.destroy()
+})
+
+const whole = '{"password":"p","sistema":"s","usuario":"u"}'
+const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
+const malformed: readonly (readonly [what: string, body: string | Buffer, message: RegExp | string])[] = [
+  ['null', 'null', 'is not an object (line 1, column 1)'],
+  ['an array', '[]', 'is not an object (line 1, column 1)'],
+  ['an array of an object', `[${whole}]`, 'is not an object (line 1, column 1)'],
+  ['a string', '"SECRET"', 'is not an object (line 1, column 1)'],
+  ['a number', ' \n 1', 'is not an object (line 2, column 2)'],
+  ['true', 'true', 'is not an object (line 1, column 1)'],
+  ['white space alone', ' \n\t', /line 2, column 2/],
+  ['a word', 'SECRET', /line 1, column 1/],
+  ['a form', 'password=SECRET&sistema=s&usuario=u', /line 1, column 1/],
+  ['a cut object', '{"password":"SECRET"', /line 1, column 21/],
+  ['a cut string', '{"password":"SECRET', /line 1, column 20/],
+  ['something behind the object', `${whole}\n  SECRET`, /line 2, column 3/],
+  ['two objects', `${whole}${whole}`, /line 1, column 45/],
+  ['a comma too many', '{"password":"SECRET",}', /line 1, column 22/],
+  ['a comment', '{/* SECRET */"password":"p"}', /line 1, column 2/],
+  ['single quotes', '{\'password\':\'SECRET\'}', /line 1, column 2/],
+  ['a key without quotes', '{password:"SECRET"}', /line 1, column 2/],
+  ['a line feed in a string', '{"password":"SEC\nRET"}', /line 1, column 17/],
+  ['an unknown escape', '{"password":"SECRET\\x41"}', /line 1, column 21/],
+  ['NaN', '{"password":NaN}', /line 1, column 13/],
+  ['a byte order mark', `\ufeff${whole}`, /line 1, column 1/],
+  ['a key twice', '{"password":"SECRET","sistema":"s","password":"SECRET2","usuario":"u"}',
+    'has a key twice in one object (line 1, column 36)'],
+  ['a key twice, once by an escape', '{"password":"SECRET","\\u0070assword":"p","sistema":"s","usuario":"u"}',
+    'has a key twice in one object (line 1, column 22)'],
+  ['a key twice in what is ignored', '{"x":{"SECRET":1,"SECRET":2}}',
+    'has a key twice in one object (line 1, column 18)'],
+  ['too many levels', `{"x":${nested(MAX_JSON_DEPTH_LEVELS)}}`,
+    `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (line 1, column 69)`],
+  ['very many levels', `{"x":${nested(30_000)}}`, /nests deeper/],
+  ['an invalid byte', Buffer.from('{"password":"ñSECRET\xff"}', 'latin1'), 'is not valid UTF-8 (line 1, column 14)'],
+  ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8 (line 1, column 22)'],
+  ['a surrogate in UTF-8', Buffer.from('{"password":"\xed\xa0\x80"}', 'latin1'),
+    'is not valid UTF-8 (line 1, column 14)'],
+  ['an overlong slash', Buffer.from('{"password":"\xc0\xaf"}', 'latin1'), 'is not valid UTF-8 (line 1, column 14)'],
+  ['UTF-16', Buffer.from(whole, 'utf16le'), /line 1, column/],
+  ['a NUL', Buffer.from('\0'), /line 1, column 1/]
+]
+for (const [what, body, expected] of malformed) {
+  test(`a body that is ${what}: 400 that says what is wrong and where, and does not echo it`, async t => {
+    const { call, records } = await withEntries(t, 1)
+    for (const target of ['/api/createPassword', '/api/updatePassword/1']) {
+      const { status, json, text } = await call('POST', target, body)
+      assert.equal(status, 400)
+      assert.deepEqual(Object.keys(json), ['message', 'errors', 'status'])
+      assert.deepEqual([json.message, json.status, Object.keys(json.errors)], ['Invalid data', 400, ['body']])
+      assert.equal(json.errors.body.length, 1)
+      const [said] = json.errors.body as [string]
+      assert.match(said, /^The body [a-zA-Z0-9 ,-]+ \(line [0-9]+, column [0-9]+\)\.$/)
+      if (typeof expected === 'string') assert.equal(said, `The body ${expected}.`)
+      else assert.match(said, expected)
+      assert.doesNotMatch(text, /SECRET|contrase/)
+    }
+    assert.equal(records(), 1)
+  })
+}
+
+test('nesting up to the bound is taken', async t => {
+  const { call } = await withEntries(t, 0)
+  const body = `{"x":${nested(MAX_JSON_DEPTH_LEVELS - 1)},${whole.slice(1)}`
+  assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
+})
+
+test('validation errors do not echo the input either', async t => {
+  const { call } = await withEntries(t, 0)
+  const body = { password: ['SECRET'], SECRET: 1, sistema: { SECRET: 1 } }
+  const { text } = await call('POST', '/api/createPassword', body)
+  assert.doesNotMatch(text, /SECRET/)
+})
+
+test('no body on create is as an empty object', async t => {
+  const { call, url } = await withEntries(t, 0)
+  const empty = chunked('POST', '/api/createPassword', [''])
+  for (const answer of [
+    await call('POST', '/api/createPassword'), await call('POST', '/api/createPassword', ''),
+    await call('POST', '/api/createPassword', '', ['Content-Type: text/plain']), await ask(t, url, empty)
+  ]) assertAnswer(answer, 400, missing(...FIELDS))
+})
+
+test('unknown fields, and an id or status, are ignored in a body', async t => {
+  const { call, store } = await withEntries(t, 0)
+  const extra = '"id":7,"status":0,"extra":{"a":[1]},"__proto__":{"password":"x"},"constructor":1,"toString":"x"'
+  const body = `{${extra},"password":"p1","sistema":"s1","usuario":"u1"}`
+  assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
+  assert.equal(store.entryText(1), entry(1))
+  assertAnswer(await call('POST', '/api/updatePassword/1', `{${extra},"usuario":"new"}`), 200,
+    updated(entry(1, { usuario: 'new' })))
+  const hidden = '{"__proto__":{"password":"p","sistema":"s","usuario":"u"}}'
+  assertAnswer(await call('POST', '/api/createPassword', hidden), 400, missing(...FIELDS))
+  assert.equal(({} as Record<string, unknown>)['password'], undefined)
+})
+
+test('update: a field that is there is held to the rules of create, one that is absent is not', async t => {
+  const { call, records } = await withEntries(t, 1)
+  for (const field of FIELDS) {
+    for (const value of [null, '']) {
+      assertAnswer(await call('POST', '/api/updatePassword/1', { [field]: value }), 400, missing(field))
+    }
+    for (const value of [0, 1, true, false, [], ['x'], {}]) {
+      assertAnswer(await call('POST', '/api/updatePassword/1', { [field]: value }), 400, noString(field))
+    }
+  }
+  const mixed = { usuario: 1, password: 'fine', sistema: '' }
+  assertAnswer(await call('POST', '/api/updatePassword/1', mixed), 400, invalid({
+    sistema: 'The sistema field is required.', usuario: 'The usuario field must be a string.'
+  }))
+  assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1)))
+  assert.equal(records(), 1)
+})
+
+test('update: an unknown id goes before anything that is wrong with the body', async t => {
+  const { call } = await withEntries(t, 1)
+  for (const id of ['2', 'abc', '0']) {
+    const target = `/api/updatePassword/${id}`
+    assertAnswer(await call('POST', target, '{"broken'), 404, UNKNOWN)
+    assertAnswer(await call('POST', target, { password: 1 }), 404, UNKNOWN)
+    assertAnswer(await call('POST', target, whole, ['Content-Type: text/plain']), 404, UNKNOWN)
+    assertAnswer(await call('POST', target, 'x'.repeat(100_000)), 404, UNKNOWN)
+    assertAnswer(await call('POST', target), 404, UNKNOWN)
+  }
+})
+
+test('update of a deleted entry is allowed, and it stays deleted', async t => {
+  const { call, store } = await withEntries(t, 2)
+  await store.deleteEntry(1, null)
+  assertAnswer(await call('POST', '/api/updatePassword/1', { password: 'new' }), 200,
+    updated(entry(1, { password: 'new', status: 0 })))
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(2)}]`)
+})
+
+test('delete of a deleted entry: 200 again, and nothing is appended', async t => {
+  const { call, store } = await withEntries(t, 1)
+  await call('POST', '/api/deletePassword/1')
+  const before = store.journal.health()
+  assertAnswer(await call('POST', '/api/deletePassword/1'), 200, DELETED)
+  assert.deepEqual(store.journal.health(), before)
+})
+
+test('a change that changes nothing: 200, and nothing is appended', async t => {
+  const { call, store } = await withEntries(t, 1)
+  const before = store.journal.health()
+  const same = { password: 'p1', sistema: 's1', usuario: 'u1' }
+  for (const body of [undefined, {}, { password: 'p1' }, same, { other: 1 }]) {
+    assertAnswer(await call('POST', '/api/updatePassword/1', body), 200, updated(entry(1)))
+  }
+  assert.deepEqual(store.journal.health(), before)
+})
+
+test('a change appends one record', async t => {
+  const { call, records } = await withEntries(t, 0)
+  await call('POST', '/api/createPassword', whole)
+  assert.equal(records(), 1)
+  await call('POST', '/api/updatePassword/1', { password: 'x', sistema: 'y', usuario: 'u' })
+  assert.equal(records(), 2)
+  await call('POST', '/api/deletePassword/1')
+  assert.equal(records(), 3)
+})
+
+test('a body of another content type, or of none: 415', async t => {
+  const { call, records, url } = await withEntries(t, 1)
+  const unsupported = '{"message":"Unsupported Media Type","status":415}'
+  const types = [
+    'text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x',
+    'application/jsonp', 'application/json-patch+json', 'application/vnd.api+json', 'application', 'json', '', '*/*',
+    'application/json, text/plain', 'application/json x', 'text/plain; application/json'
+  ]
+  for (const target of ['/api/createPassword', '/api/updatePassword/1']) {
+    for (const type of types) {
+      assertAnswer(await call('POST', target, whole, [`Content-Type: ${type}`]), 415, unsupported, type)
+    }
+    const encoded = await call('POST', target, whole, ['Content-Type: application/json', 'Content-Encoding: gzip'])
+    assertAnswer(encoded, 415, unsupported, 'gzip')
+    const none = message('POST', target, undefined, [`Content-Length: ${whole.length}`])
+    assertAnswer(await ask(t, url, Buffer.concat([none, Buffer.from(whole)])), 415, unsupported, 'none')
+  }
+  assert.equal(records(), 1)
+})
+
+test('JSON may be named in any case and with parameters', async t => {
+  const { call } = await withEntries(t, 0)
+  const types = [
+    'application/json', 'Application/JSON', 'application/json;charset=utf-8', 'application/json ; charset="UTF-8"'
+  ]
+  for (const type of types) {
+    assertAnswer(await call('POST', '/api/createPassword', whole, [`Content-Type: ${type}`]), 200, CREATED, type)
+  }
+  const identity = ['Content-Type: application/json', 'Content-Encoding: Identity']
+  assertAnswer(await call('POST', '/api/createPassword', whole, identity), 200, CREATED)
+})
+
+test('§5.1 by default nothing asks for a token, and one that is sent is not looked at', async t => {
+  const { call } = await withEntries(t, 1)
+  for (const token of ['Bearer nonsense', 'Basic YTpi', '']) {
+    const answer = await call('GET', '/api/getPassword/1', undefined, [`Authorization: ${token}`])
+    assertAnswer(answer, 200, got(entry(1)))
+    assert.equal(answer.headers['www-authenticate'], undefined)
+  }
+})
+
+/** A composed service with one entry, and its interface. */
+async function composed(t: TestContext, options: Parameters<typeof composeService>[1]): Promise<Api & Composed> {
+  const service = await composeService(t, options)
+  await service.store.createEntry({ password: 'p1', sistema: 's1', usuario: 'u1' }, null)
+  return { ...service, ...apiOf(t, service.url, service.store) }
+}
+
+for (const fault of ['ENOSPC', 'EFBIG', 'EIO']) {
+  test(`§4.3, §7 storing fails with ${fault}: each change has its 500, and nothing has changed`, async t => {
+    const disk = new FaultyDisk()
+    const { call, store, warnings } = await composed(t, { files: disk.files })
+    const before = store.journal.health()
+    disk.fault = fault
+    assertAnswer(await call('POST', '/api/createPassword', whole), 500,
+      '{"message":"Error creating password","status":500}')
+    assertAnswer(await call('POST', '/api/updatePassword/1', { password: 'x' }), 500,
+      '{"message":"Error updating password","status":500}')
+    assertAnswer(await call('POST', '/api/deletePassword/1'), 500, '{"message":"Error deleting password","status":500}')
+    assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1)))
+    assertAnswer(await call('GET', '/api/getPassword/2'), 404, UNKNOWN)
+    assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1)}]`)
+    assertAnswer(await call('POST', '/api/updatePassword/9', { password: 'x' }), 404, UNKNOWN)
+    assertAnswer(await call('POST', '/api/createPassword', {}), 400, missing(...FIELDS))
+    const { records, head } = store.journal.health()
+    assert.deepEqual([records, head], [before.records, before.head])
+    assert.ok(warnings.length > 0, 'the operator hears of it')
+  })
+}
+
+test('a full disk heals by itself once there is room', async t => {
+  const disk = new FaultyDisk()
+  const { call } = await composed(t, { files: disk.files })
+  disk.fault = 'ENOSPC'
+  assert.equal((await call('POST', '/api/createPassword', whole)).status, 500)
+  disk.fault = undefined
+  const body = { password: 'p2', sistema: 's2', usuario: 'u2' }
+  assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1)},${entry(2)}]`)
+})
+
+test('a change is answered, and seen by others, only once it is on disk', async t => {
+  const disk = new FaultyDisk()
+  const { call, url } = await composed(t, { files: disk.files })
+  disk.hold()
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/updatePassword/1', '{"password":"new"}'))
+  let isAnswered = false
+  const answer = client.answer().then(answer => { isAnswered = true; return answer })
+  await disk.held()
+  assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1)))
+  assert.equal(isAnswered, false)
+  disk.release()
+  assertAnswer(await answer, 200, updated(entry(1, { password: 'new' })))
+  assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { password: 'new' })))
+  client.destroy()
+})
+
+test('too many changes wait for the disk: 503, come again in a second, and nothing changed', async t => {
+  const disk = new FaultyDisk()
+  const { call, store } = await composed(t, { files: disk.files })
+  disk.hold()
+  const first = store.updateEntry(1, { password: 'first' }, null)
+  await disk.held()
+  const waiting = Array.from({ length: MAX_COMMIT_QUEUE_RECORDS }, () => store.updateEntry(1, {}, null))
+  for (const [target, body] of [
+    ['createPassword', whole], ['updatePassword/1', '{"usuario":"x"}'], ['deletePassword/1', '']
+  ] as const) {
+    const busy = await call('POST', `/api/${target}`, body)
+    assertAnswer(busy, 503, '{"message":"Service Unavailable","status":503}')
+    assert.equal(busy.headers['retry-after'], '1')
+  }
+  disk.release()
+  await Promise.all([first, ...waiting])
+  assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1, { password: 'first' })}]`)
+  assertAnswer(await call('POST', '/api/createPassword', whole), 200, CREATED)
+})
+
+const fail = (): never => { throw new Error('SECRET of the handler') }
+
+/** A route that fails in a way that nobody foresaw. */
+function failing(path: string, route: Partial<Route>): Route {
+  return { operation: 'fail', method: 'POST', path, handle: fail, ...route }
+}
+
+const failures: readonly (readonly [what: string, route: Route])[] = [
+  ['a handler throws', failing('/api/fail', {})],
+  ['a handler throws behind a body', failing('/api/fail', { shape: { password: text } })],
+  ['a handler rejects', failing('/api/fail', { handle: async () => fail() })],
+  ['a handler rejects behind a body', failing('/api/fail', { shape: { password: text }, handle: async () => fail() })],
+  ['a handler throws what is no error', failing('/api/fail', { handle: () => { throw 'SECRET of the handler' } })],
+  ['what comes before the body throws', failing('/api/fail', { early: fail })],
+  ['a storing handler throws what is no failure of storing', failing('/api/fail', { storingFailed: 'Error failing' })]
+]
+for (const [what, route] of failures) {
+  test(`${what}: 500 with an id and nothing else; the operator gets the id and the detail`, async t => {
+    const { call, warnings } = await composed(t, { routes: [route], rateLimit: 1_000 })
+    const answer = await call('POST', '/api/fail', { password: 'p' })
+    assertAnswer(answer, 500, '{"message":"Server Error","status":500}')
+    const id = answer.headers['x-request-id'] ?? ''
+    assert.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    assert.doesNotMatch(JSON.stringify(answer.headers), /SECRET/)
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0] ?? '', new RegExp(`^request ${id} failed: .*SECRET of the handler`))
+    const again = await call('POST', '/api/fail', { password: 'p' })
+    assert.notEqual(again.headers['x-request-id'], id)
+    assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1)), 'it goes on')
+  })
+}
+
+function seededRandom(t: TestContext): Random {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  return seeded(seed)
+}

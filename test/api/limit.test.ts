@@ -1,0 +1,214 @@
+/** The rate limit (contract §8) as clients meet it, on sockets from several addresses of the loopback network. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { composeService } from '../support/compose.ts'
+import { ask, connectRaw, message, type RawAnswer, type RawOptions } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const entry = '{"password":"p","sistema":"s","usuario":"u"}'
+const getOne = message('GET', '/api/getPassword/1')
+const NAMES = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after']
+
+/** Status, limit, remaining and wait. */
+function limits({ status, headers }: RawAnswer): readonly unknown[] {
+  return [status, ...NAMES.map(name => headers[name])]
+}
+
+function assertTooMany(answer: RawAnswer, limit: string): void {
+  assert.equal(answer.text, '{"message":"Too Many Requests"}')
+  assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+  assert.deepEqual(limits(answer).slice(0, 3), [429, limit, '0'])
+  assert.match(answer.headers['retry-after'] ?? '', /^([1-9]|[1-5][0-9]|60)$/)
+}
+
+test('§8.2 by default 60 requests pass, and the 61st is answered 429', async t => {
+  const { url } = await startService(t, { 'rate-limit': '60' })
+  const client = await connectRaw(t, url)
+  for (let remaining = 59; remaining >= 0; remaining--) {
+    await client.send(getOne)
+    assert.deepEqual(limits(await client.answer()), [404, '60', String(remaining), undefined])
+  }
+  await client.send(getOne)
+  assertTooMany(await client.answer(), '60')
+  client.destroy()
+})
+
+test('§8 the limit is the client\'s and not the connection\'s', async t => {
+  const { url } = await startService(t, { 'rate-limit': '2' })
+  assert.deepEqual(limits(await ask(t, url, getOne)), [404, '2', '1', undefined])
+  assert.deepEqual(limits(await ask(t, url, getOne)), [404, '2', '0', undefined])
+  assertTooMany(await ask(t, url, getOne), '2')
+})
+
+test('§8 each address is counted for itself', async t => {
+  const { url } = await startService(t, { 'rate-limit': '2' })
+  for (const localAddress of ['127.0.0.1', '127.0.0.2', '127.0.1.2']) {
+    const options = { localAddress }
+    assert.deepEqual(limits(await ask(t, url, getOne, options)), [404, '2', '1', undefined], localAddress)
+    assert.deepEqual(limits(await ask(t, url, getOne, options)), [404, '2', '0', undefined], localAddress)
+    assertTooMany(await ask(t, url, getOne, options), '2')
+  }
+})
+
+test('§8 100 requests at once are counted each: 60 pass, 40 do not, in their order', async t => {
+  const { url } = await startService(t, { 'rate-limit': '60' })
+  const client = await connectRaw(t, url)
+  await client.send(...Array<Buffer>(100).fill(getOne))
+  const answers = await client.answers(100)
+  for (const [i, answer] of answers.slice(0, 60).entries()) {
+    assert.deepEqual(limits(answer), [404, '60', String(59 - i), undefined])
+  }
+  for (const answer of answers.slice(60)) assertTooMany(answer, '60')
+  client.destroy()
+})
+
+test('§8 every answer under /api counts and says so, and only a 429 says when to come again', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1000' })
+  const requests: readonly (readonly [status: number, request: Buffer])[] = [
+    [404, message('GET', '/api/listPassword')],
+    [404, message('HEAD', '/api/listPassword')],
+    [200, message('POST', '/api/createPassword', entry)],
+    [200, message('GET', '/api/listPassword')],
+    [200, message('HEAD', '/api/listPassword')],
+    [204, message('OPTIONS', '/api/listPassword')],
+    [200, message('GET', '/api/getPassword/1')],
+    [404, message('GET', '/api/getPassword/abc')],
+    [200, message('POST', '/api/updatePassword/1', '{"password":"q"}')],
+    [200, message('POST', '/api/deletePassword/1')],
+    [404, message('POST', '/api/deletePassword/2')],
+    [400, message('POST', '/api/createPassword', 'nonsense')],
+    [400, message('POST', '/api/createPassword')],
+    [413, message('POST', '/api/createPassword', 'x'.repeat(70_000))],
+    [415, message('POST', '/api/createPassword', entry, ['Content-Type: text/plain'])],
+    [405, message('DELETE', '/api/deletePassword/1')],
+    [404, message('GET', '/api/nope')],
+    [404, message('GET', '/api/')],
+    [404, message('GET', '/api')],
+    [404, message('GET', '/api?x=1')],
+    [404, message('GET', '/api/nope/%ZZ')],
+    [404, message('OPTIONS', '/api/nope')]
+  ]
+  for (const [i, [status, request]] of requests.entries()) {
+    const answer = await ask(t, url, request)
+    assert.deepEqual(limits(answer), [status, '1000', String(999 - i), undefined], request.toString().split('\r')[0])
+  }
+})
+
+test('§8 what is not under /api is not counted, and says nothing of a limit', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1' })
+  const targets = [
+    '/', '/apix', '/ap', '/API/listPassword', '//api/listPassword', '/x/api/', '/%61pi/listPassword', '/?/api/'
+  ]
+  for (const target of targets) {
+    assert.deepEqual(limits(await ask(t, url, message('GET', target))), [404, undefined, undefined, undefined], target)
+  }
+  assert.deepEqual(limits(await ask(t, url, getOne)), [404, '1', '0', undefined])
+  assert.deepEqual(limits(await ask(t, url, message('GET', '/'))), [404, undefined, undefined, undefined])
+})
+
+test('§8 what is refused by the limit changes nothing, and its body is not waited for', async t => {
+  const { url, service } = await startService(t, { 'rate-limit': '1' })
+  await ask(t, url, message('POST', '/api/createPassword', entry))
+  const before = service.store.journal.health()
+  const requests = [
+    message('POST', '/api/createPassword', entry), message('POST', '/api/updatePassword/1', '{"password":"q"}'),
+    message('POST', '/api/deletePassword/1'), message('POST', '/api/createPassword', entry).subarray(0, -entry.length),
+    message('POST', '/api/createPassword', 'nonsense', ['Content-Type: text/plain']), message('GET', '/api/nope'),
+    message('DELETE', '/api/listPassword'), message('OPTIONS', '/api/listPassword')
+  ]
+  for (const request of requests) assertTooMany(await ask(t, url, request), '1')
+  const head = await ask(t, url, message('HEAD', '/api/listPassword'))
+  assert.deepEqual([head.status, head.headers['content-length'], head.text], [429, '31', ''])
+  assert.deepEqual(service.store.journal.health(), before)
+})
+
+test('§8.1 and §8.3 the window slides, refused requests do not count, and Retry-After is true', async t => {
+  let nowMs = 500
+  const { url } = await composeService(t, { rateLimit: 60, nowMs: () => nowMs })
+  const client = await connectRaw(t, url)
+  const burst = async (count: number): Promise<RawAnswer[]> => {
+    await client.send(...Array<Buffer>(count).fill(getOne))
+    return client.answers(count)
+  }
+  const passed = async (count: number): Promise<number> =>
+    (await burst(count)).filter(({ status }) => status !== 429).length
+
+  assert.equal(await passed(20), 20)
+  nowMs += 30_000
+  assert.equal(await passed(70), 40)
+  const wait = async (): Promise<number> => Number((await burst(1))[0]?.headers['retry-after'])
+  assert.equal(await wait(), 30)
+  nowMs += 29_000
+  assert.equal(await wait(), 1)
+  nowMs += 1_000
+  assert.equal(await passed(70), 20, 'a minute after the first 20')
+  assert.equal(await wait(), 30)
+  nowMs += 60_000
+  assert.equal(await passed(70), 60, 'a minute after all')
+  assert.equal(await wait(), 60)
+  client.destroy()
+})
+
+test('RATE_LIMIT=0 is no limit, and no answer speaks of one', async t => {
+  const { url } = await startService(t, { 'rate-limit': '0' })
+  const client = await connectRaw(t, url)
+  await client.send(...Array<Buffer>(200).fill(getOne))
+  for (const answer of await client.answers(200)) {
+    assert.deepEqual(limits(answer), [404, undefined, undefined, undefined])
+  }
+  client.destroy()
+})
+
+/** Sends requests with `X-Forwarded-For` fields and holds what is left against a count for each expected client. */
+async function assertCounted(
+  t: TestContext, url: string, options: RawOptions, cases: readonly (readonly [client: string, ...fields: string[]])[]
+): Promise<void> {
+  const counts = new Map<string, number>()
+  for (const [client, ...values] of cases) {
+    const count = (counts.get(client) ?? 0) + 1
+    counts.set(client, count)
+    const fields = values.map(value => `X-Forwarded-For: ${value}`)
+    const answer = await ask(t, url, message('GET', '/api/getPassword/1', undefined, fields), options)
+    const expected = [404, '1000', String(1000 - count), undefined]
+    assert.deepEqual(limits(answer), expected, `${values.join(' | ')} is ${client}`)
+  }
+}
+
+test('§8 behind a trusted proxy a client is who the proxy says', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1000', 'trust-proxy': '127.0.0.1,10.0.0.0/8' })
+  await assertCounted(t, url, { localAddress: '127.0.0.1' }, [
+    ['a', '192.0.2.1'],
+    ['b', '192.0.2.2'],
+    ['a', '192.0.2.1'],
+    ['a', '1.2.3.4, 192.0.2.1'],
+    ['a', '1.2.3.4, 192.0.2.1, 10.1.1.1'],
+    ['a', '1.2.3.4', '192.0.2.1', '10.1.1.1'],
+    ['a', '192.0.2.1', '10.2.2.2, 10.1.1.1'],
+    ['a', '::ffff:192.0.2.1'],
+    ['a', '::ffff:c000:201 ,  10.1.1.1'],
+    ['b', '192.0.2.1', '192.0.2.2'],
+    ['proxy'],
+    ['proxy', 'garbage'],
+    ['proxy', '192.0.2.1, garbage'],
+    ['proxy', '192.0.2.1:80'],
+    ['proxy', ''],
+    ['proxy', '192.0.2.1', ''],
+    ['inner', '192.0.2.1, garbage, 10.3.3.3'],
+    ['inner', '10.3.3.3'],
+    ['six', '2001:db8:1:2::1'],
+    ['six', '2001:DB8:1:2:ffff:ffff:ffff:ffff'],
+    ['seven', '2001:db8:1:3::1']
+  ])
+})
+
+test('§8 what an untrusted peer says of others does not count', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1000', 'trust-proxy': '127.0.0.9' })
+  const spoofs: [string, string][] = ['192.0.2.1', '192.0.2.2', '127.0.0.9', '127.0.0.1'].map(value => ['peer', value])
+  await assertCounted(t, url, { localAddress: '127.0.0.2' }, spoofs)
+  await assertCounted(t, url, { localAddress: '127.0.0.9' }, [['a', '192.0.2.1'], ['b', '192.0.2.2']])
+})
+
+test('§8 without TRUST_PROXY nobody is believed', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1000' })
+  await assertCounted(t, url, {}, [['peer'], ['peer', '192.0.2.1'], ['peer', '192.0.2.2', '10.0.0.1']])
+})

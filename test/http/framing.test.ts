@@ -1,0 +1,500 @@
+/** HTTP as bytes: what is sent here no well-behaved client would send, or not in these pieces. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { MAX_BODY_BYTES, MAX_DRAIN_BYTES, MAX_HEADER_BYTES } from '../../src/limits.ts'
+import { composeService, FaultyDisk } from '../support/compose.ts'
+import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
+import { startService, type Started } from '../support/service.ts'
+
+const entry = '{"password":"p","sistema":"s","usuario":"u"}'
+const entryOne = '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}'
+const created = '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}'
+const create = message('POST', '/api/createPassword', entry)
+const getOne = message('GET', '/api/getPassword/1')
+const garbage = '\x16\x03\x01 not http\r\n\r\n'
+const connectRequest = 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n'
+
+const TEXTS: { readonly [status: number]: string } = {
+  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Payload Too Large',
+  415: 'Unsupported Media Type', 417: 'Expectation Failed', 431: 'Request Header Fields Too Large'
+}
+
+/** A service with one entry. */
+async function withEntry(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
+  const started = await startService(t, flags)
+  await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  return started
+}
+
+/** A head's bytes. */
+function head(...lines: readonly string[]): Buffer { return Buffer.from([...lines, '', ''].join('\r\n'), 'latin1') }
+
+function statuses(answers: readonly RawAnswer[]): number[] { return answers.map(({ status }) => status) }
+
+/** An answer of HTTP's own, that ends the connection. */
+function assertRefusal(answer: RawAnswer | undefined, status: number, what: string): void {
+  assert.equal(answer?.text, `{"message":"${TEXTS[status]}","status":${status}}`, what)
+  assert.equal(answer.status, status, what)
+  assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8', what)
+  assert.equal(answer.headers['x-content-type-options'], 'nosniff', what)
+  assert.equal(answer.headers['cache-control'], 'no-store', what)
+  assert.equal(answer.headers['connection'], 'close', what)
+}
+
+const host = 'Host: 127.0.0.1'
+const json = 'Content-Type: application/json'
+const postHead = (...fields: readonly string[]): Buffer => head('POST /api/createPassword HTTP/1.1', ...fields)
+const refused: readonly (readonly [what: string, status: number, ...bytes: (string | Buffer)[]])[] = [
+  ['a line that is no request', 400, garbage],
+  ['a request without a version', 400, 'GET /api/getPassword/1\r\n\r\n'],
+  ['an unknown version', 400, head('GET /api/getPassword/1 HTTP/1.2', host)],
+  ['the preface of HTTP/2', 400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['an unknown method', 400, head('STEAL /api/getPassword/1 HTTP/1.1', host)],
+  ['a method in lower case', 400, head('get /api/getPassword/1 HTTP/1.1', host)],
+  ['a tab in the request line', 400, head('GET\t/api/getPassword/1 HTTP/1.1', host)],
+  ['a target beyond ASCII', 400, head('GET /api/getPassword/\xb9 HTTP/1.1', host)],
+  ['lines that end in a line feed alone', 400, `GET /api/getPassword/1 HTTP/1.1\n${host}\n\n`],
+  ['a field without a colon', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'nonsense')],
+  ['white space before a colon', 400, head('GET /api/getPassword/1 HTTP/1.1', 'Host : 127.0.0.1')],
+  ['a folded field', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'A: b', ' c')],
+  ['a NUL in a field', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'A: b\0c')],
+  ['a bare carriage return in a field', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'A: b\rc')],
+  ['no Host', 400, head('GET /api/getPassword/1 HTTP/1.1')],
+  ['no Host in HTTP/1.0', 400, head('GET /api/getPassword/1 HTTP/1.0')],
+  ['two Hosts', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'Host: localhost')],
+  ['two Hosts that are the same', 400, head('GET /api/getPassword/1 HTTP/1.1', host, host)],
+  ['two Origins', 400, head('GET /api/getPassword/1 HTTP/1.1', host, 'Origin: null', 'Origin: http://127.0.0.1')],
+  ['two content types', 400, postHead(host, json, 'Content-Type: text/plain', 'Content-Length: 2'), '{}'],
+  ['an absolute target', 400, head('GET http://127.0.0.1/api/getPassword/1 HTTP/1.1', host)],
+  ['an absolute target of another host', 400, head('GET http://evil.example/ HTTP/1.1', host)],
+  ['an asterisk as target', 400, head('GET * HTTP/1.1', host)],
+  ['two lengths', 400, postHead(host, json, 'Content-Length: 2', 'Content-Length: 3'), '{}'],
+  ['the same length twice', 400, postHead(host, json, 'Content-Length: 2', 'Content-Length: 2'), '{}'],
+  ['a list of lengths', 400, postHead(host, json, 'Content-Length: 2, 2'), '{}'],
+  ['a length with a sign', 400, postHead(host, json, 'Content-Length: +2'), '{}'],
+  ['a negative length', 400, postHead(host, json, 'Content-Length: -2'), '{}'],
+  ['a hexadecimal length', 400, postHead(host, json, 'Content-Length: 0x2'), '{}'],
+  ['a length beyond 64 bits', 400, postHead(host, json, 'Content-Length: 99999999999999999999999'), '{}'],
+  ['an empty length', 400, postHead(host, json, 'Content-Length:'), '{}'],
+  ['a length and chunks', 400, postHead(host, json, 'Content-Length: 2', 'Transfer-Encoding: chunked'), '0\r\n\r\n'],
+  ['chunks and a length', 400, postHead(host, json, 'Transfer-Encoding: chunked', 'Content-Length: 2'), '0\r\n\r\n'],
+  ['chunks of something else', 400, postHead(host, json, 'Transfer-Encoding: gzip, chunked'), '0\r\n\r\n'],
+  ['chunks twice', 400, postHead(host, json, 'Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'), '0\r\n\r\n'],
+  ['a coding that does not end in chunks', 400, postHead(host, json, 'Transfer-Encoding: gzip'), '{}'],
+  ['the coding that there is not', 400, postHead(host, json, 'Transfer-Encoding: identity'), '{}'],
+  ['a coding like chunks', 400, postHead(host, json, 'Transfer-Encoding: xchunked'), '0\r\n\r\n'],
+  ['chunks in HTTP/1.0', 400, head('POST /api/createPassword HTTP/1.0', host, json, 'Transfer-Encoding: chunked'),
+    '0\r\n\r\n'],
+  ['a chunk whose length is no number', 400, chunked('POST', '/api/createPassword', [entry]), 'zz\r\n'],
+  ['a chunk that is longer than it said', 400, chunked('POST', '/api/createPassword', []), '2\r\n{}}\r\n0\r\n\r\n'],
+  ['a chunk of a negative length', 400, chunked('POST', '/api/createPassword', []), '-2\r\n{}\r\n0\r\n\r\n'],
+  ['chunk extensions without end', 413, chunked('POST', '/api/createPassword', []),
+    `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+  ['a field that is too large', 431,
+    head('GET /api/getPassword/1 HTTP/1.1', host, `A: ${'x'.repeat(MAX_HEADER_BYTES)}`)],
+  ['a field that does not end', 431, `GET / HTTP/1.1\r\n${host}\r\nA: ${'x'.repeat(40 * MAX_HEADER_BYTES)}`],
+  ['a target that is too large', 431, head(`GET /${'x'.repeat(MAX_HEADER_BYTES)} HTTP/1.1`, host)],
+  ['another expectation', 417, postHead(host, json, 'Expect: 200-ok', 'Content-Length: 2'), '{}'],
+  ['a tunnel', 405, connectRequest]
+]
+for (const [what, status, ...bytes] of refused) {
+  test(`${what} is answered by one ${status} in JSON, and the connection ends`, async t => {
+    const { url, service } = await withEntry(t)
+    const answers = await exchange(t, url, ...bytes)
+    assertRefusal(answers[0], status, what)
+    assert.deepEqual(statuses(answers), [status])
+    assert.equal(service.store.entries, 1, 'nothing was created')
+  })
+}
+
+test('the largest head that is taken is taken', async t => {
+  const { url } = await withEntry(t)
+  const room = MAX_HEADER_BYTES - getOne.length - 'A: \r\n'.length
+  for (const [length, status] of [[room - 200, 200], [room + 200, 431]] as const) {
+    const request = message('GET', '/api/getPassword/1', undefined, [`A: ${'x'.repeat(length)}`])
+    assert.equal((await ask(t, url, request)).status, status)
+  }
+})
+
+test('a tunnel is refused with an Allow, as every 405 is (RFC 9110 §15.5.6)', async t => {
+  const { url } = await startService(t)
+  const [answer] = await exchange(t, url, connectRequest)
+  assert.notEqual(answer?.headers['allow'], undefined)
+})
+
+test('a client that asks for a tunnel and is gone leaves the service alive', async t => {
+  const { url } = await withEntry(t)
+  const { hostname, port } = new URL(url)
+  for (let i = 0; i < 50; i++) {
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    await new Promise(resolve => socket.write(connectRequest, resolve))
+    socket.resetAndDestroy()
+    await once(socket, 'close')
+  }
+  assert.equal((await ask(t, url, getOne)).status, 200)
+})
+
+const accepted: readonly (readonly [what: string, connection: string, ...bytes: (string | Buffer)[]])[] = [
+  ['HTTP/1.1', 'keep-alive', getOne],
+  ['HTTP/1.1 that is to end', 'close', message('GET', '/api/getPassword/1', undefined, ['Connection: close'])],
+  ['HTTP/1.0 with a Host', 'close', head('GET /api/getPassword/1 HTTP/1.0', host)],
+  ['HTTP/1.0 that is to stay', 'keep-alive', head('GET /api/getPassword/1 HTTP/1.0', host, 'Connection: keep-alive')],
+  ['empty lines before the request', 'keep-alive', '\r\n\r\n', getOne],
+  ['a query', 'keep-alive', message('GET', '/api/getPassword/1?id=2/3&%zz')],
+  ['an offer to upgrade', 'keep-alive',
+    message('GET', '/api/getPassword/1', undefined, ['Connection: Upgrade', 'Upgrade: websocket'])],
+  ['an offer to upgrade to HTTP/2', 'keep-alive', message('GET', '/api/getPassword/1', undefined,
+    ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'])],
+  ['a body that nobody asked for', 'keep-alive', message('GET', '/api/getPassword/1', '{"id":2}')]
+]
+for (const [what, connection, ...bytes] of accepted) {
+  test(`${what} is answered`, async t => {
+    const { url } = await withEntry(t)
+    const client = await connectRaw(t, url)
+    await client.send(...bytes)
+    const { status, text, headers } = await client.answer()
+    assert.deepEqual([status, text, headers['connection']], [200, entryOne, connection])
+    if (connection === 'close') { assert.deepEqual(await client.untilEnd(), []); return }
+    await client.send(getOne)
+    assert.equal((await client.answer()).text, entryOne, 'the next request on the connection')
+    client.destroy()
+  })
+}
+
+test('a body in chunks is read, whatever its pieces, extensions and trailers', async t => {
+  const { url, service } = await startService(t)
+  const bytes = Buffer.from('{"password":"ñ€😀","sistema":"s","usuario":"u"}')
+  const trailers = '0\r\nHost: evil.example\r\nA: b\r\n\r\n'
+  const answers = [
+    await ask(t, url, chunked('POST', '/api/createPassword', [...[...bytes].map(byte => Buffer.of(byte)), ''])),
+    await ask(t, url, Buffer.concat([chunked('POST', '/api/createPassword', [bytes]), Buffer.from(trailers)])),
+    await ask(t, url, Buffer.concat([
+      postHead(host, json, 'transfer-encoding: CHUNKED'), Buffer.from(`${bytes.length.toString(16)};a="b"\r\n`), bytes,
+      Buffer.from('\r\n000\r\n\r\n')
+    ]))
+  ]
+  assert.deepEqual(answers.map(({ text }) => text), [created, created, created])
+  for (const id of [1, 2, 3]) assert.equal(service.store.entry(id)?.password, 'ñ€😀')
+})
+
+test('a request that arrives byte by byte is answered once', async t => {
+  const { url, service } = await startService(t)
+  const client = await connectRaw(t, url)
+  for (const byte of create) await client.send(Buffer.of(byte))
+  assert.equal((await client.answer()).text, created)
+  client.finish()
+  assert.deepEqual(await client.untilEnd(), [])
+  assert.equal(service.store.entries, 1)
+})
+
+test('a client that ends its side after the request still gets the answer', async t => {
+  const { url, service } = await startService(t)
+  const client = await connectRaw(t, url, { allowHalfOpen: true })
+  await client.send(create)
+  client.finish()
+  assert.deepEqual((await client.untilEnd()).map(({ text }) => text), [created])
+  assert.equal(service.store.entries, 1)
+})
+
+test('a body that is cut off changes nothing', async t => {
+  const { url, service } = await startService(t)
+  for (const part of [create.subarray(0, -1), chunked('POST', '/api/createPassword', [entry])]) {
+    const client = await connectRaw(t, url)
+    await client.send(part)
+    client.finish()
+    const answers = await client.untilEnd()
+    assert.ok(answers.every(({ status }) => status === 400), String(statuses(answers)))
+  }
+  assert.equal(service.store.entries, 0)
+})
+
+test('100 requests at once are answered in their order', async t => {
+  const { url, service } = await startService(t)
+  const { store } = service
+  for (let id = 1; id <= 50; id++) await store.createEntry({ password: `p${id}`, sistema: 's', usuario: 'u' }, null)
+  const client = await connectRaw(t, url)
+  const ids = Array.from({ length: 100 }, (_, i) => 1 + i * 37 % 60)
+  await client.send(...ids.map(id => message('GET', `/api/getPassword/${id}`)))
+  const answers = await client.answers(100)
+  assert.deepEqual(answers.map(({ json }) => json.passwords?.id ?? json.status), ids.map(id => id <= 50 ? id : 404))
+  client.destroy()
+})
+
+test('100 changes at once are made and answered in their order', async t => {
+  const { url, service } = await startService(t)
+  const client = await connectRaw(t, url)
+  const passwords = Array.from({ length: 100 }, (_, i) => `p${i}`)
+  await client.send(...passwords.map(password =>
+    message('POST', '/api/createPassword', JSON.stringify({ password, sistema: 's', usuario: 'u' }))))
+  assert.deepEqual(statuses(await client.answers(100)), Array(100).fill(200))
+  assert.deepEqual(passwords.map((_, i) => service.store.entry(i + 1)?.password), passwords)
+  client.destroy()
+})
+
+test('a request behind a change sees the change (RFC 9112 §9.3.2: only safe requests may overtake)', async t => {
+  const { url } = await startService(t)
+  const client = await connectRaw(t, url)
+  await client.send(create, getOne, message('POST', '/api/deletePassword/1'), message('GET', '/api/listPassword'))
+  const answers = await client.answers(4)
+  assert.deepEqual(statuses(answers), [200, 200, 200, 404])
+  assert.equal(answers[1]?.text, entryOne)
+  client.destroy()
+})
+
+for (const [what, request, answer] of [['a read', getOne, entryOne], ['a change', create, created]] as const) {
+  for (const count of [1, 2, 5]) {
+    test(`garbage behind ${what}, sent ${count} times: each is answered, then comes a 400`, async t => {
+      const { url, service } = await withEntry(t)
+      const answers = await exchange(t, url, ...Array<Buffer>(count).fill(request), garbage)
+      assert.deepEqual(answers.slice(0, count).map(({ text }) => text), Array(count).fill(answer))
+      assertRefusal(answers[count], 400, 'the garbage')
+      assert.equal(answers.length, count + 1)
+      assert.equal(service.store.entries, what === 'a read' ? 1 : 1 + count)
+    })
+  }
+
+  test(`a tunnel asked for behind ${what}: that is answered, then comes the 405`, async t => {
+    const { url } = await withEntry(t)
+    const answers = await exchange(t, url, request, request, connectRequest)
+    assert.deepEqual(answers.slice(0, 2).map(({ text }) => text), [answer, answer])
+    assertRefusal(answers[2], 405, 'the tunnel')
+  })
+}
+
+test('a body that breaks behind a change: the change is answered, then comes a 400', async t => {
+  const { url, service } = await startService(t)
+  const answers = await exchange(t, url, create, chunked('POST', '/api/createPassword', [entry]), 'zz\r\n')
+  assert.equal(answers[0]?.text, created)
+  assertRefusal(answers[1], 400, 'the broken body')
+  assert.equal(answers.length, 2)
+  assert.equal(service.store.entries, 1)
+})
+
+test('a body that breaks and is not asked for: the answer tells what was done, and there is only one', async t => {
+  const { url, service } = await withEntry(t)
+  const answers = await exchange(t, url, chunked('POST', '/api/deletePassword/1', ['a']), 'zz\r\n')
+  assert.equal(answers.length, 1)
+  assert.equal(answers[0]?.status === 200, service.store.entry(1)?.status === 0, answers[0]?.line)
+})
+
+test('a body that breaks after its request was refused brings no second answer', async t => {
+  const { url } = await startService(t)
+  const answers = await exchange(t, url, chunked('POST', '/api/nope', ['a']), 'zz\r\n')
+  assert.deepEqual(statuses(answers), [404])
+})
+
+// RFC 9112 §9.6: a server that answers with `close` must not process any further request on that connection. What
+// follows a request that two readers understand in two ways may be a request to only one of them.
+for (const [what, first] of [
+  ['two Hosts', message('GET', '/api/getPassword/1', undefined, [host, 'Host: localhost'])],
+  ['chunks of something else', Buffer.concat([postHead(host, json, 'Transfer-Encoding: gzip, chunked'), chunk('')])],
+  ['an absolute target', head('GET http://127.0.0.1/ HTTP/1.1', host)],
+  ['chunks that nobody reads', chunked('POST', '/api/nope', [''])],
+  ['a request that is to end the connection', message('GET', '/api/getPassword/1', undefined, ['Connection: close'])]
+] as const) {
+  test(`what follows ${what} on the connection is not carried out`, async t => {
+    const { url, service } = await withEntry(t)
+    const client = await connectRaw(t, url)
+    await client.send(first, create)
+    assert.equal((await client.answer()).headers['connection'], 'close')
+    await client.untilEnd().catch(() => {}) // a reset ends it as well
+    assert.equal(service.store.entries, 1)
+  })
+}
+
+test('a field counts also behind two thousand others', async t => {
+  const { url, service } = await startService(t)
+  const many = Array<string>(2_500).fill('a:')
+  const list = (...fields: readonly string[]): Promise<RawAnswer> =>
+    ask(t, url, message('GET', '/api/listPassword', undefined, fields))
+  const origin = await list(...many, 'Origin: http://evil.example')
+  assert.equal(origin.status, 403)
+  const twice = await list(host, ...many, 'Host: evil.example')
+  assert.equal(twice.status, 400)
+  const length = await ask(t, url, Buffer.concat([
+    postHead(host, json, ...many, `Content-Length: ${entry.length}`), Buffer.from(entry)]))
+  assert.equal(length.text, created)
+  assert.equal(service.store.entries, 1)
+})
+
+test('a body of exactly the limit is taken, one byte more is not', async t => {
+  const { url, service } = await startService(t)
+  const bodyOf = (bytes: number): string => entry + ' '.repeat(bytes - entry.length)
+  assert.equal((await ask(t, url, message('POST', '/api/createPassword', bodyOf(MAX_BODY_BYTES)))).text, created)
+  assert.equal((await ask(t, url, chunked('POST', '/api/createPassword', [bodyOf(MAX_BODY_BYTES), '']))).text, created)
+  const byLength = await ask(t, url, message('POST', '/api/createPassword', bodyOf(MAX_BODY_BYTES + 1)))
+  const byChunks = await ask(t, url, chunked('POST', '/api/createPassword', [bodyOf(MAX_BODY_BYTES), ' ', '']))
+  for (const answer of [byLength, byChunks]) {
+    assert.deepEqual([answer.status, answer.text], [413, '{"message":"Payload Too Large","status":413}'])
+  }
+  assert.equal(service.store.entries, 2)
+})
+
+test('MAX_BODY_BYTES sets the limit', async t => {
+  const { url } = await startService(t, { 'max-body-bytes': String(entry.length) })
+  assert.equal((await ask(t, url, create)).status, 200)
+  assert.equal((await ask(t, url, message('POST', '/api/createPassword', `${entry} `))).status, 413)
+})
+
+test('a body that is too large by its length is answered before it comes', async t => {
+  const { url } = await startService(t)
+  for (const length of [MAX_BODY_BYTES + 1, MAX_DRAIN_BYTES + 1, Number.MAX_SAFE_INTEGER]) {
+    const answer = await ask(t, url, postHead(host, json, `Content-Length: ${length}`))
+    assert.equal(answer.status, 413, String(length))
+  }
+})
+
+test('a body that is a little too large costs the client no new connection', async t => {
+  const { url } = await withEntry(t)
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/createPassword', 'x'.repeat(MAX_DRAIN_BYTES)), getOne)
+  assert.deepEqual(statuses(await client.answers(2)), [413, 200])
+  client.destroy()
+})
+
+test('a client that ends its side in the middle of a body that was refused is let go', async t => {
+  const { url } = await startService(t)
+  const client = await connectRaw(t, url, { allowHalfOpen: true })
+  await client.send(postHead(host, json, `Content-Length: ${MAX_BODY_BYTES + 1}`), 'x')
+  assert.equal((await client.answer()).status, 413)
+  client.finish()
+  assert.deepEqual(await client.untilEnd(), [])
+})
+
+test('what a connection may have waiting behind a change that the disk holds up is bounded', async t => {
+  const disk = new FaultyDisk()
+  const { url } = await composeService(t, { files: disk.files })
+  const client = await connectRaw(t, url)
+  disk.hold()
+  await client.send(create)
+  await disk.held()
+  const one = message('GET', '/', undefined, [`A: ${'x'.repeat(1_000)}`])
+  const block = Buffer.concat(Array<Buffer>(1_000).fill(one))
+  const mostBlocks = 32 // far more than the system's own buffers take
+  const stalled = (): Promise<boolean> => new Promise(resolve => setTimeout(resolve, 500, true))
+  let blocks = 0
+  while (blocks < mostBlocks && !client.wasReset) {
+    if (await Promise.race([client.send(block).then(() => false), stalled()])) break
+    blocks++
+  }
+  disk.release()
+  client.destroy()
+  assert.ok(blocks < mostBlocks, `${blocks * 1_000} requests were taken`)
+})
+
+test('a client that always has a hundred requests under way is served as long as it likes', async t => {
+  const { url } = await withEntry(t)
+  const client = await connectRaw(t, url)
+  const unchanged = message('POST', '/api/updatePassword/1', '{"usuario":"u"}')
+  for (let i = 0; i < 100; i++) await client.send(unchanged)
+  for (let i = 0; i < 1_400; i++) {
+    assert.equal((await client.answer()).status, 200)
+    await client.send(unchanged)
+  }
+  assert.deepEqual(statuses(await client.answers(100)), Array(100).fill(200))
+  client.destroy()
+})
+
+for (const [what, first] of [
+  ['a length', postHead(host, json, `Content-Length: ${64 * MAX_DRAIN_BYTES}`)],
+  ['chunks', chunked('POST', '/api/createPassword', [])]
+] as const) {
+  const piece = chunk('x'.repeat(0x8000))
+
+  test(`a client that first sends a megabyte by ${what}, and then looks, finds the 413`, async t => {
+    const { url } = await startService(t)
+    const client = await connectRaw(t, url)
+    await client.send(first)
+    for (let bytes = 0; bytes < MAX_DRAIN_BYTES - MAX_BODY_BYTES; bytes += piece.length) await client.send(piece)
+    assert.equal((await client.answer()).status, 413)
+    assert.equal(client.wasReset, false)
+    client.destroy()
+  })
+
+  test(`a client that sends by ${what} without end finds the 413, and is then cut off`, async t => {
+    const { url } = await startService(t)
+    const client = await connectRaw(t, url, { allowHalfOpen: true })
+    await client.send(first)
+    for (let i = 0; i < 2_000 && !client.wasReset; i++) await client.send(piece)
+    const answer = await client.answer()
+    assertRefusal(answer, 413, what)
+    assert.equal(client.wasReset, true)
+  })
+}
+
+const expecting = (target: string, ...fields: readonly string[]): Buffer =>
+  head(`POST ${target} HTTP/1.1`, host, 'Expect: 100-continue', ...fields)
+
+test('a client that waits for leave to send gets it, and then its answer, as often as it asks', async t => {
+  const { url, service } = await startService(t)
+  const client = await connectRaw(t, url)
+  for (let id = 1; id <= 3; id++) {
+    await client.send(expecting('/api/createPassword', json, `Content-Length: ${entry.length}`))
+    const leave = await client.answer()
+    assert.deepEqual([leave.line, Object.keys(leave.headers)], ['HTTP/1.1 100 Continue', []])
+    await client.send(entry)
+    const { status, text } = await client.answer()
+    assert.deepEqual([status, text], [200, created])
+    assert.equal(service.store.entries, id)
+  }
+  client.destroy()
+})
+
+test('leave to send comes behind the answers that are owed', async t => {
+  const { url } = await withEntry(t)
+  const client = await connectRaw(t, url)
+  await client.send(create, getOne, expecting('/api/createPassword', json, `Content-Length: ${entry.length}`))
+  assert.deepEqual(statuses(await client.answers(3)), [200, 200, 100])
+  await client.send(entry)
+  assert.equal((await client.answer()).text, created)
+  client.destroy()
+})
+
+test('a client that waits for leave is refused before it sends, and its connection ends', async t => {
+  const { url, service } = await startService(t, { 'rate-limit': '4' })
+  const length = `Content-Length: ${entry.length}`
+  const cases = [
+    [413, '/api/createPassword', json, `Content-Length: ${MAX_BODY_BYTES + 1}`],
+    [415, '/api/createPassword', 'Content-Type: text/plain', length],
+    [404, '/api/updatePassword/1', json, length],
+    [404, '/api/nope', json, length],
+    [429, '/api/createPassword', json, length]
+  ] as const
+  const clients = []
+  for (const [status, target, ...fields] of cases) {
+    const client = await connectRaw(t, url)
+    await client.send(expecting(target, ...fields))
+    const answer = await client.answer()
+    assert.deepEqual([answer.status, answer.headers['connection']], [status, 'close'], target)
+    clients.push(client)
+  }
+  for (const client of clients) assert.deepEqual(await client.untilEnd(), [])
+  assert.equal(service.store.entries, 0)
+})
+
+test('a client that was refused and sends all the same has its answer, and what it sends is no request', async t => {
+  const { url, service } = await startService(t)
+  const length = `Content-Length: ${create.length}`
+  const answers = await exchange(t, url, expecting('/api/createPassword', 'Content-Type: text/plain', length), create)
+  assert.deepEqual(statuses(answers), [415])
+  assert.equal(service.store.entries, 0)
+})
+
+test('a client of HTTP/1.0 gets no leave, whatever it expects (RFC 9110 §10.1.1)', async t => {
+  const { url } = await startService(t)
+  const fields = [host, json, 'Expect: 100-continue', `Content-Length: ${entry.length}`]
+  const answers = await exchange(t, url, head('POST /api/createPassword HTTP/1.0', ...fields), entry)
+  assert.deepEqual(statuses(answers), [200])
+})
+
+test('§8.3 a 417 under /api is counted, and tells what is left', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1' })
+  const other = head('GET /api/listPassword HTTP/1.1', host, 'Expect: 200-ok')
+  const { status, headers } = await ask(t, url, other)
+  assert.deepEqual([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], [417, '1', '0'])
+  assert.equal((await ask(t, url, other)).status, 429)
+})

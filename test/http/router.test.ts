@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Router } from '../../src/http/router.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+
+function routerOf(...routes: readonly (readonly [method: string, pattern: string])[]): Router<string> {
+  const router = new Router<string>()
+  for (const [method, pattern] of routes) router.add(method, pattern, `${method} ${pattern}`)
+  return router
+}
+
+/** What is found, as an ordinary object. */
+function found(router: Router<string>, method: string, path: string): unknown {
+  const result = router.find(method, path)
+  return result !== undefined && 'params' in result ? { ...result, params: { ...result.params } } : result
+}
+
+const shop = routerOf(
+  ['GET', '/'], ['GET', '/goods'], ['POST', '/goods'], ['GET', '/goods/{id}'], ['DELETE', '/goods/{id}'],
+  ['GET', '/goods/new'], ['POST', '/goods/{id}/orders/{order}'], ['POST', '/login']
+)
+
+test('a literal path is found by its method', () => {
+  assert.deepEqual(found(shop, 'GET', '/goods'), { target: 'GET /goods', params: {} })
+  assert.deepEqual(found(shop, 'POST', '/goods'), { target: 'POST /goods', params: {} })
+  assert.deepEqual(found(shop, 'GET', '/'), { target: 'GET /', params: {} })
+})
+
+test('parameters are given by their names', () => {
+  assert.deepEqual(found(shop, 'DELETE', '/goods/7'), { target: 'DELETE /goods/{id}', params: { id: '7' } })
+  assert.deepEqual(found(shop, 'POST', '/goods/7/orders/a'),
+    { target: 'POST /goods/{id}/orders/{order}', params: { id: '7', order: 'a' } })
+})
+
+test('a literal segment wins over a parameter', () => {
+  assert.deepEqual(found(shop, 'GET', '/goods/new'), { target: 'GET /goods/new', params: {} })
+  assert.deepEqual(found(shop, 'GET', '/goods/newer'), { target: 'GET /goods/{id}', params: { id: 'newer' } })
+})
+
+test('HEAD is found where GET is, and only there', () => {
+  assert.deepEqual(found(shop, 'HEAD', '/goods/7'), { target: 'GET /goods/{id}', params: { id: '7' } })
+  assert.deepEqual(found(shop, 'HEAD', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+})
+
+test('a method that a path does not have is answered by those that it has', () => {
+  assert.deepEqual(found(shop, 'PUT', '/goods'), { target: undefined, allow: ['GET', 'POST', 'HEAD', 'OPTIONS'] })
+  assert.deepEqual(found(shop, 'OPTIONS', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+  assert.deepEqual(found(shop, 'get', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+})
+
+test('a path that is no pattern, or only the beginning of one, is not found', () => {
+  const paths = [
+    '/good', '/goodss', '/Goods', '/goods/', '/goods//', '//goods', '/goods/7/', '/goods/7/orders', '/goods/7/orders/',
+    '/goods//orders/1', '/goods/new/orders/1', '/login/', '/login/x', '/goods%2f7', '/%67oods', '/goods;x'
+  ]
+  for (const path of paths) assert.equal(found(shop, 'GET', path), undefined, path)
+})
+
+test('the names of every object\'s properties are names like any other', () => {
+  const router = routerOf(['GET', '/{__proto__}'], ['GET', '/a/{constructor}'])
+  for (const path of ['/toString', '/__proto__', '/hasOwnProperty']) {
+    const result = router.find('GET', path)
+    assert.ok(result !== undefined && 'params' in result)
+    assert.deepEqual(Object.entries(result.params), [['__proto__', path.slice(1)]])
+    assert.equal(result.params['toString'], undefined)
+  }
+  for (const path of ['/toString', '/constructor', '/__proto__']) assert.equal(found(shop, 'GET', path), undefined)
+  for (const method of ['constructor', '__proto__', 'toString']) {
+    assert.deepEqual(found(shop, method, '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+  }
+})
+
+test('a parameter is percent-decoded once, as UTF-8', () => {
+  const given = { '%31': '1', '1%20': '1 ', '..%2f': '../', '%00': '\0', 'a+b': 'a+b', '%2531': '%31', '%C3%b1': 'ñ' }
+  for (const [segment, id] of Object.entries(given)) {
+    assert.deepEqual(found(shop, 'GET', `/goods/${segment}`), { target: 'GET /goods/{id}', params: { id } }, segment)
+  }
+})
+
+test('a parameter whose percent-encoding is malformed is undefined, and the path is found all the same', () => {
+  for (const segment of ['%', '%1', '%ZZ', '%e9', '%C3%28', '%ed%a0%80', '1%']) {
+    assert.deepEqual(found(shop, 'GET', `/goods/${segment}`),
+      { target: 'GET /goods/{id}', params: { id: undefined } }, segment)
+  }
+})
+
+test('the same method and pattern cannot be added twice', () => {
+  const router = routerOf(['GET', '/a/{id}'])
+  assert.throws(() => router.add('GET', '/a/{id}', 'again'), /GET \/a\/\{id\} was added before/)
+  router.add('POST', '/a/{id}', 'other')
+  assert.equal(router.find('POST', '/a/1')?.target, 'other')
+})
+
+test('one position cannot have two parameter names', () => {
+  const router = routerOf(['GET', '/a/{id}'])
+  assert.throws(() => router.add('POST', '/a/{name}', 'other'), /\{id\} stands here already/)
+})
+
+test('a path of a million segments is not found, and nothing overflows', () => {
+  assert.equal(shop.find('GET', '/goods'.repeat(1_000_000)), undefined)
+  assert.equal(shop.find('GET', '/'.repeat(1_000_000)), undefined)
+})
+
+test('whatever the patterns, a path leads to what comparing it with each of them leads to', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const path = (segments: readonly string[]): string =>
+    Array.from({ length: 1 + random.int(4) }, () => `/${random.pick(segments)}`).join('')
+  for (let round = 0; round < 300; round++) {
+    const patterns = new Set(Array.from({ length: 1 + random.int(6) }, () => path(['a', 'b', '{p}'])))
+    const router = new Router<string>()
+    for (const pattern of patterns) router.add('GET', pattern, pattern)
+    for (let i = 0; i < 30; i++) {
+      const given = path(['a', 'b', 'c', ''])
+      assert.equal(router.find('GET', given)?.target, expected(patterns, given), `${[...patterns]} on ${given}`)
+    }
+  }
+})
+
+/** Goes through a path from the left; of the patterns that fit so far, those with the literal segment win. */
+function expected(patterns: ReadonlySet<string>, path: string): string | undefined {
+  const segments = path.split('/').slice(1)
+  let left = [...patterns].map(pattern => ({ pattern, parts: pattern.split('/').slice(1) }))
+  for (const [i, segment] of segments.entries()) {
+    const literal = left.filter(({ parts }) => parts[i] === segment)
+    left = literal.length > 0 ? literal : left.filter(({ parts }) => parts[i] === '{p}' && segment !== '')
+  }
+  return left.find(({ parts }) => parts.length === segments.length)?.pattern
+}

@@ -1,0 +1,879 @@
+/**
+ * The parser against its standard: vector by vector, then document by document against oracles that share nothing with
+ * it: `JSON.parse` for what is accepted and its value, a table of RFC 3629 for the bytes, and for the place of a fault
+ * whether `JSON.parse` takes any way to go on. A test that failed with a seed fails again with `SEED=n`.
+ */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
+import { test } from 'node:test'
+import { parseJson, parseJsonObject } from '../../src/json/parse.ts'
+import type { Json, Parsed } from '../../src/json/parse.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+import type { Random } from '../support/random.ts'
+import { i, maxDepth, n, y } from './vectors.ts'
+
+const parse = (source: string, depth = maxDepth): Parsed<Json> => parseJson(Buffer.from(source), depth)
+
+function valueOf<T>(parsed: Parsed<T>): T {
+  assert.ok(parsed.ok, `should be accepted, but got ${JSON.stringify(parsed)}`)
+  return parsed.value
+}
+
+function faultOf(parsed: Parsed<unknown>): string {
+  assert.ok(!parsed.ok, 'should be refused')
+  return parsed.fault
+}
+
+/**
+ * Where our value differs from another, or undefined. Stricter than `deepEqual`: our objects have no prototype, keys
+ * stand in the same order, minus zero is not zero.
+ */
+function difference(ours: unknown, other: unknown, path = '$'): string | undefined {
+  if (typeof other !== 'object' || other === null) return Object.is(ours, other) ? undefined : path
+  if (typeof ours !== 'object' || ours === null || Array.isArray(ours) !== Array.isArray(other)) return path
+  if (Object.getPrototypeOf(ours) !== (Array.isArray(ours) ? Array.prototype : null)) return `${path}, its prototype`
+  const keys = Reflect.ownKeys(other)
+  const ourKeys = Reflect.ownKeys(ours)
+  if (ourKeys.length !== keys.length || keys.some((key, at) => ourKeys[at] !== key)) return `${path}, its keys`
+  for (const key of keys) {
+    const found = difference(Reflect.get(ours, key), Reflect.get(other, key), `${path}[${JSON.stringify(key)}]`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const assertSame = (ours: unknown, other: unknown): void => assert.equal(difference(ours, other), undefined)
+
+/** What `JSON.parse` makes of a text: the value in an array, or undefined. */
+function theirs(source: string): readonly [unknown] | undefined {
+  try {
+    return [JSON.parse(source)]
+  } catch {
+    return undefined
+  }
+}
+
+/** RFC 3629 §4: the range of the first byte, of the second, and the length; every further byte is 80 to BF. */
+const SEQUENCES = [
+  [0x00, 0x7f, 0x00, 0xff, 1], [0xc2, 0xdf, 0x80, 0xbf, 2],
+  [0xe0, 0xe0, 0xa0, 0xbf, 3], [0xe1, 0xec, 0x80, 0xbf, 3], [0xed, 0xed, 0x80, 0x9f, 3], [0xee, 0xef, 0x80, 0xbf, 3],
+  [0xf0, 0xf0, 0x90, 0xbf, 4], [0xf1, 0xf3, 0x80, 0xbf, 4], [0xf4, 0xf4, 0x80, 0x8f, 4]
+] as const
+
+/** How many bytes the UTF-8 sequence at `at` has, or 0 if none stands there. */
+function sequenceAt(bytes: Buffer, at: number): number {
+  const within = (index: number, from: number, to: number): boolean => {
+    const byte = bytes[index]
+    return byte !== undefined && byte >= from && byte <= to
+  }
+  for (const [from, to, secondFrom, secondTo, length] of SEQUENCES) {
+    if (!within(at, from, to)) continue
+    if (length > 1 && !within(at + 1, secondFrom, secondTo)) return 0
+    for (let k = 2; k < length; k++) if (!within(at + k, 0x80, 0xbf)) return 0
+    return length
+  }
+  return 0
+}
+
+/** The first byte that begins no UTF-8 sequence (the length, if there is none), with its line and column. */
+function firstIllFormed(bytes: Buffer): { readonly at: number, readonly line: number, readonly column: number } {
+  let at = 0, line = 1, column = 1
+  for (let length = 0; (length = sequenceAt(bytes, at)) > 0; at += length) {
+    if (bytes[at] === 0x0a) { line++; column = 1 } else column++
+  }
+  return { at, line, column }
+}
+
+/** The offset of a line and column in valid UTF-8. */
+function offsetOf(bytes: Buffer, line: number, column: number): number {
+  let at = 0
+  for (; line > 1; line--) at = bytes.indexOf(0x0a, at) + 1
+  for (; column > 1; column--) at += sequenceAt(bytes, at)
+  return at
+}
+
+/** How many members the objects of a JSON text have: outside strings, each has the one colon. */
+function memberCount(source: string): number {
+  return source.replace(/"(?:[^"\\]|\\.)*"/gs, '').split(':').length - 1
+}
+
+/** How many keys the objects in a value have, all in all: fewer than members, if a key was given twice. */
+function keyCount(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const values: unknown[] = Object.values(value)
+  return values.reduce<number>((sum, inner) => sum + keyCount(inner), Array.isArray(value) ? 0 : values.length)
+}
+
+/** The brackets that a text leaves open, as closing ones in their order; and whether it leaves a string open. */
+function leftOpen(begun: string): { readonly closers: string, readonly inString: boolean } {
+  const closers: string[] = []
+  let inString = false
+  for (let at = 0; at < begun.length; at++) {
+    const letter = begun[at]
+    if (inString && letter === '\\') at++
+    else if (letter === '"') inString = !inString
+    else if (inString) continue
+    else if (letter === '[') closers.unshift(']')
+    else if (letter === '{') closers.unshift('}')
+    else if (letter === ']' || letter === '}') closers.shift()
+  }
+  return { closers: closers.join(''), inString }
+}
+
+/** Whether some JSON text begins like this: tries each end of the open token, then what must follow, then brackets. */
+function canGoOn(begun: string): boolean {
+  const { closers, inString } = leftOpen(begun)
+  const tokens = inString
+    ? ['"', 'n"', '0"', '00"', '000"', '0000"']
+    : ['', '0', 'rue', 'ue', 'e', 'alse', 'lse', 'se', 'ull', 'll', 'l']
+  return tokens.some(token =>
+    ['', ':0', '0', '"":0'].some(next => theirs(begun + token + next + closers) !== undefined))
+}
+
+/** Whether the key at an offset is the first one that its object already has: no other before it is given twice. */
+function isTwiceFirstAt(bytes: Buffer, at: number): boolean {
+  const before = bytes.toString('utf8', 0, at)
+  const key = /^"(?:[^"\\]|\\.)*"/s.exec(bytes.toString('utf8', at))?.[0]
+  if (key === undefined) return false
+  const { closers } = leftOpen(before)
+  const holdsTwice = (source: string): boolean | undefined => {
+    const other = theirs(source)
+    return other && memberCount(source) > keyCount(other[0])
+  }
+  const fresh = `"${'k'.repeat(at + 1)}"`
+  return holdsTwice(`${before}${key}:0${closers}`) === true && holdsTwice(`${before}${fresh}:0${closers}`) === false
+}
+
+const INVALID = 'is not valid UTF-8'
+const TWICE = 'has a key twice in one object'
+const TOO_DEEP = `nests deeper than ${maxDepth} levels`
+
+const VALUE = 'where a value should be'
+const AFTER = 'after the end of the value'
+const NEXT_ITEM = 'in an array, where a comma or its end should be'
+const KEY = 'in an object, where a key should be'
+const COLON = 'in an object, where a colon should be'
+const NEXT_MEMBER = 'in an object, where a comma or its end should be'
+
+const stray = (place: string): string => `has an unexpected character ${place}`
+const ends = (place: string): string => `ends ${place}`
+
+/** All that a fault may say of the syntax: a closed set, so that nothing of a body can be in it. */
+const SYNTAX: ReadonlySet<string> = new Set([
+  VALUE, AFTER, NEXT_ITEM, KEY, COLON, NEXT_MEMBER, 'in a number', 'in a string', 'in an escape',
+  'in the word true', 'in the word false', 'in the word null'
+].flatMap(place => [stray(place), ends(place)]))
+
+type Kind = 'accepted' | 'twice' | 'syntax' | 'invalid'
+
+/** Holds what we make of a body against RFC 3629 and `JSON.parse`: what kind of body it is, and what is amiss. */
+function judge(bytes: Buffer, depth: number): { readonly kind: Kind, readonly amiss: string | undefined } {
+  const ours = parseJson(bytes, depth)
+  const { at, line, column } = firstIllFormed(bytes)
+  if (at < bytes.length) {
+    const right = !ours.ok && ours.fault === INVALID && ours.line === line && ours.column === column
+    return { kind: 'invalid', amiss: right ? undefined : `should be refused as UTF-8 at ${line}:${column}` }
+  }
+  const source = bytes.toString()
+  const other = theirs(source)
+  const twice = !ours.ok && ours.fault === TWICE && isTwiceFirstAt(bytes, offsetOf(bytes, ours.line, ours.column))
+  if (!other) {
+    const right = twice || (!ours.ok && SYNTAX.has(ours.fault))
+    return { kind: 'syntax', amiss: right ? undefined : 'should be refused for its syntax' }
+  }
+  if (memberCount(source) > keyCount(other[0])) {
+    return { kind: 'twice', amiss: twice ? undefined : 'should be refused for a key given twice' }
+  }
+  if (!ours.ok) return { kind: 'accepted', amiss: 'should be accepted' }
+  const differs = difference(ours.value, other[0])
+  if (differs !== undefined) return { kind: 'accepted', amiss: `differs from JSON.parse at ${differs}` }
+  const right = JSON.stringify(ours.value) === JSON.stringify(other[0])
+  return { kind: 'accepted', amiss: right ? undefined : 'should write back as with JSON.parse' }
+}
+
+function assertAsTheirs(bytes: Buffer, depth = maxDepth): Kind {
+  const { kind, amiss } = judge(bytes, depth)
+  if (amiss !== undefined) {
+    assert.fail(`${amiss}, but is ${JSON.stringify(parseJson(bytes, depth))}: ${bytes.toString('hex')}`)
+  }
+  return kind
+}
+
+const WHITE = [' ', '\t', '\n', '\r', '\r\n', '  ', '\n    ']
+const KEYS = ['a', 'b', 'key', '', '__proto__', 'constructor', 'toString', '0', '1', '4294967295', 'ñ', '🔑', '\0', '"']
+const LETTERS: Readonly<Record<string, string>> =
+  { '"': '"', '\\': '\\', '/': '/', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't' }
+
+const someWhite = (random: Random): string =>
+  random.int(4) > 0 ? '' : Array.from({ length: 1 + random.int(3) }, () => random.pick(WHITE)).join('')
+
+/** A code point of any length in UTF-8, with the ones near an edge more often than their due. */
+function somePoint(random: Random): number {
+  const edges = [0x00, 0x1f, 0x20, 0x22, 0x2f, 0x5c, 0x7f, 0x80, 0x7ff, 0x800, 0x2028, 0xd7ff, 0xe000, 0xfeff, 0xfffd,
+    0xffff, 0x10000, 0x10ffff]
+  switch (random.int(6)) {
+    case 0: return random.pick(edges)
+    case 1: return random.int(0x20)
+    case 2: return 0x80 + random.int(0x780)
+    case 3: return random.int(0xd800)
+    case 4: return 0x10000 + random.int(0x100000)
+    default: return 0x20 + random.int(0x5f)
+  }
+}
+
+/** A code unit as an escape, each digit in either case. */
+const escaped = (random: Random, unit: number): string => '\\u' + unit.toString(16).padStart(4, '0')
+  .replace(/[a-f]/g, digit => random.int(2) > 0 ? digit.toUpperCase() : digit)
+
+/** A string literal for a text, each character written in one of the ways that it may be. */
+function literal(random: Random, contents: string): string {
+  let source = ''
+  for (const character of contents) {
+    const letter = LETTERS[character]
+    const must = character < ' ' || character === '"' || character === '\\'
+    if (letter !== undefined && (must ? random.int(3) > 0 : random.int(2) > 0)) source += `\\${letter}`
+    else if (must || random.int(8) === 0) {
+      for (let at = 0; at < character.length; at++) source += escaped(random, character.charCodeAt(at))
+    } else source += character
+  }
+  return `"${source}"`
+}
+
+function someString(random: Random): string {
+  if (random.int(12) === 0) return `"${escaped(random, 0xd800 + random.int(0x800))}"`
+  const length = random.int(5) === 0 ? random.int(40) : random.int(8)
+  return literal(random, Array.from({ length }, () => String.fromCodePoint(somePoint(random))).join(''))
+}
+
+function someNumber(random: Random): string {
+  const digits = (most: number): string => Array.from({ length: 1 + random.int(most) }, () => random.int(10)).join('')
+  switch (random.int(6)) {
+    case 0: return String(random.int(1000) - 500)
+    case 1: {
+      const double = random.bytes(8).readDoubleLE()
+      return Number.isFinite(double) ? String(double) : '-0'
+    }
+    case 2: return String(Number.MAX_SAFE_INTEGER + random.int(5000))
+    case 3: return (random.next() * 10 ** random.int(20)).toExponential(random.int(20))
+    default: {
+      const integer = random.int(3) === 0 ? '0' : `${1 + random.int(9)}${random.int(2) > 0 ? digits(25) : ''}`
+      const fraction = random.int(2) > 0 ? `.${digits(25)}` : ''
+      const exponent = random.int(2) > 0 ? random.pick(['e', 'E']) + random.pick(['', '+', '-']) + digits(3) : ''
+      return random.pick(['', '-']) + integer + fraction + exponent
+    }
+  }
+}
+
+function someValue(random: Random, levels: number): string {
+  const white = (): string => someWhite(random)
+  const list = (open: string, close: string, item: () => string): string => open + white() +
+    Array.from({ length: random.int(5) }, item).join(`${white()},${white()}`) + white() + close
+  switch (random.int(levels > 0 ? 8 : 4)) {
+    case 0: return random.pick(['true', 'false', 'null'])
+    case 1: return someNumber(random)
+    case 2: case 3: return someString(random)
+    case 4: case 5: return list('[', ']', () => someValue(random, levels - 1))
+    default: return list('{', '}', () => {
+      const key = random.int(3) > 0 ? someString(random) : literal(random, random.pick(KEYS))
+      return key + white() + ':' + white() + someValue(random, levels - 1)
+    })
+  }
+}
+
+/** A JSON text, at times with a key twice. */
+const someDocument = (random: Random): string =>
+  someWhite(random) + someValue(random, 1 + random.int(5)) + someWhite(random)
+
+const TOKENS = ['{', '}', '[', ']', ',', ':', '"', '\\', '\\u', '0', '-', '.', 'e', 'E+', 'true', 'nul', ' ', '\n',
+  '\0', '//', '\ufeff', '\ufffd', 'é', '🔑', '\t', '"a":1,', '\\ud83d', '"":'].map(token => Buffer.from(token))
+const BROKEN = ['80', 'bf', 'c0', 'c3', 'e6', 'e6bc', 'eda080', 'ef', 'efbf', 'f09f94', 'f4908080', 'f8', 'ff']
+  .map(digits => Buffer.from(digits, 'hex'))
+
+/** The bytes with one or two wounds: flipped, deleted, inserted, doubled, cut off, or another's spliced in. */
+function mutated(random: Random, bytes: Buffer, other: Buffer): Buffer {
+  let result = bytes
+  for (let wounds = 1 + random.int(2); wounds > 0; wounds--) {
+    const at = random.int(result.length + 1)
+    const until = Math.min(result.length, at + 1 + random.int(6))
+    const before = result.subarray(0, at), cut = result.subarray(at, until), rest = result.subarray(at)
+    const after = result.subarray(until)
+    const from = random.int(other.length)
+    switch (random.int(9)) {
+      case 0: result = Buffer.concat([before, cut.map(byte => byte ^ (1 << random.int(8))), after]); break
+      case 1: result = Buffer.concat([before, random.bytes(cut.length), after]); break
+      case 2: result = Buffer.concat([before, after]); break
+      case 3: result = Buffer.concat([before, random.pick(TOKENS), rest]); break
+      case 4: result = Buffer.concat([before, random.pick(TOKENS), after]); break
+      case 5: result = Buffer.concat([before, cut, rest]); break
+      case 6: result = Buffer.concat([before, other.subarray(from, from + 1 + random.int(12)), after]); break
+      case 7: result = Buffer.concat([before, random.pick(BROKEN), rest]); break
+      default: result = random.int(3) > 0 ? result : before
+    }
+  }
+  return result
+}
+
+for (const [name, bytes] of Object.entries(y)) {
+  test(`RFC 8259 ${name}: accepted, with the value of JSON.parse`, () => {
+    assertSame(valueOf(parseJson(bytes, maxDepth)), JSON.parse(bytes.toString()))
+    assert.equal(assertAsTheirs(bytes), 'accepted')
+  })
+}
+
+for (const [name, bytes] of Object.entries(n)) {
+  test(`RFC 8259 ${name}: refused, as by JSON.parse`, () => {
+    assert.equal(theirs(bytes.toString()), undefined)
+    assert.ok(SYNTAX.has(faultOf(parseJson(bytes, maxDepth))))
+  })
+}
+
+for (const [name, choice] of Object.entries(i)) {
+  if ('fault' in choice) {
+    test(`RFC 8259 ${name}: refused`, () => {
+      assert.equal(faultOf(parseJson(choice.bytes, maxDepth)), choice.fault)
+    })
+  } else {
+    test(`RFC 8259 ${name}: accepted, with the value of JSON.parse`, () => {
+      const value = valueOf(parseJson(choice.bytes, maxDepth))
+      assertSame(value, choice.value)
+      assertSame(value, JSON.parse(choice.bytes.toString()))
+    })
+  }
+}
+
+test('there are as many vectors as a parser deserves, and none is refused for its depth by accident', () => {
+  assert.ok(Object.keys(y).length >= 60)
+  assert.ok(Object.keys(n).length >= 120)
+  assert.ok(Object.keys(i).length >= 25)
+  for (const [name, bytes] of Object.entries(n)) assert.ok(bytes.toString().split(/[[{]/).length <= maxDepth, name)
+})
+
+const documents = (): Buffer[] =>
+  [...Object.values(y), ...Object.values(n), ...Object.values(i).map(choice => choice.bytes)]
+
+test('RFC 8259 §2: in every place of a document, each of the 256 bytes is taken or refused as by JSON.parse', () => {
+  const places = [
+    '@', '@1', '1@', '-@', '0@', '1.@', '1.5@', '1e@', '1e+@', '1e1@', '[@', '[@]', '[1@', '[1@]', '[1,@]', '[1,@2]',
+    '{@', '{@}', '{@"a":1}', '{"a"@', '{"a"@1}', '{"a"@:1}', '{"a":@', '{"a":@}', '{"a":@1}', '{"a":1@', '{"a":1@}',
+    '{"a":1,@}', '{"a":1,@"b":2}', '"@', '"@"', '"a@b"', '"\\@"', '"\\@', '"\\u@041"', '"\\u0@41"', '"\\u004@"',
+    '"é@é"', 't@ue', 'tru@', 'true@', 'f@lse', 'n@ll', 'null@', '[true@]', '"a"@', '[]@', '{}@', '[[]@[]]', '{"@":1}'
+  ]
+  const reached = new Set<Kind>()
+  for (const place of places) {
+    const [before = '', after = ''] = place.split('@')
+    for (let byte = 0; byte < 256; byte++) {
+      reached.add(assertAsTheirs(Buffer.concat([Buffer.from(before), Buffer.of(byte), Buffer.from(after)])))
+    }
+  }
+  assert.deepEqual([...reached].sort(), ['accepted', 'invalid', 'syntax'])
+})
+
+test('RFC 8259 §2: every document cut short is taken or refused as by JSON.parse, at every byte', () => {
+  const longest = 200
+  for (const bytes of documents()) {
+    for (let length = 0; length < Math.min(bytes.length, longest); length++) {
+      assertAsTheirs(bytes.subarray(0, length), longest)
+    }
+  }
+})
+
+test('RFC 8259 §2: an empty body ends where a value should be', () => {
+  assert.deepEqual(parseJson(Buffer.alloc(0), maxDepth), { ok: false, fault: ends(VALUE), line: 1, column: 1 })
+})
+
+test('RFC 8259 §4: __proto__ is a key and nothing more', () => {
+  const body = '{"__proto__":{"polluted":1},"a":{"__proto__":[2],"constructor":{"prototype":{"polluted":3}}}}'
+  const value = valueOf(parse(body)) as { readonly [key: string]: Json }
+  const before = Reflect.ownKeys(Object.prototype)
+  assert.deepEqual(Object.keys(value), ['__proto__', 'a'])
+  assert.equal(Object.getPrototypeOf(value), null)
+  assert.equal(Object.getPrototypeOf(value['a']), null)
+  assert.equal(Object.getPrototypeOf(value['__proto__']), null)
+  assertSame(value['__proto__'], { polluted: 1 })
+  assert.equal('polluted' in value, false)
+  assert.equal('polluted' in {}, false)
+  assert.equal('polluted' in [], false)
+  assert.deepEqual(Reflect.ownKeys(Object.prototype), before)
+  assert.equal(JSON.stringify(value), body)
+})
+
+test('RFC 8259 §4: no object has a prototype, empty or not, wherever it stands', () => {
+  const value = valueOf(parse('{"a":[{},{"b":{}}],"c":{}}'))
+  assertSame(value, { a: [{}, { b: {} }], c: {} })
+  assert.equal('toString' in (value as object), false)
+})
+
+test('RFC 8259 §4: a key is twice only within one object', () => {
+  for (const body of ['[{"a":1},{"a":1}]', '{"a":{"a":{"a":0}}}', '{"a":[{"a":1},{"a":2}],"b":{"a":3}}']) {
+    assertSame(valueOf(parse(body)), JSON.parse(body))
+  }
+})
+
+test('RFC 8259 §4: every key that could be inherited may be given once, and not twice', () => {
+  const names = new Set([Object.prototype, Array.prototype, String.prototype, Function.prototype]
+    .flatMap(prototype => Object.getOwnPropertyNames(prototype)))
+  for (const name of names) {
+    const member = `${JSON.stringify(name)}:1`
+    assertSame(valueOf(parse(`{${member}}`)), JSON.parse(`{${member}}`))
+    assert.equal(faultOf(parse(`{${member},"":0,${member}}`)), TWICE)
+  }
+})
+
+test('RFC 8259 §7: each of the 65,536 code units may be escaped, in either case of digits', () => {
+  for (let unit = 0; unit < 0x10000; unit++) {
+    const digits = unit.toString(16).padStart(4, '0')
+    const expected = String.fromCharCode(unit)
+    assert.ok(Object.is(valueOf(parse(`"\\u${digits}"`)), expected), digits)
+    assert.ok(Object.is(valueOf(parse(`"\\u${digits.toUpperCase()}"`)), expected), digits.toUpperCase())
+  }
+})
+
+test('RFC 8259 §7: each Unicode character may stand as it is, but for quote, backslash and controls', () => {
+  const special = new Set([0x22, 0x5c])
+  for (let first = 0; first < 0x110000; first += 0x80) {
+    const points = Array.from({ length: 0x80 }, (_, k) => first + k)
+      .filter(point => point >= 0x20 && !special.has(point) && (point < 0xd800 || point > 0xdfff))
+    const expected = String.fromCodePoint(...points)
+    assert.ok(Object.is(valueOf(parse(`"${expected}"`)), expected), `from U+${first.toString(16)}`)
+  }
+})
+
+test('RFC 8259 §8.1: each sequence of two bytes is taken or refused as RFC 3629 has it', () => {
+  for (let first = 0; first < 256; first++) {
+    for (let second = 0; second < 256; second++) assertAsTheirs(Buffer.of(0x22, first, second, 0x22))
+  }
+})
+
+test('RFC 8259 §8.1: longer sequences at the edges of RFC 3629 are taken or refused as it has them', () => {
+  const edges = [0x22, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbd, 0xbf, 0xc0, 0xef, 0xff]
+  for (let first = 0x80; first < 256; first++) {
+    for (const second of edges) {
+      for (const third of edges) {
+        assertAsTheirs(Buffer.of(0x22, first, second, third, 0x22))
+        for (const fourth of [0x7f, 0x80, 0xbf, 0xc0]) {
+          assertAsTheirs(Buffer.of(0x22, first, second, third, fourth, 0x22))
+        }
+      }
+    }
+  }
+})
+
+test('RFC 8259 §8.1: bytes cut short are a fault at their first byte, whichever it is', () => {
+  const sequences = ['c3a9', 'e6bca2', 'ee8080', 'ef8080', 'efbc91', 'efbfbd', 'f09f9491', 'f48fbfbf']
+  for (const sequence of sequences.map(digits => Buffer.from(digits, 'hex'))) {
+    for (let length = 1; length < sequence.length; length++) {
+      for (const after of ['"', '', '\n', 'é', '\ufffd']) {
+        const body = Buffer.concat([Buffer.from('\n "é'), sequence.subarray(0, length), Buffer.from(after)])
+        const expected = { ok: false, fault: INVALID, line: 2, column: 4 }
+        assert.deepEqual(parseJson(body, maxDepth), expected, body.toString('hex'))
+      }
+    }
+  }
+})
+
+test('RFC 8259 §9: arrays and objects count alike, in any order, and the fault is at the first one too many', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  for (let round = 0; round < 200; round++) {
+    const levels = Array.from({ length: maxDepth + 1 }, () => random.pick(['[', '{"k":']))
+    const body = (count: number): string => levels.slice(0, count).join('') + '0' +
+      levels.slice(0, count).reverse().map(open => open === '[' ? ']' : '}').join('')
+    assertSame(valueOf(parse(body(maxDepth))), JSON.parse(body(maxDepth)))
+    const column = levels.slice(0, maxDepth).join('').length + 1
+    assert.deepEqual(parse(body(maxDepth + 1)), { ok: false, fault: TOO_DEEP, line: 1, column })
+  }
+})
+
+test('RFC 8259 §9: depth does not leak from one sibling to the next', () => {
+  const arrays = `[${'[],'.repeat(500)}[0]]`
+  const objects = `{${Array.from({ length: 500 }, (_, k) => `"${k}":{}`).join()}}`
+  const mixed = `[${'[{}],{"a":[]},'.repeat(500)}0]`
+  for (const [body, depth] of [[arrays, 2], [objects, 2], [mixed, 3]] as const) {
+    assertSame(valueOf(parse(body, depth)), JSON.parse(body))
+    assert.equal(faultOf(parse(body, depth - 1)), `nests deeper than ${depth - 1} levels`)
+  }
+})
+
+test('RFC 8259 §9: depth does not leak from one body to the next', () => {
+  for (let round = 0; round < 100; round++) assert.equal(faultOf(parse('[[[', 2)), 'nests deeper than 2 levels')
+  assertSame(valueOf(parse('[[]]', 2)), [[]])
+})
+
+test('RFC 8259 §9: the bound is the caller\'s', () => {
+  assert.equal(valueOf(parse('1', 0)), 1)
+  assert.equal(faultOf(parse('[]', 0)), 'nests deeper than 0 levels')
+  assert.equal(faultOf(parse(' {}', 0)), 'nests deeper than 0 levels')
+  assertSame(valueOf(parse('{"a":1}', 1)), { a: 1 })
+  assert.equal(faultOf(parse('{"a":[]}', 1)), 'nests deeper than 1 levels')
+  const deep = '['.repeat(500) + ']'.repeat(500)
+  assertSame(valueOf(parse(deep, 500)), JSON.parse(deep))
+  assert.equal(faultOf(parse(deep, 499)), 'nests deeper than 499 levels')
+})
+
+const FAULTS: readonly (readonly [body: string, fault: string, line: number, column: number])[] = [
+  ['', ends(VALUE), 1, 1],
+  [' ', ends(VALUE), 1, 2],
+  ['\n', ends(VALUE), 2, 1],
+  ['\n\n', ends(VALUE), 3, 1],
+  ['\r\n\r\n  ', ends(VALUE), 3, 3],
+  ['\r', ends(VALUE), 1, 2],
+  ['x', stray(VALUE), 1, 1],
+  ['\nx', stray(VALUE), 2, 1],
+  ['\tx', stray(VALUE), 1, 2],
+  ['é', stray(VALUE), 1, 1],
+  ['\0', stray(VALUE), 1, 1],
+  ['\ufeff{}', stray(VALUE), 1, 1],
+  ['{}\ufeff', stray(AFTER), 1, 3],
+  ['[1,\n 2,\n x]', stray(VALUE), 3, 2],
+  ['[1,\r\n 2,\r\n x]', stray(VALUE), 3, 2],
+  ['[1,\r 2,\r x]', stray(VALUE), 1, 10],
+  ['[1,\n\n\n\n]', stray(VALUE), 5, 1],
+  ['["e" x]', stray(NEXT_ITEM), 1, 6],
+  ['["é" x]', stray(NEXT_ITEM), 1, 6],
+  ['["漢" x]', stray(NEXT_ITEM), 1, 6],
+  ['["🔑" x]', stray(NEXT_ITEM), 1, 6],
+  ['["e\u0301" x]', stray(NEXT_ITEM), 1, 7],
+  ['["👩\u200d🚀" x]', stray(NEXT_ITEM), 1, 8],
+  ['["\\ud83d" x]', stray(NEXT_ITEM), 1, 11],
+  ['["é",\n"🔑🔑", x]', stray(VALUE), 2, 7],
+  ['["é",\r\n"🔑🔑", x]', stray(VALUE), 2, 7],
+  ['[1 🔑]', stray(NEXT_ITEM), 1, 4],
+  ['{"a":1, "a":2}', TWICE, 1, 9],
+  ['{"ñ":1,\n"ñ":2}', TWICE, 2, 1],
+  ['{"é🔑":1,"\\u00e9\\ud83d\\udd11":2}', TWICE, 1, 9],
+  ['{"a":{"b":1,"c":2,"b":3}}', TWICE, 1, 19],
+  ['{\n  "a": 1,\n  "b": 2,\n  "a": 3\n}', TWICE, 4, 3],
+  ['{"a":1,"a"', TWICE, 1, 8],
+  ['{"a":1,"a', ends('in a string'), 1, 10],
+  ['{"a":1,"a":2,x', TWICE, 1, 8],
+  ['"ab', ends('in a string'), 1, 4],
+  ['"🔑', ends('in a string'), 1, 3],
+  ['"ab\n"', stray('in a string'), 1, 4],
+  ['"é\n"', stray('in a string'), 1, 3],
+  ['"🔑\t"', stray('in a string'), 1, 3],
+  ['["a",\r\n"\r\n"]', stray('in a string'), 2, 2],
+  ['"\\', ends('in an escape'), 1, 3],
+  ['"\\x"', stray('in an escape'), 1, 3],
+  ['"\\é"', stray('in an escape'), 1, 3],
+  ['"é\\🔑"', stray('in an escape'), 1, 4],
+  ['"\\u', ends('in an escape'), 1, 4],
+  ['"\\u12', ends('in an escape'), 1, 6],
+  ['"\\u12"', stray('in an escape'), 1, 6],
+  ['"\\u00zz"', stray('in an escape'), 1, 6],
+  ['"\\ud83d\\u🔑"', stray('in an escape'), 1, 10],
+  ['t', ends('in the word true'), 1, 2],
+  ['tru', ends('in the word true'), 1, 4],
+  ['trux', stray('in the word true'), 1, 4],
+  ['fAlse', stray('in the word false'), 1, 2],
+  ['fals', ends('in the word false'), 1, 5],
+  ['[nul]', stray('in the word null'), 1, 5],
+  ['n', ends('in the word null'), 1, 2],
+  ['true1', stray(AFTER), 1, 5],
+  ['-', ends('in a number'), 1, 2],
+  ['-x', stray('in a number'), 1, 2],
+  ['- 1', stray('in a number'), 1, 2],
+  ['1.', ends('in a number'), 1, 3],
+  ['1.x', stray('in a number'), 1, 3],
+  ['1e', ends('in a number'), 1, 3],
+  ['1e+', ends('in a number'), 1, 4],
+  ['[-1.25E-]', stray('in a number'), 1, 9],
+  ['+1', stray(VALUE), 1, 1],
+  ['.5', stray(VALUE), 1, 1],
+  ['01', stray(AFTER), 1, 2],
+  ['-01', stray(AFTER), 1, 3],
+  ['[01]', stray(NEXT_ITEM), 1, 3],
+  ['0x1', stray(AFTER), 1, 2],
+  ['1 2', stray(AFTER), 1, 3],
+  ['{}\n\n}', stray(AFTER), 3, 1],
+  ['{} 🔑', stray(AFTER), 1, 4],
+  ['"é"é', stray(AFTER), 1, 4],
+  ['[', ends(VALUE), 1, 2],
+  ['[1', ends(NEXT_ITEM), 1, 3],
+  ['[1 ', ends(NEXT_ITEM), 1, 4],
+  ['[1\n', ends(NEXT_ITEM), 2, 1],
+  ['[1,', ends(VALUE), 1, 4],
+  ['[1,]', stray(VALUE), 1, 4],
+  ['[,', stray(VALUE), 1, 2],
+  ['[1 2]', stray(NEXT_ITEM), 1, 4],
+  ['[1}', stray(NEXT_ITEM), 1, 3],
+  ['{', ends(KEY), 1, 2],
+  ['{1', stray(KEY), 1, 2],
+  ['{"a"', ends(COLON), 1, 5],
+  ['{"a" 1', stray(COLON), 1, 6],
+  ['{"a":', ends(VALUE), 1, 6],
+  ['{"a":}', stray(VALUE), 1, 6],
+  ['{"a":1', ends(NEXT_MEMBER), 1, 7],
+  ['{"a":1]', stray(NEXT_MEMBER), 1, 7],
+  ['{"a":1,', ends(KEY), 1, 8],
+  ['{"a":1,}', stray(KEY), 1, 8],
+  ['{"a":1,\n\n  x}', stray(KEY), 3, 3],
+  ['['.repeat(maxDepth + 1), TOO_DEEP, 1, maxDepth + 1],
+  ['[\n'.repeat(maxDepth + 1), TOO_DEEP, maxDepth + 1, 1],
+  [`{"🔑":${'['.repeat(maxDepth)}`, TOO_DEEP, 1, maxDepth + 5],
+  [`${'\n'.repeat(5000)}${' '.repeat(700)}x`, stray(VALUE), 5001, 701],
+  [`"${'🔑'.repeat(5000)}`, ends('in a string'), 1, 5002]
+]
+
+test('a fault is told with its exact line and column, counted from 1, the column in characters', () => {
+  for (const [body, fault, line, column] of FAULTS) {
+    assert.deepEqual(parse(body), { ok: false, fault, line, column }, JSON.stringify(body.slice(0, 60)))
+  }
+})
+
+test('the table of faults has each thing that a fault may say of the syntax, but for an end after the value', () => {
+  const told = new Set(FAULTS.map(([, fault]) => fault).filter(fault => SYNTAX.has(fault)))
+  assert.deepEqual([...SYNTAX].filter(fault => !told.has(fault)), [ends(AFTER)])
+})
+
+test('RFC 8259 §8.1: bytes that are not UTF-8 are told at their line and column, before any other fault', () => {
+  const table = [
+    ['80', 1, 1], ['22 80', 1, 2], ['22 c3 a9 ff', 1, 3], ['0a 0a ff', 3, 1], ['0d 0a 20 ff', 2, 2], ['0d ff', 1, 2],
+    ['22 f0 9f 94 91 22 0d 0a 20 c3', 2, 2], ['22 e6 bc 22', 1, 2], ['22 ed a0 80 22', 1, 2], ['22 f4 90 80 80', 1, 2],
+    ['22 ef bf bd ff', 1, 3], ['22 ef bf bd ef bf bd 0a c0 af', 2, 1], ['78 ff', 1, 2], ['7b 7d 7d 0a 20 20 fe', 2, 3]
+  ] as const
+  for (const [digits, line, column] of table) {
+    const bytes = Buffer.from(digits.replaceAll(' ', ''), 'hex')
+    assert.deepEqual(parseJson(bytes, maxDepth), { ok: false, fault: INVALID, line, column }, digits)
+  }
+})
+
+/** Holds the place of a syntax fault against `canGoOn`; false if the fault is another. */
+function assertFirstFault(bytes: Buffer): boolean {
+  const parsed = parseJson(bytes, maxDepth)
+  if (parsed.ok || !SYNTAX.has(parsed.fault)) return false
+  const at = offsetOf(bytes, parsed.line, parsed.column)
+  const told = `${JSON.stringify(parsed)}: ${bytes.toString('hex')}`
+  assert.ok(canGoOn(bytes.toString('utf8', 0, at)), `the fault stands earlier than ${told}`)
+  assert.equal(parsed.fault.startsWith('ends '), at === bytes.length, told)
+  const beyond = bytes.toString('utf8', 0, at + sequenceAt(bytes, at))
+  assert.ok(at === bytes.length || !canGoOn(beyond), `the fault stands later than ${told}`)
+  return true
+}
+
+test('a fault of syntax is told at the first character that no JSON text could have there', t => {
+  for (const bytes of Object.values(n)) assertFirstFault(bytes)
+  for (const [body] of FAULTS) assertFirstFault(Buffer.from(body.slice(0, 500)))
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  for (let held = 0; held < 1500;) {
+    const bytes = mutated(random, Buffer.from(someDocument(random)), Buffer.from(someDocument(random)))
+    if (assertFirstFault(bytes)) held++
+  }
+})
+
+test('a fault never echoes the body', () => {
+  const marker = 'hunter2🔑contraseña'
+  const refused = [
+    '@', '"@', '["@" @]', '{@:1}', '{"@"}', '{"@":@}', '{"@":1,"@":2}', '{"\\@":1}', '"\\u@"', '1@', '-@', '1.@', '1e@',
+    't@', 'tru@', 'f@', 'n@', '[@]', '["@",]', '{"a":"@"', '{"a":"@"}@', '/*@*/1', "'@'", '"@\n"', '"a"@', '{"a"@1}',
+    `${'['.repeat(maxDepth)}["@"]`, '"@\\', '\n\n@', '{"@":1,\r\n@'
+  ]
+  const bodies = refused.map(body => Buffer.from(body.replaceAll('@', marker)))
+  bodies.push(...bodies.map(bytes => Buffer.concat([bytes, Buffer.of(0xff)])))
+  for (const bytes of bodies) {
+    const told = JSON.stringify(parseJson(bytes, maxDepth))
+    assert.equal(JSON.parse(told).ok, false, bytes.toString())
+    for (const part of ['hunter', '2🔑', '🔑', 'contra', 'seña', 'ñ', '\\u', marker]) {
+      assert.equal(told.includes(part), false, `${told} has ${part}`)
+    }
+  }
+})
+
+test('a parser looks at its own bytes alone, not at those around them in memory', () => {
+  const around: readonly (readonly [before: string, body: string, after: string])[] = [
+    ['9', '12', '3'], ['', 'tru', 'e'], ['"', 'abc', '"'], ['', '"abc', '"'], ['[', '1', ']'], ['', '[1', ']'],
+    ['{"a":', '"b"', '}'], ['', '1', 'e5'], ['-', '1', '.5'], ['\n\n\n', '[x]', '\n'], ['é', '"é', '"'],
+    ['', '"\\u00e', '9"'], ['', '', '1'], ['\n', '\n x', '\n'], ['🔑', '"🔑" "', ' "'], ['[', ' ', ']']
+  ]
+  for (const [before, body, after] of around) {
+    const whole = Buffer.from(before + body + after)
+    const from = Buffer.byteLength(before), length = Buffer.byteLength(body)
+    const alone = parse(body)
+    assert.deepEqual(parseJson(whole.subarray(from, from + length), maxDepth), alone, body)
+    const memory = new Uint8Array(whole).buffer
+    assert.deepEqual(parseJson(Buffer.from(memory, from, length), maxDepth), alone, body)
+  }
+})
+
+test('RFC 8259 §8.1: a body that ends within a character is refused, though memory has the rest', () => {
+  const whole = Buffer.from('"🔑"')
+  for (const length of [2, 3, 4]) {
+    assert.deepEqual(parseJson(whole.subarray(0, length), maxDepth), { ok: false, fault: INVALID, line: 1, column: 2 })
+  }
+})
+
+test('the bytes are not changed, and the value does not change with them', () => {
+  const body = '{"key":["text","ñ🔑","\\n",12.5]}'
+  const bytes = Buffer.from(body)
+  const value = valueOf(parseJson(bytes, maxDepth))
+  assert.equal(bytes.toString(), body)
+  bytes.fill('x')
+  assertSame(value, JSON.parse(body))
+})
+
+test('RFC 8259 §4: where an object must stand, an object is taken, with the same value', () => {
+  for (const body of ['{}', ' {"a":[1,{"b":null}]}\n', '{"__proto__":{"a":1}}', '{"constructor":""}', '{"length":0}']) {
+    const value: { readonly [key: string]: Json } = valueOf(parseJsonObject(Buffer.from(body), maxDepth))
+    assertSame(value, JSON.parse(body))
+  }
+})
+
+test('RFC 8259 §4: where an object must stand, another value is refused, at its line and column', () => {
+  const table = [
+    ['null', 1, 1], ['true', 1, 1], ['false', 1, 1], ['0', 1, 1], ['-1.5e3', 1, 1], ['""', 1, 1], ['"{}"', 1, 1],
+    ['[]', 1, 1], ['[{"a":1}]', 1, 1], [' 1 ', 1, 2], ['\n\n null', 3, 2],
+    ['\r\n\t"ñ\u2028"\n', 2, 2], ['\r[\n{}\n]', 1, 2]
+  ] as const
+  for (const [body, line, column] of table) {
+    const expected = { ok: false, fault: 'is not an object', line, column }
+    assert.deepEqual(parseJsonObject(Buffer.from(body), maxDepth), expected, body)
+  }
+})
+
+test('where an object must stand, every other fault is told as it is elsewhere', () => {
+  for (const bytes of [...documents(), ...FAULTS.map(([body]) => Buffer.from(body))]) {
+    const parsed = parseJson(bytes, maxDepth)
+    if (!parsed.ok) assert.deepEqual(parseJsonObject(bytes, maxDepth), parsed)
+  }
+})
+
+test('RFC 8259 §9: where an object must stand, the bound is the caller\'s', () => {
+  assertSame(valueOf(parseJsonObject(Buffer.from('{"a":{}}'), 2)), { a: {} })
+  assert.equal(faultOf(parseJsonObject(Buffer.from('{"a":{}}'), 1)), 'nests deeper than 1 levels')
+})
+
+test('RFC 8259 §8: what is accepted writes back as with JSON.parse', () => {
+  let written = 0
+  for (const bytes of documents()) {
+    const parsed = parseJson(bytes, maxDepth)
+    if (!parsed.ok) continue
+    assert.equal(JSON.stringify(parsed.value), JSON.stringify(JSON.parse(bytes.toString())))
+    written++
+  }
+  assert.ok(written > Object.keys(y).length)
+})
+
+function tally(count: number, next: () => Buffer): Record<Kind, number> {
+  const kinds: Record<Kind, number> = { accepted: 0, twice: 0, syntax: 0, invalid: 0 }
+  for (let k = 0; k < count; k++) kinds[assertAsTheirs(next())]++
+  return kinds
+}
+
+test('RFC 8259 §2 to §7: 15,000 generated documents are parsed as by JSON.parse', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const kinds = tally(15_000, () => Buffer.from(someDocument(random)))
+  t.diagnostic(JSON.stringify(kinds))
+  assert.equal(kinds.syntax + kinds.invalid, 0)
+  assert.ok(kinds.accepted > 10_000 && kinds.twice > 0)
+})
+
+test('RFC 8259 §2 to §8: 30,000 mutated documents are taken or refused as by JSON.parse', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const kinds = tally(30_000, () =>
+    mutated(random, Buffer.from(someDocument(random)), Buffer.from(someDocument(random))))
+  t.diagnostic(JSON.stringify(kinds))
+  assert.ok(Math.min(kinds.accepted, kinds.syntax, kinds.invalid) > 1000 && kinds.twice > 0)
+})
+
+test('RFC 8259 §6: numbers are the doubles that JSON.parse and Number have them be', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  for (let k = 0; k < 20_000; k++) {
+    const source = someNumber(random)
+    const value = valueOf(parse(source))
+    assert.ok(Object.is(value, Number(source)) && Object.is(value, JSON.parse(source)), source)
+  }
+})
+
+const repeatTo = (length: number, unit: string): string => unit.repeat(Math.ceil(length / unit.length))
+const membersTo = (length: number, member: (k: number) => string): string =>
+  Array.from({ length: Math.ceil(length / Buffer.byteLength(`${member(1000)},`)) }, (_, k) => member(k)).join()
+
+/** Bodies of about so many bytes, each costly for a parser that goes back, copies or counts anew; which are JSON. */
+const HOSTILE: readonly (readonly [name: string, ok: boolean, body: (length: number) => string | Buffer])[] = [
+  ['many keys', true, length => `{${membersTo(length, k => `"k${k}":0`)}}`],
+  ['many keys that are array indices', true, length => `{${membersTo(length, k => `"${k}":0`)}}`],
+  ['many keys that are sparse array indices', true, length => `{${membersTo(length, k => `"${k * 9973}":0`)}}`],
+  ['many escaped keys', true, length => `{${membersTo(length, k => `"\\u006b\\n${k}":0`)}}`],
+  ['many keys outside ASCII', true, length => `{${membersTo(length, k => `"ñ🔑${k}":0`)}}`],
+  ['a key twice after many others', false, length => `{"a":0,${membersTo(length, k => `"k${k}":0`)},"a":0}`],
+  ['one long key', true, length => `{"${repeatTo(length, 'k')}":0}`],
+  ['arrays to the bound, again and again', true,
+    length => `[${membersTo(length, () => '['.repeat(maxDepth - 1) + ']'.repeat(maxDepth - 1))}]`],
+  ['objects to the bound, again and again', true,
+    length => `[${membersTo(length, () => '{"a":'.repeat(maxDepth - 1) + '0' + '}'.repeat(maxDepth - 1))}]`],
+  ['many empty arrays', true, length => `[${membersTo(length, () => '[]')}]`],
+  ['many empty objects', true, length => `[${membersTo(length, () => '{}')}]`],
+  ['many empty strings', true, length => `[${membersTo(length, () => '""')}]`],
+  ['many words', true, length => `[${membersTo(length, () => 'true,null,false')}]`],
+  ['many numbers', true, length => `[${membersTo(length, k => String(k / 7))}]`],
+  ['arrays that open and never close', false, length => repeatTo(length, '[')],
+  ['a long string', true, length => `"${repeatTo(length, 'abcdefgh')}"`],
+  ['a long string of two-byte characters', true, length => `"${'é'.repeat(length / 2)}"`],
+  ['a long string of four-byte characters', true, length => `"${'🔑'.repeat(length / 4)}"`],
+  ['many one-letter escapes', true, length => `"${repeatTo(length, '\\n')}"`],
+  ['many escaped backslashes', true, length => `"${repeatTo(length, '\\\\')}"`],
+  ['many escapes by number', true, length => `"${repeatTo(length, '\\ud83d\\udd11')}"`],
+  ['escapes and characters outside ASCII by turns', true, length => `"${'é\\n'.repeat(length / 4)}"`],
+  ['long white space before', true, length => `${repeatTo(length, ' \n\t\r')}0`],
+  ['long white space after', true, length => `0${repeatTo(length, ' \n\t\r')}`],
+  ['nothing but white space', false, length => repeatTo(length, '\r\n')],
+  ['white space around every token', true, length => `[${membersTo(length, () => '  \n 0 \n  ')}]`],
+  ['an unterminated string', false, length => `"${repeatTo(length, 'a')}`],
+  ['an unterminated string of escapes', false, length => `"${repeatTo(length, '\\"')}`],
+  ['an unterminated string of characters outside ASCII', false, length => `"${'🔑'.repeat(length / 4)}`],
+  ['an unterminated array', false, length => `[${repeatTo(length, '0,')}`],
+  ['an unterminated object', false, length => `{${membersTo(length, k => `"k${k}":0`)}`],
+  ['many strings that only the last leaves open', false, length => `[${repeatTo(length, '"a",')}"`],
+  ['many commas', false, length => `[0${repeatTo(length, ',')}]`],
+  ['a long integer', true, length => repeatTo(length, '9')],
+  ['a long fraction', true, length => `0.${repeatTo(length, '0')}1`],
+  ['a long exponent', true, length => `1e${repeatTo(length, '9')}`],
+  ['a long number that ends badly', false, length => `${repeatTo(length, '9')}.`],
+  ['a fault after many lines', false, length => `[${repeatTo(length, '0,\n')}x`],
+  ['a fault after many empty lines', false, length => `${repeatTo(length, '\n')}x`],
+  ['a fault at the end of a long line', false, length => `["${repeatTo(length, 'a')}" x`],
+  ['a fault at the end of a long line outside ASCII', false, length => `["${'é'.repeat(length / 2)}" x`],
+  ['bytes that are not UTF-8, all of them', false, length => Buffer.alloc(length, 0xff)],
+  ['a byte that is not UTF-8 after many lines', false,
+    length => Buffer.concat([Buffer.from('"é",\n'.repeat(length / 6)), Buffer.of(0xff)])]
+]
+
+// Time is a poor witness on a busy machine. So a long body is held against as many short ones as make up its length,
+// both disturbed alike; the least of several runs counts; and only a quadratic cost, 16 times theirs, is told from it.
+const SHORT_BYTES = 8 * 1024, SHORTS = 16, ALLOWED_RATIO = 4, ALLOWED_MS = 5, RUNS = 12, PATIENCE_MS = 3000
+
+function millisFor(bytes: Buffer, times: number, ok: boolean): number {
+  const start = performance.now()
+  for (let k = 0; k < times; k++) assert.equal(parseJson(bytes, maxDepth).ok, ok)
+  return performance.now() - start
+}
+
+for (const [name, ok, body] of HOSTILE) {
+  test(`RFC 8259 §9: the work is linear in the length: ${name}`, t => {
+    const [short, long] = [SHORT_BYTES, SHORT_BYTES * SHORTS].map(length => {
+      const source = body(length)
+      const bytes = typeof source === 'string' ? Buffer.from(source) : source
+      assert.ok(bytes.length > length * 0.7 && bytes.length < length * 1.3, `has ${bytes.length} for ${length} bytes`)
+      return bytes
+    }) as [Buffer, Buffer]
+    const begun = performance.now()
+    let ofShorts = Infinity, ofLong = Infinity
+    for (let run = 1, last = false; !last; run++) {
+      ofShorts = Math.min(ofShorts, millisFor(short, SHORTS, ok))
+      ofLong = Math.min(ofLong, millisFor(long, 1, ok))
+      last = run === RUNS || performance.now() - begun > PATIENCE_MS
+      if ((run > 3 || last) && ofLong < ofShorts * ALLOWED_RATIO + ALLOWED_MS) return
+    }
+    t.diagnostic(`${SHORTS} short bodies ${ofShorts} ms, a long one ${ofLong} ms`)
+    assert.fail(`a long body took ${ofLong / ofShorts} times as long as short ones of the same length together`)
+  })
+}

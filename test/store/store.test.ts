@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { test, type TestContext } from 'node:test'
+import { PAGE_ENTRIES } from '../../src/limits.ts'
+import type { Entry, EntryChanges, EntryFields } from '../../src/store/record.ts'
+import type { Store } from '../../src/store/store.ts'
+import { FaultyDisk, fileStore, memoryStore } from '../support/compose.ts'
+import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { freshFolder } from '../support/service.ts'
+
+const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
+
+/** What a store should be: a plain list of plain entries. */
+class Model {
+  entries: Entry[] = []
+  /** How many changes changed something. */
+  records = 0
+
+  create(given: EntryFields): Entry {
+    const entry: Entry = { id: this.entries.length + 1, ...given, status: 1 }
+    this.entries.push(entry)
+    this.records++
+    return entry
+  }
+
+  update(id: number, changes: EntryChanges): Entry | undefined {
+    const old = this.entries[id - 1]
+    if (old === undefined) return undefined
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+    const entry: Entry = { ...old, ...Object.fromEntries(given) }
+    return this.#replace(old, entry)
+  }
+
+  delete(id: number): boolean {
+    const old = this.entries[id - 1]
+    if (old !== undefined) this.#replace(old, { ...old, status: 0 })
+    return old !== undefined
+  }
+
+  #replace(old: Entry, entry: Entry): Entry {
+    if (JSON.stringify(old) !== JSON.stringify(entry)) this.records++
+    return this.entries[old.id - 1] = entry
+  }
+}
+
+function listText(store: Store): string | undefined {
+  const pieces = store.list()
+  return pieces && Buffer.concat(pieces).toString()
+}
+
+/** Holds everything that a store shows against the model. */
+function assertShows(store: Store, model: Model): void {
+  store.check()
+  const active = model.entries.filter(({ status }) => status === 1)
+  assert.deepEqual([store.entries, store.activeEntries], [model.entries.length, active.length])
+  assert.equal(store.journal.health().records, model.records)
+  assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
+  for (const entry of model.entries) {
+    assert.deepEqual(store.entry(entry.id), entry)
+    assert.equal(store.entryText(entry.id), JSON.stringify(entry))
+  }
+  for (const id of [0, -1, model.entries.length + 1, 0.5, NaN, Infinity]) {
+    assert.equal(store.entry(id), undefined)
+    assert.equal(store.entryText(id), undefined)
+  }
+}
+
+/** Starts a random change on the store, does the same to the model, and gives the check of the outcome. */
+function change(store: Store, model: Model, random: Random): () => Promise<void> {
+  const text = (): string =>
+    random.pick(['a', 'b', 'ñ', '😀', '\ud800', '\0', '"\\', ' ', '__proto__', 'x'.repeat(random.int(300) + 1)])
+  const id = random.int(model.entries.length + 3)
+  const kind = random.int(10)
+  if (kind < 4) {
+    const given = { password: text(), sistema: text(), usuario: text() }
+    const [outcome, expected] = [store.createEntry(given, null), model.create(given)]
+    return async () => assert.deepEqual(await outcome, expected)
+  }
+  if (kind < 8) {
+    const changes = Object.fromEntries(['password', 'sistema', 'usuario']
+      .filter(() => random.int(2) === 0).map(field => [field, random.int(8) === 0 ? undefined : text()]))
+    const [outcome, expected] = [store.updateEntry(id, changes, null), model.update(id, changes)]
+    return async () => assert.deepEqual(await outcome, expected)
+  }
+  const [outcome, expected] = [store.deleteEntry(id, null), model.delete(id)]
+  return async () => assert.equal(await outcome, expected)
+}
+
+function seededRandom(t: TestContext): Random {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  return seeded(seed)
+}
+
+test('one change after the other, a store is what a plain list would be', async t => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 100; round++) {
+    const [store, model] = [memoryStore(), new Model()]
+    for (let i = random.int(60); i > 0; i--) await change(store, model, random)()
+    assertShows(store, model)
+    await store.close()
+  }
+})
+
+test('changes that share a write see each other, and a restart shows what was served', async t => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 12; round++) {
+    const folder = freshFolder(t)
+    const [store, model] = [fileStore(folder), new Model()]
+    for (let batch = random.int(8); batch >= 0; batch--) {
+      const outcomes = Array.from({ length: 1 + random.int(40) }, () => change(store, model, random))
+      for (const outcome of outcomes) await outcome()
+      assertShows(store, model)
+    }
+    await store.close()
+    const restarted = fileStore(folder)
+    assertShows(restarted, model)
+    await change(restarted, model, random)()
+    assertShows(restarted, model)
+    await restarted.close()
+  }
+})
+
+test('creates at once get ids that are dense and unique, in their order', async t => {
+  const store = fileStore(freshFolder(t))
+  const given = Array.from({ length: 3_000 }, (_, i) => ({ ...fields, password: `p${i}` }))
+  const created = await Promise.all(given.map(entry => store.createEntry(entry, null)))
+  assert.deepEqual(created, given.map((entry, i) => ({ id: i + 1, ...entry, status: 1 })))
+  assert.equal(listText(store), JSON.stringify(created))
+  store.check()
+  await store.close()
+})
+
+test('an entry can be changed in the very write that creates it', async t => {
+  const store = fileStore(freshFolder(t))
+  const outcomes = await Promise.all([
+    store.updateEntry(1, { usuario: 'early' }, null), store.deleteEntry(1, null), store.createEntry(fields, null),
+    store.updateEntry(1, { usuario: 'x' }, null), store.updateEntry(1, { password: 'y' }, null),
+    store.updateEntry(1, { usuario: 'x', password: 'y' }, null), store.deleteEntry(1, null), store.deleteEntry(1, null),
+    store.updateEntry(1, { sistema: 'z' }, null), store.createEntry(fields, null)
+  ])
+  assert.deepEqual(outcomes, [
+    undefined, false, { id: 1, ...fields, status: 1 }, { id: 1, ...fields, usuario: 'x', status: 1 },
+    { id: 1, ...fields, usuario: 'x', password: 'y', status: 1 },
+    { id: 1, ...fields, usuario: 'x', password: 'y', status: 1 },
+    true, true, { id: 1, password: 'y', sistema: 'z', usuario: 'x', status: 0 }, { id: 2, ...fields, status: 1 }
+  ])
+  assert.equal(store.journal.health().records, 6)
+  assert.deepEqual([store.entries, store.activeEntries], [2, 1])
+  store.check()
+  await store.close()
+})
+
+test('nothing of a change is seen before it is durable', async t => {
+  const disk = new FaultyDisk()
+  const store = fileStore(freshFolder(t), disk.files)
+  await store.createEntry(fields, null)
+  const before = listText(store)
+  disk.hold()
+  const changes = [
+    store.createEntry(fields, null), store.updateEntry(1, { password: 'new' }, null), store.deleteEntry(1, null)
+  ]
+  await disk.held()
+  assert.equal(listText(store), before)
+  assert.deepEqual([store.entries, store.activeEntries, store.entry(1), store.entry(2)],
+    [1, 1, { id: 1, ...fields, status: 1 }, undefined])
+  disk.release()
+  await Promise.all(changes)
+  assert.equal(listText(store), JSON.stringify([{ id: 2, ...fields, status: 1 }]))
+  await store.close()
+})
+
+test('a write that fails leaves memory as it was, and what comes after does not see what it lost', async t => {
+  const random = seededRandom(t)
+  const disk = new FaultyDisk()
+  const folder = freshFolder(t)
+  const [store, model] = [fileStore(folder, disk.files), new Model()]
+  for (let round = 0; round < 40; round++) {
+    await change(store, model, random)()
+    disk.fault = 'ENOSPC'
+    const lost = Array.from({ length: 1 + random.int(5) }, () => store.createEntry(fields, null))
+    for (const outcome of await Promise.allSettled([...lost, store.deleteEntry(1, null)])) {
+      if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'write-failed')
+      else assert.fail('it should have failed')
+    }
+    disk.fault = undefined
+    assertShows(store, model)
+  }
+  await store.close()
+  const restarted = fileStore(folder)
+  assertShows(restarted, model)
+  await restarted.close()
+})
+
+test('changes that arrive while a write is failing are decided on what is left of it', async t => {
+  const disk = new FaultyDisk()
+  const store = fileStore(freshFolder(t), disk.files)
+  disk.hold()
+  const lost = assert.rejects(store.createEntry({ ...fields, password: 'lost' }, null), { code: 'write-failed' })
+  await disk.held()
+  const [update, create] = [store.updateEntry(1, { usuario: 'x' }, null), store.createEntry(fields, null)]
+  disk.fault = 'ENOSPC'
+  disk.release()
+  await lost
+  disk.fault = undefined
+  assert.deepEqual(await Promise.all([update, create]), [undefined, { id: 1, ...fields, status: 1 }])
+  store.check()
+  await store.close()
+})
+
+test('a journal that has latched refuses changes, and reads go on', async t => {
+  const disk = new FaultyDisk()
+  const store = fileStore(freshFolder(t), disk.files)
+  await store.createEntry(fields, null)
+  disk.fault = 'EIO'
+  await assert.rejects(store.deleteEntry(1, null), { code: 'journal-latched' })
+  disk.fault = undefined
+  await assert.rejects(store.createEntry(fields, null), { code: 'journal-latched' })
+  assert.equal(listText(store), JSON.stringify([{ id: 1, ...fields, status: 1 }]))
+  store.check()
+  await store.close()
+})
+
+test('a store that is closed takes no more changes', async t => {
+  for (const store of [fileStore(freshFolder(t)), memoryStore()]) {
+    const last = store.createEntry(fields, null)
+    await store.close()
+    assert.deepEqual(await last, { id: 1, ...fields, status: 1 }, 'what was queued was waited for')
+    await assert.rejects(store.createEntry(fields, null), { code: 'journal-closed' })
+    assert.equal(store.entries, 1)
+  }
+})
+
+/** A store with that many entries, and its model. */
+async function filled(count: number): Promise<[Store, Model]> {
+  const [store, model] = [memoryStore(), new Model()]
+  for (let i = 1; i <= count; i++) {
+    const given = { ...fields, usuario: `u${i}` }
+    await store.createEntry(given, null)
+    model.create(given)
+  }
+  return [store, model]
+}
+
+for (const count of [1, PAGE_ENTRIES - 1, PAGE_ENTRIES, PAGE_ENTRIES + 1, 2 * PAGE_ENTRIES, 3 * PAGE_ENTRIES + 7]) {
+  test(`the list of ${count} entries is theirs, piece by piece`, async () => {
+    const [store, model] = await filled(count)
+    assertShows(store, model)
+    assertShows(store, model) // from the pages that the first one made
+  })
+}
+
+test('whole pages that are deleted leave no trace in the list, whichever and however many', async () => {
+  const pages = 4
+  for (let gone = 1; gone < 2 ** pages; gone++) {
+    const [store, model] = await filled(pages * PAGE_ENTRIES)
+    store.list()
+    for (let id = 1; id <= pages * PAGE_ENTRIES; id++) {
+      if ((gone >> Math.floor((id - 1) / PAGE_ENTRIES) & 1) === 0) continue
+      await store.deleteEntry(id, null)
+      model.delete(id)
+    }
+    const active = model.entries.filter(({ status }) => status === 1)
+    assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active), `pages ${gone.toString(2)}`)
+    store.check()
+  }
+})
+
+test('over several pages, whatever is listed and changed in between, the list is the model\'s', async t => {
+  const random = seededRandom(t)
+  const [store, model] = await filled(2 * PAGE_ENTRIES + 100)
+  for (let i = 0; i < 300; i++) {
+    await change(store, model, random)()
+    if (random.int(4) > 0) continue
+    assert.equal(listText(store), JSON.stringify(model.entries.filter(({ status }) => status === 1)))
+  }
+  assertShows(store, model)
+})
+
+test('a list that was taken before a change is unchanged by it', async t => {
+  const random = seededRandom(t)
+  const [store, model] = await filled(2 * PAGE_ENTRIES)
+  const taken: [readonly Buffer[], string][] = []
+  for (let i = 0; i < 100; i++) {
+    const pieces = store.list()
+    assert.ok(pieces !== undefined)
+    taken.push([pieces, JSON.stringify(model.entries.filter(({ status }) => status === 1))])
+    await change(store, model, random)()
+  }
+  for (const [pieces, text] of taken) assert.equal(Buffer.concat(pieces).toString(), text)
+})
+
+test('a change costs its own page of the list and no other', async () => {
+  const [store] = await filled(4 * PAGE_ENTRIES)
+  const before = store.list() ?? []
+  await store.updateEntry(PAGE_ENTRIES + 1, { usuario: 'x' }, null)
+  const after = store.list() ?? []
+  assert.equal(after.length, before.length)
+  const isSameBytes = after.map(({ buffer, byteOffset }, i) =>
+    buffer === before[i]?.buffer && byteOffset === before[i]?.byteOffset)
+  assert.deepEqual(isSameBytes, before.map((_, piece) => piece !== 2)) // behind the opening bracket and the first page
+})

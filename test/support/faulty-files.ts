@@ -1,0 +1,107 @@
+/**
+ * The real disk behind a counter: the Nth call from now on, of all or of one kind, can be made to fail, once or for
+ * good, and an append can be cut short or held back. A call that fails does not reach the disk.
+ */
+import type { Buffer } from 'node:buffer'
+import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
+
+/** The name of a call of the file layer. */
+export type FileCall = keyof Files
+
+/** Which call is to fail, and how. */
+export interface Fault {
+  /** The how manieth call from now on; 1 is the next. */
+  readonly at: number
+  /** The kind of calls that count; all without it. */
+  readonly of?: FileCall
+  /** The system's code of the error. */
+  readonly code: string
+  /** All later calls that count fail as well: to the disk, that is a crash at this point. */
+  readonly forGood?: boolean
+}
+
+/** An append that waits. */
+export interface HeldAppend {
+  /** Settles once the append was called. */
+  readonly reached: Promise<void>
+  /** Lets it go on. */
+  release(): void
+}
+
+/** The disk with faults. */
+export class FaultyFiles {
+  /** Every call so far, in order, failed ones too. */
+  readonly calls: FileCall[] = []
+  /** Descriptors that were opened and that nobody has tried to close. */
+  readonly open: Set<Descriptor> = new Set()
+  /** Called when an append is about to reach the disk, or about to fail. */
+  beforeAppend: () => void = () => {}
+  /** Called when an append is on the disk, before whoever waits for it is told. */
+  afterAppend: () => void = () => {}
+  #faults: { fault: Fault, seen: number }[] = []
+  #shortBytes: number | undefined
+  #held: { reached(): void, readonly released: Promise<void> } | undefined
+
+  readonly files: Files = new Proxy(disk, {
+    get: (_, name) => {
+      const kind = name as FileCall
+      if (kind === 'append') return this.#append
+      return (...given: unknown[]): unknown => {
+        if (kind === 'close') this.open.delete(given[0] as Descriptor)
+        const error = this.#errorOf(kind)
+        if (error !== undefined) throw error
+        const result: unknown = Reflect.apply(disk[kind], disk, given)
+        if (/^(open|create)To/.test(kind)) this.open.add(result as Descriptor)
+        return result
+      }
+    }
+  })
+
+  /** How many calls there were, of all or of one kind. */
+  count(of?: FileCall): number { return this.calls.filter(kind => of === undefined || kind === of).length }
+
+  /** Has a call fail, besides those that were asked for before. */
+  fail(fault: Fault): void { this.#faults.push({ fault, seen: 0 }) }
+
+  /** Has no call fail any more. */
+  heal(): void { this.#faults = [] }
+
+  /** Has the next append write only that many bytes, and say so. */
+  shorten(bytes: number): void { this.#shortBytes = bytes }
+
+  /** Holds the next append back. */
+  hold(): HeldAppend {
+    let release = (): void => {}
+    const released = new Promise<void>(resolve => { release = resolve })
+    const reached = new Promise<void>(resolve => { this.#held = { reached: resolve, released } })
+    return { reached, release }
+  }
+
+  readonly #append: Files['append'] = (descriptor: Descriptor, bytes: Buffer, done) => {
+    const error = this.#errorOf('append')
+    const [held, shortBytes] = [this.#held, this.#shortBytes]
+    this.#held = this.#shortBytes = undefined
+    const go = (): void => {
+      this.beforeAppend()
+      if (error !== undefined) { setImmediate(done, error, 0); return }
+      const part = shortBytes === undefined ? bytes : bytes.subarray(0, shortBytes)
+      disk.append(descriptor, part, (...result) => { this.afterAppend(); done(...result) })
+    }
+    if (held === undefined) { go(); return }
+    held.reached()
+    void held.released.then(() => setImmediate(go))
+  }
+
+  #errorOf(kind: FileCall): Error | undefined {
+    this.calls.push(kind)
+    for (const entry of this.#faults) {
+      const { at, of, code, forGood } = entry.fault
+      if (of !== undefined && of !== kind) continue
+      entry.seen++
+      if (entry.seen === at || (forGood === true && entry.seen > at)) {
+        return Object.assign(new Error(`${code}: ${kind} fails as the test asked`), { code })
+      }
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * A file journal without a service around it; a reader of its file that was written from the README's text alone, so
+ * that it shares no mistake with the program's own; and disks that fail or die at a chosen call.
+ */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure, type FailureCode } from '../../src/errors.ts'
+import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
+import type { Committed, Fact } from '../../src/journal/journal.ts'
+
+/** What a test may want otherwise than it is. */
+export interface OpenOptions {
+  readonly files?: Files
+  readonly keyFile?: string
+  readonly random?: (bytes: number) => Buffer
+  /** Called before a record is kept; may throw. */
+  readonly apply?: (record: Committed) => void
+}
+
+/** An open journal and what it was read into. */
+export interface OpenedJournal {
+  readonly journal: FileJournal
+  readonly records: Committed[]
+  readonly warnings: string[]
+}
+
+let clockMs = Date.UTC(2026, 0, 31, 12)
+
+/** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
+export function openJournal(folder: string, options: OpenOptions = {}): OpenedJournal {
+  const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
+  const records: Committed[] = []
+  const warnings: string[] = []
+  const fold = { begin: () => {}, apply: (record: Committed) => { apply(record); records.push(record) } }
+  const warn = (line: string): void => { warnings.push(line) }
+  const journal = openFileJournal({ files, folder, keyFile, fold, wallMs: () => ++clockMs, random, warn })
+  return { journal, records, warnings }
+}
+
+/** Where the journal of a folder is. */
+export function journalPath(folder: string): string { return join(folder, JOURNAL_FILE) }
+
+/** Where its keys are unless a test puts them elsewhere. */
+export function keyPath(folder: string): string { return join(folder, 'journal.key') }
+
+/** The bytes of a folder's journal. */
+export function journalBytes(folder: string): Buffer { return readFileSync(journalPath(folder)) }
+
+/** The keys of a folder, in hexadecimal, the newest last. */
+export function keysOf(folder: string): string[] { return readFileSync(keyPath(folder), 'utf8').trimEnd().split('\n') }
+
+/** A small fact; its number is in its data. */
+export function fact(n: number): Fact { return { type: 'test.fact', by: n % 2 === 0 ? n : null, data: { n } } }
+
+/** Commits facts so that they share a write. */
+export async function commitTogether(journal: FileJournal, facts: readonly Fact[]): Promise<void> {
+  await Promise.all(facts.map(one => journal.commit(() => one)))
+}
+
+/** Writes a journal: each item is the facts of a write. Gives its bytes; the journal is closed. */
+export async function writeJournal(folder: string, writes: readonly (readonly Fact[])[]): Promise<Buffer> {
+  const { journal } = openJournal(folder)
+  for (const facts of writes) await commitTogether(journal, facts)
+  await journal.close()
+  return journalBytes(folder)
+}
+
+/** The lines of a journal's bytes, without their ends. */
+export function linesOf(bytes: Buffer): string[] { return bytes.toString('latin1').split('\n').slice(0, -1) }
+
+/** The bytes of lines. */
+export function bytesOf(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.map(line => `${line}\n`).join(''), 'latin1')
+}
+
+/** The byte that a line (counted from 1) starts at. */
+export function offsetOf(lines: readonly string[], line: number): number { return bytesOf(lines.slice(0, line - 1)).length }
+
+/** A record as its line says it, and its nonce in hexadecimal. */
+export interface Verified extends Committed {
+  readonly key: string
+  readonly hash: string
+  readonly nonce: string
+}
+
+const sha256 = (...parts: readonly (string | Buffer)[]): string =>
+  parts.reduce((digest, part) => digest.update(part), createHash('sha256')).digest('hex')
+
+/** Reads and verifies a journal by the README's section "The journal"; throws at the first line that breaks it. */
+export function verify(bytes: Buffer, keys: readonly string[]): Verified[] {
+  const text = bytes.toString('latin1')
+  assert.match(text, /^[\x20-\x7e\n]*$/, 'a journal is ASCII')
+  assert.ok(text === '' || text.endsWith('\n'), 'its last line is ended')
+  let previous = '0'.repeat(64)
+  return linesOf(bytes).map((line, i) => {
+    const parsed = JSON.parse(line)
+    assert.deepEqual(Object.keys(parsed), ['seq', 'time', 'type', 'by', 'key', 'sealed', 'hash'])
+    assert.equal(JSON.stringify(parsed), line, 'there is no white space')
+    assert.equal(parsed.seq, i + 1)
+    assert.equal(new Date(parsed.time).toISOString(), parsed.time)
+    assert.equal(parsed.hash, sha256(previous, line.slice(0, line.indexOf(',"hash":'))))
+    const key = keys.map(hex => Buffer.from(hex, 'hex')).find(secret => sha256(secret).slice(0, 8) === parsed.key)
+    assert.ok(key, `no key is called ${parsed.key}`)
+    const sealed = Buffer.from(parsed.sealed, 'base64')
+    assert.equal(sealed.toString('base64'), parsed.sealed)
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+    decipher.setAAD(Buffer.from(previous + line.slice(0, line.indexOf(',"sealed":'))))
+    decipher.setAuthTag(sealed.subarray(-16))
+    const plain = Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()])
+    const data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(plain))
+    previous = parsed.hash
+    const { seq, time, type, by } = parsed
+    return { seq, time, type, by, data, key: parsed.key, hash: parsed.hash, nonce: sealed.toString('hex', 0, 12) }
+  })
+}
+
+/** Only what the fold gets of verified lines. */
+export function recordsOf(lines: readonly Verified[]): Committed[] {
+  return lines.map(({ seq, time, type, by, data }) => ({ seq, time, type, by, data }))
+}
+
+/** Gives every line the seq of its place and the hash that follows: what somebody can do who has no key. */
+export function rechain(lines: readonly string[], renumber = true): string[] {
+  let previous = '0'.repeat(64)
+  return lines.map((line, i) => {
+    const parsed = JSON.parse(line)
+    if (renumber) parsed.seq = i + 1
+    const head = JSON.stringify(parsed).replace(/,"hash":"[^"]*"}$/, '')
+    previous = sha256(previous, head)
+    return `${head},"hash":"${previous}"}`
+  })
+}
+
+/** Everything in a folder: names, modes, bytes. */
+export function snapshot(folder: string): Record<string, string> {
+  return Object.fromEntries(readdirSync(folder).sort().map(name => {
+    const path = join(folder, name)
+    return [name, `${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, 'base64')}`]
+  }))
+}
+
+/** Asserts that opening a folder's journal is refused with a code and a text, and that nothing in it was changed. */
+export function assertRefused(folder: string, code: FailureCode, text: string, options: OpenOptions = {}): void {
+  const before = snapshot(folder)
+  let opened: OpenedJournal | undefined
+  try {
+    opened = openJournal(folder, options)
+  } catch (error) {
+    assert.ok(error instanceof Failure, String(error))
+    assert.equal(error.code, code, error.message)
+    assert.ok(error.message.includes(text), `"${error.message}" should say "${text}"`)
+  }
+  if (opened !== undefined) {
+    void opened.journal.close()
+    assert.fail(`it was opened with ${opened.records.length} records, instead of ${code}: ${text}`)
+  }
+  assert.deepEqual(snapshot(folder), before)
+}
+
+/** A disk that counts its calls and fails at one of them, counted from 1. */
+export class FailingDisk {
+  calls = 0
+  /** The number of the call that fails; 0: none. */
+  failsAt: number
+  /** The names of the calls so far. */
+  readonly names: string[] = []
+  readonly files: Files
+
+  /**
+   * `dies`: from then on every call fails, as after a crash, and an append or a write of that moment is left half done.
+   * A close really closes in any case, so that a test leaves no descriptor open.
+   */
+  constructor(failsAt: number, dies: boolean, base: Files = disk) {
+    this.failsAt = failsAt
+    const wrap = (name: keyof Files) => (...args: unknown[]): unknown => {
+      this.calls++
+      this.names.push(name)
+      const act = base[name] as (...args: unknown[]) => unknown
+      const fails = this.failsAt > 0 && (dies ? this.calls >= this.failsAt : this.calls === this.failsAt)
+      if (!fails) return act(...args)
+      if (name === 'close') act(...args)
+      if (dies && name === 'appendSync' && this.calls === this.failsAt) {
+        const bytes = args[1] as Buffer
+        act(args[0], bytes.subarray(0, bytes.length >> 1))
+      }
+      const error = Object.assign(new Error('ENOSPC: as the test asked'), { code: 'ENOSPC' })
+      if (name !== 'append') throw error
+      ;(args[2] as (error: Error, written: number) => void)(error, 0)
+      return undefined
+    }
+    this.files = Object.fromEntries(Object.keys(base).map(name => [name, wrap(name as keyof Files)])) as unknown as Files
+  }
+}

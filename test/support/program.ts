@@ -1,0 +1,143 @@
+/** The program as it is shipped, `node dist/server.js` (which `npm test` builds first), in a child of the test. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'node:test'
+import { freshFolder } from './service.ts'
+
+const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
+/** Far above what anything waited for here takes, also on a machine with other things to do. */
+const WAIT_MS = 25_000
+
+/** How the program is started. */
+export interface ProgramOptions {
+  /** Flags and their values; without `data` it gets a fresh folder, without `port` a free one, and no rate limit. */
+  readonly flags?: { readonly [flag: string]: string }
+  /** The whole command line, instead of flags. */
+  readonly args?: readonly string[]
+  /** All variables that the program sees; none without it. */
+  readonly env?: { readonly [variable: string]: string }
+  /** The working folder. */
+  readonly cwd?: string
+}
+
+/** What is left of a program that has ended. */
+export interface Ended {
+  /** The exit code; null where a signal ended it. */
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A program that was started, and may be ready, still on its way, or over. */
+export interface Launched {
+  readonly child: ChildProcess
+  readonly pid: number
+  /** Its data folder, where flags named it. */
+  readonly folder: string
+  /** What it has written so far. */
+  readonly stdout: string
+  readonly stderr: string
+  /** Whether it became ready; false: it ended before. */
+  readonly ready: Promise<boolean>
+  readonly ended: Promise<Ended>
+  /** Resolves once its standard output matches; rejects if it ends before. */
+  printed(pattern: RegExp): Promise<void>
+  /** Sends a signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>
+  /** The same with SIGKILL. */
+  kill(): Promise<Ended>
+}
+
+/** A program that serves. */
+export interface Program extends Launched {
+  /** Where, as it says itself. */
+  readonly url: string
+}
+
+/** Starts the program and does not wait for anything. */
+export function launchProgram(t: TestContext, options: ProgramOptions = {}): Launched {
+  // The child has to be gone before its folder: hooks run in the order in which they were given.
+  let clean = async (): Promise<void> => {}
+  t.after(() => clean())
+  const { flags = {}, env = {}, cwd } = options
+  const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
+  const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
+  const args = options.args ?? Object.entries(all).map(([flag, value]) => `--${flag}=${value}`)
+  const child = spawn(process.execPath, [SERVER, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  let stdout = ''
+  let stderr = ''
+  const watchers = new Set<() => void>()
+  const look = (): void => { for (const watcher of watchers) watcher() }
+  child.stdout.setEncoding('utf8').on('data', text => { stdout += text; look() })
+  child.stderr.setEncoding('utf8').on('data', text => { stderr += text })
+  let isOver = false
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => {
+      isOver = true
+      resolve({ code, signal, stdout, stderr })
+      look()
+    })
+  })
+  const seen = (pattern: RegExp): Promise<boolean> => new Promise(resolve => {
+    const watcher = (): void => {
+      if (!pattern.test(stdout) && !isOver) return
+      watchers.delete(watcher)
+      resolve(pattern.test(stdout))
+    }
+    watchers.add(watcher)
+    watcher()
+  })
+  const stop = (signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> => {
+    child.kill(signal)
+    return soon(ended, () => `the end after ${signal}; ${stdout}${stderr}`)
+  }
+  clean = async () => { if (!isOver) await stop('SIGKILL') }
+  return {
+    child, pid: child.pid ?? 0, folder, ended, stop,
+    get stdout() { return stdout },
+    get stderr() { return stderr },
+    ready: seen(/^ready$/m),
+    printed: async pattern => {
+      if (!await soon(seen(pattern), () => `${pattern} in ${stdout}${stderr}`)) {
+        throw new Error(`it ended without ${pattern}: ${stdout}${stderr}`)
+      }
+    },
+    kill: () => stop('SIGKILL')
+  }
+}
+
+/** Starts the program and waits until it is ready. */
+export async function startProgram(t: TestContext, options: ProgramOptions = {}): Promise<Program> {
+  const launched = launchProgram(t, options)
+  await launched.printed(/^ready$/m)
+  const url = /^address +(\S+)$/m.exec(launched.stdout)?.[1]
+  if (url === undefined) throw new Error(`it does not say where it listens: ${launched.stdout}`)
+  return Object.defineProperty(launched, 'url', { value: url }) as Program
+}
+
+/** Starts the program and waits until it has ended by itself. */
+export function runProgram(t: TestContext, options: ProgramOptions = {}): Promise<Ended> {
+  const launched = launchProgram(t, options)
+  return soon(launched.ended, () => `an end by itself; ${launched.stdout}${launched.stderr}`)
+}
+
+/** The sockets that stand in a data folder. */
+export function socketsIn(folder: string): string[] {
+  return readdirSync(folder).filter(name => name.endsWith('.sock'))
+}
+
+/** A promise's result; rejects, saying what was waited for, when that takes far too long. */
+export async function soon<T>(promise: Promise<T>, what: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${WAIT_MS} ms for ${what()}`)), WAIT_MS)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

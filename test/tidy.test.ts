@@ -1,0 +1,577 @@
+/**
+ * The rules of the house, executable. A rule is a function from sources, given as values, to the violations it finds;
+ * each test first shows that its rule finds what is wrong in a bad sample, and then holds the tree to it.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+/** Texts by their paths from the top of the repository. */
+type Sources = ReadonlyMap<string, string>
+
+interface Room {
+  readonly name: string
+  readonly floor: number
+  /** Files of `src`, or folders with a slash at the end. */
+  readonly holds: readonly string[]
+  /** What it may import of Node, and does. */
+  readonly modules: readonly string[]
+  /** A room of the same floor that it may import. */
+  readonly beside?: string
+}
+
+const HOUSE: readonly Room[] = [
+  { name: 'errors', floor: 0, holds: ['errors.ts'], modules: [] },
+  { name: 'limits', floor: 0, holds: ['limits.ts'], modules: ['node:assert'] },
+  { name: 'json', floor: 1, holds: ['json/'], modules: ['node:buffer'] },
+  {
+    name: 'http', floor: 1, holds: ['http/'],
+    modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path', 'node:stream']
+  },
+  { name: 'journal', floor: 1, holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:fs', 'node:path'] },
+  { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
+  { name: 'api', floor: 3, holds: ['api/'], modules: ['node:buffer', 'node:crypto'] },
+  {
+    name: 'service', floor: 4, holds: ['index.ts', 'service.ts', 'config.ts', 'certificate.ts'],
+    modules: ['node:crypto', 'node:path', 'node:util']
+  },
+  { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:path'], beside: 'service' },
+  { name: 'server', floor: 5, holds: ['server.ts'], modules: [] },
+  { name: 'admin', floor: 5, holds: ['admin.ts'], modules: ['node:util'] }
+]
+
+const PROGRAMS = ['src/server.ts', 'src/admin.ts']
+const SURFACE = 'src/index.ts'
+const MAX_LINES = 300
+const MAX_COLUMNS = 120
+const TOP_LEVEL = [
+  'package.json', 'package-lock.json', 'tsconfig.json', 'src', 'test', 'data', 'README.md',
+  '.ci', '.gitignore', 'LICENSE', 'SECURITY.md'
+]
+const DEVELOPMENT_PACKAGES = ['@types/node', 'tsx', 'typescript']
+const CATCH_ALL_NAMES = /^(utils?|helpers?|managers?|common|misc|shared)$/
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const SRC = readSources('src')
+const TEST = readSources('test')
+
+function readText(path: string): string { return readFileSync(join(ROOT, path), 'utf8') }
+
+function readSources(folder: string): Sources {
+  const paths = readdirSync(join(ROOT, folder), { recursive: true }).map(String).filter(path => path.endsWith('.ts'))
+  return new Map(paths.sort().map(path => posix.join(folder, path.replaceAll('\\', '/')))
+    .map(path => [path, readText(path)]))
+}
+
+/** A sample: sources as an object. */
+function sample(sources: { readonly [path: string]: string }): Sources { return new Map(Object.entries(sources)) }
+
+const parsed = new Map<string, ts.SourceFile>()
+
+function parse(text: string): ts.SourceFile {
+  const known = parsed.get(text)
+  if (known !== undefined) return known
+  const file = ts.createSourceFile('source.ts', text, ts.ScriptTarget.ES2023, true)
+  parsed.set(text, file)
+  return file
+}
+
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node)
+  ts.forEachChild(node, child => walk(child, visit))
+}
+
+function lineOf(node: ts.Node): number {
+  return node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).line + 1
+}
+
+interface Import {
+  readonly line: number
+  /** As it is written; undefined where it is computed. */
+  readonly from: string | undefined
+  /** The names taken; `*` is all of them. */
+  readonly names: readonly string[]
+  /** Whether nothing of it is left at run time: an inline `type` is not enough for that. */
+  readonly isType: boolean
+}
+
+function importsOf(text: string): readonly Import[] {
+  const found: Import[] = []
+  const add = (node: ts.Node, from: ts.Node | undefined, names: readonly string[], isType: boolean): void => {
+    const isWritten = from !== undefined && ts.isStringLiteralLike(from)
+    found.push({ line: lineOf(node), from: isWritten ? from.text : undefined, names, isType })
+  }
+  const given = (one: ts.ImportSpecifier | ts.ExportSpecifier): string => (one.propertyName ?? one.name).text
+  walk(parse(text), node => {
+    if (ts.isImportDeclaration(node)) {
+      const { importClause: clause } = node
+      const bindings = clause?.namedBindings
+      const named = bindings === undefined ? [] : ts.isNamedImports(bindings) ? bindings.elements.map(given) : ['*']
+      const names = clause?.name === undefined ? named : ['default', ...named]
+      add(node, node.moduleSpecifier, names, clause?.isTypeOnly === true)
+    } else if (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined) {
+      const clause = node.exportClause
+      const names = clause !== undefined && ts.isNamedExports(clause) ? clause.elements.map(given) : ['*']
+      add(node, node.moduleSpecifier, names, node.isTypeOnly)
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      add(node, node.arguments[0], ['*'], false)
+    } else if (ts.isImportTypeNode(node)) {
+      add(node, ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, ['*'], true)
+    } else if (ts.isImportEqualsDeclaration(node)) {
+      add(node, undefined, ['*'], false)
+    }
+  })
+  return found
+}
+
+/** The path that a relative import means; undefined for another one. */
+function targetOf(path: string, { from }: Import): string | undefined {
+  return from !== undefined && /^\.\.?\//.test(from) ? posix.join(posix.dirname(path), from) : undefined
+}
+
+function roomOf(path: string): Room | undefined {
+  return HOUSE.find(({ holds }) => holds.some(one =>
+    one.endsWith('/') ? path.startsWith(`src/${one}`) : path === `src/${one}`))
+}
+
+/** Calls `look` with each import of each source and gathers what it says. */
+function eachImport(sources: Sources, look: (path: string, one: Import) => string | undefined): string[] {
+  return [...sources].flatMap(([path, text]) => importsOf(text).flatMap(one => {
+    const said = look(path, one)
+    return said === undefined ? [] : [`${path}:${one.line} ${said}`]
+  }))
+}
+
+function foreignImports(sources: Sources): string[] {
+  return eachImport(sources, (path, one) => {
+    if (one.from?.startsWith('node:')) return undefined
+    const target = targetOf(path, one)
+    if (target === undefined || !target.endsWith('.ts')) return `imports ${one.from ?? 'what it computes'}`
+    return sources.has(target) ? undefined : `imports ${target}, which is not there`
+  })
+}
+
+function upwardImports(sources: Sources): string[] {
+  const homeless = [...sources.keys()].filter(path => roomOf(path) === undefined).map(path => `${path} is in no room`)
+  return [...homeless, ...eachImport(sources, (path, one) => {
+    const room = roomOf(path)
+    const target = roomOf(targetOf(path, one) ?? '')
+    if (room === undefined || target === undefined || room === target || room.beside === target.name) return undefined
+    return target.floor < room.floor ? undefined : `imports ${target.name} from ${room.name}`
+  })]
+}
+
+/** Circles of imports that remain at run time, and circles of any imports that leave a room. */
+function circles(sources: Sources): string[] {
+  const graph = (counts: (one: Import) => boolean): ReadonlyMap<string, readonly string[]> =>
+    new Map([...sources].map(([path, text]) =>
+      [path, importsOf(text).filter(counts).map(one => targetOf(path, one)).filter(target => target !== undefined)]))
+  const leavesRoom = (circle: readonly string[]): boolean => new Set(circle.map(roomOf)).size > 1
+  const found = [
+    ...circlesIn(graph(one => !one.isType)),
+    ...circlesIn(graph(() => true)).filter(leavesRoom)
+  ]
+  return [...new Set(found.map(circle => circle.join(' → ')))]
+}
+
+/** The shortest circle through each node, from the node whose name is first. */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const found: string[][] = []
+  for (const start of graph.keys()) {
+    const cameFrom = new Map<string, string>()
+    const queue = [start]
+    for (const node of queue) {
+      for (const next of graph.get(node) ?? []) {
+        if (!cameFrom.has(next)) { cameFrom.set(next, node); queue.push(next) }
+      }
+    }
+    if (!cameFrom.has(start)) continue
+    const circle = [start]
+    for (let node = cameFrom.get(start)!; node !== start; node = cameFrom.get(node)!) circle.unshift(node)
+    const first = circle.indexOf([...circle].sort()[0]!)
+    found.push([...circle.slice(first), ...circle.slice(0, first)])
+  }
+  return found
+}
+
+function strayModules(sources: Sources): string[] {
+  return eachImport(sources, (path, { from }) => {
+    const isKnown = from?.startsWith('node:') !== true || roomOf(path)?.modules.includes(from) === true
+    return isKnown ? undefined : `imports ${from}`
+  })
+}
+
+/** What a room may import of Node and does not. */
+function idleAllowances(sources: Sources): string[] {
+  const used = new Set([...sources].flatMap(([path, text]) =>
+    importsOf(text).map(({ from }) => `${roomOf(path)?.name} ${from}`)))
+  return HOUSE.flatMap(({ name, modules }) => modules.map(one => `${name} ${one}`)).filter(one => !used.has(one))
+}
+
+/** The global names that are contacts with the outside; what the programs may use, and what everybody may. */
+const GLOBALS = new Map<string, { readonly inPrograms: boolean, readonly members: readonly string[] }>([
+  ['process', { inPrograms: true, members: ['pid', 'cwd'] }],
+  ['console', { inPrograms: true, members: [] }],
+  ...['fetch', 'WebSocket', 'EventSource', 'globalThis', 'global', 'eval', 'require'].map(name =>
+    [name, { inPrograms: false, members: [] }] as const)
+])
+
+function strayGlobals(sources: Sources): string[] {
+  const found: string[] = []
+  for (const [path, text] of sources) {
+    walk(parse(text), node => {
+      const allowed = ts.isIdentifier(node) ? GLOBALS.get(node.text) : undefined
+      if (allowed === undefined || (allowed.inPrograms && PROGRAMS.includes(path))) return
+      const { parent } = node
+      // A property or a declaration of that name is not the global; `{ process }` is.
+      if ('name' in parent && parent.name === node && !ts.isShorthandPropertyAssignment(parent)) return
+      if (ts.isQualifiedName(parent) && parent.right === node) return
+      const member = ts.isPropertyAccessExpression(parent) ? `.${parent.name.text}` : ''
+      if (!allowed.members.includes(member.slice(1))) found.push(`${path}:${lineOf(node)} ${node.getText()}${member}`)
+    })
+  }
+  return found
+}
+
+interface Manifest {
+  readonly [field: string]: unknown
+  readonly devDependencies?: { readonly [name: string]: string }
+  readonly engines?: { readonly node?: string }
+}
+
+function strayPackages(manifest: Manifest): string[] {
+  const { devDependencies = {}, engines } = manifest
+  const kinds = ['dependencies', ...['peer', 'optional', 'bundle', 'bundled'].map(kind => `${kind}Dependencies`)]
+  const oldest = /^>=(\d+\.\d+)$/.exec(engines?.node ?? '')?.[1]
+  return [
+    ...kinds.filter(kind => kind in manifest),
+    ...Object.keys(devDependencies).filter(name => !DEVELOPMENT_PACKAGES.includes(name)),
+    ...DEVELOPMENT_PACKAGES.filter(name => !(name in devDependencies)).map(name => `no ${name}`),
+    // A newer API than the oldest supported Node has must not compile.
+    ...devDependencies['@types/node']?.startsWith(`~${oldest}.`) === true ? [] : ['@types/node of another Node']
+  ]
+}
+
+/** Entries of a lock file that tie it to one registry, or that would be installed for running. */
+function lockFaults({ packages }: { readonly packages: { readonly [path: string]: Manifest } }): string[] {
+  return Object.entries(packages).filter(([path]) => path !== '').flatMap(([path, entry]) => [
+    ...'resolved' in entry ? [`${path} is resolved`] : [],
+    ...typeof entry['integrity'] === 'string' ? [] : [`${path} has no integrity`],
+    ...entry['dev'] === true ? [] : [`${path} is for running`]
+  ])
+}
+
+const UNFINISHED = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'X'.repeat(3)].join('|')})\\b`)
+
+function linesWith(sources: Sources, isFound: (line: string) => boolean): string[] {
+  return [...sources].flatMap(([path, text]) =>
+    text.split('\n').flatMap((line, i) => isFound(line) ? [`${path}:${i + 1}`] : []))
+}
+
+/** Tests that do not run, and those that keep others from running. */
+function cutTests(sources: Sources): string[] {
+  const words = ['only', 'skip', 'todo']
+  const owners = ['test', 'it', 'describe', 'suite', 't', 'context']
+  const isTest = (node: ts.Node): boolean =>
+    ts.isPropertyAccessExpression(node) ? isTest(node.expression) : ts.isIdentifier(node) && owners.includes(node.text)
+  const found: string[] = []
+  for (const [path, text] of sources) {
+    walk(parse(text), node => {
+      if (ts.isPropertyAccessExpression(node) && words.includes(node.name.text) && isTest(node.expression)) {
+        found.push(`${path}:${lineOf(node)} ${node.getText()}`)
+      }
+      if (!ts.isCallExpression(node) || !isTest(node.expression)) return
+      for (const options of node.arguments.filter(ts.isObjectLiteralExpression)) {
+        for (const { name } of options.properties) {
+          const word = name?.getText() ?? ''
+          if (words.includes(word)) found.push(`${path}:${lineOf(name!)} ${word}`)
+        }
+      }
+    })
+  }
+  return found
+}
+
+function deadFiles(sources: Sources, roots: readonly string[]): string[] {
+  const reached = new Set(roots)
+  for (const path of reached) {
+    for (const one of importsOf(sources.get(path) ?? '')) {
+      const target = targetOf(path, one)
+      if (target !== undefined) reached.add(target)
+    }
+  }
+  return [...sources.keys()].filter(path => !reached.has(path))
+}
+
+interface Export {
+  readonly name: string
+  readonly node: ts.Node
+  /** Whether it only passes on what is declared, and documented, elsewhere. */
+  readonly isPassedOn: boolean
+}
+
+function exportsOf(text: string): readonly Export[] {
+  const names = (name: ts.BindingName): string[] => ts.isIdentifier(name) ? [name.text]
+    : name.elements.flatMap(one => ts.isOmittedExpression(one) ? [] : names(one.name))
+  return parse(text).statements.flatMap((node): Export[] => {
+    if (ts.isExportDeclaration(node)) {
+      const clause = node.exportClause
+      const given = clause === undefined ? ['*'] : ts.isNamedExports(clause) ? clause.elements.map(one => one.name.text)
+        : [clause.name.text]
+      return given.map(name => ({ name, node, isPassedOn: true }))
+    }
+    if (ts.isExportAssignment(node)) return [{ name: 'default', node, isPassedOn: false }]
+    const modifiers = ts.canHaveModifiers(node) ? ts.getModifiers(node) ?? [] : []
+    const has = (kind: ts.SyntaxKind): boolean => modifiers.some(one => one.kind === kind)
+    if (!has(ts.SyntaxKind.ExportKeyword)) return []
+    const declared = ts.isVariableStatement(node) ? node.declarationList.declarations.flatMap(one => names(one.name))
+      : has(ts.SyntaxKind.DefaultKeyword) ? ['default']
+      : 'name' in node && node.name !== undefined ? [(node.name as ts.Identifier).text] : []
+    return declared.map(name => ({ name, node, isPassedOn: false }))
+  })
+}
+
+/** Exported values, but those of `surface`, that no source and no user imports. A type is there for signatures. */
+function deadExports(sources: Sources, users: Sources, surface: string): string[] {
+  const used = new Set<string>()
+  for (const [path, text] of [...sources, ...users]) {
+    for (const one of importsOf(text)) for (const name of one.names) used.add(`${targetOf(path, one)} ${name}`)
+  }
+  return [...sources].filter(([path]) => path !== surface && !used.has(`${path} *`)).flatMap(([path, text]) =>
+    exportsOf(text).filter(({ node }) => !ts.isInterfaceDeclaration(node) && !ts.isTypeAliasDeclaration(node))
+      .map(({ name }) => `${path} ${name}`).filter(one => !used.has(one)))
+}
+
+function undocumented(sources: Sources): string[] {
+  return [...sources].flatMap(([path, text]) => {
+    const seen = new Set<string>()
+    return exportsOf(text).flatMap(({ name, node, isPassedOn }) => {
+      // The overloads of a function share the comment before the first.
+      if (isPassedOn || (ts.isFunctionDeclaration(node) && seen.has(name))) return []
+      seen.add(name)
+      const comment = ts.getLeadingCommentRanges(text, node.pos)?.at(-1)
+      const isDoc = comment !== undefined && /^\/\*\*[\s*]*[^\s*/]/.test(text.slice(comment.pos, comment.end)) &&
+        /^[ \t]*\r?\n?[ \t]*$/.test(text.slice(comment.end, node.getStart()))
+      return isDoc ? [] : [`${path}:${lineOf(node)} ${name}`]
+    })
+  })
+}
+
+function longFiles(sources: Sources): string[] {
+  return [...sources].map(([path, text]) => [path, text.replace(/\n$/, '').split('\n').length] as const)
+    .filter(([, lines]) => lines > MAX_LINES).map(([path, lines]) => `${path} has ${lines} lines`)
+}
+
+function strayNames(names: readonly string[]): string[] { return names.filter(name => !TOP_LEVEL.includes(name)) }
+
+function catchAllNames(paths: readonly string[]): string[] {
+  return paths.filter(path => path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!)))
+}
+
+/** What stands at the top of the repository; of a copy without its history, what its `.gitignore` does not name. */
+function topLevelNames(): string[] {
+  if (existsSync(join(ROOT, '.git'))) {
+    try {
+      const paths = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' }).split('\0')
+      return [...new Set(paths.filter(path => path !== '').map(path => path.split('/')[0]!))]
+    } catch {
+      // There is no git here, or it does not trust the owner of the folder.
+    }
+  }
+  const ignored = readText('.gitignore').split('\n').map(line => line.replace(/\/$/, ''))
+  return readdirSync(ROOT).filter(name => !ignored.includes(name) && !name.endsWith('.tgz'))
+}
+
+test('src imports its own .ts files by relative paths, and node: modules, and nothing else', () => {
+  const lines = ['import a from "left-pad"', 'import "fs"', 'import b from "./b.js"', 'import c from "./c.ts"',
+    'await import(name)', 'import x = require("x")', 'type D = import("./d").D', 'import e from "node:fs"',
+    'export * from "e"']
+  assert.deepEqual(foreignImports(sample({ 'src/a.ts': lines.join('\n') })), [
+    'src/a.ts:1 imports left-pad', 'src/a.ts:2 imports fs', 'src/a.ts:3 imports ./b.js',
+    'src/a.ts:4 imports src/c.ts, which is not there', 'src/a.ts:5 imports what it computes',
+    'src/a.ts:6 imports what it computes', 'src/a.ts:7 imports ./d', 'src/a.ts:9 imports e'
+  ])
+  assert.deepEqual(foreignImports(SRC), [])
+})
+
+test('imports point downward only, types included', () => {
+  assert.deepEqual(upwardImports(sample({
+    'src/json/a.ts': "import { b } from '../http/b.ts'\nimport { Failure } from '../errors.ts'",
+    'src/http/b.ts': "import type { Entry } from '../store/record.ts'\nimport { a } from './a.ts'",
+    'src/errors.ts': "import { MAX } from './limits.ts'",
+    'src/store/c.ts': "import { b } from '../http/b.ts'\nexport * from '../api/d.ts'",
+    'src/service.ts': "import { run } from './operator/run.ts'\nimport { SETTINGS } from './config.ts'",
+    'src/operator/run.ts': "import { open } from '../service.ts'\ntype A = import('../admin.ts').A",
+    'src/admin.ts': "import { log } from './server.ts'",
+    'src/cellar/e.ts': ''
+  })), [
+    'src/cellar/e.ts is in no room',
+    'src/json/a.ts:1 imports http from json',
+    'src/http/b.ts:1 imports store from http',
+    'src/errors.ts:1 imports limits from errors',
+    'src/store/c.ts:2 imports api from store',
+    'src/service.ts:1 imports operator from service',
+    'src/operator/run.ts:2 imports admin from operator',
+    'src/admin.ts:1 imports server from admin'
+  ])
+  assert.deepEqual(upwardImports(SRC), [])
+})
+
+test('no circle of imports remains at run time, and no circle of types leaves its room', () => {
+  assert.deepEqual(circles(sample({
+    'src/json/c.ts': "import { a } from './a.ts'",
+    'src/json/a.ts': "import { type B } from './b.ts'",
+    'src/json/b.ts': "import { c } from './c.ts'\nimport type { D } from './d.ts'",
+    'src/json/d.ts': "import { b } from './b.ts'",
+    'src/store/e.ts': "import { e } from './e.ts'",
+    'src/service.ts': "import type { F } from './operator/f.ts'",
+    'src/operator/f.ts': "import { service } from '../service.ts'"
+  })), [
+    'src/json/a.ts → src/json/b.ts → src/json/c.ts',
+    'src/store/e.ts',
+    'src/operator/f.ts → src/service.ts'
+  ])
+  assert.deepEqual(circles(SRC), [])
+})
+
+test('each room imports the modules of Node that it is allowed, and each allowance is used', () => {
+  const bad = sample({
+    'src/store/a.ts': "import { open } from 'node:fs'\nimport { hash } from 'node:crypto'",
+    'src/api/b.ts': "import type { Socket } from 'node:net'",
+    'src/journal/c.ts': "const fs = await import('node:fs/promises')"
+  })
+  assert.deepEqual(strayModules(bad), [
+    'src/store/a.ts:1 imports node:fs', 'src/api/b.ts:1 imports node:net', 'src/journal/c.ts:1 imports node:fs/promises'
+  ])
+  assert.ok(idleAllowances(bad).includes('journal node:fs'))
+  assert.ok(!idleAllowances(bad).includes('store node:crypto'))
+  assert.deepEqual(strayModules(SRC), [])
+  assert.deepEqual(idleAllowances(SRC), [])
+})
+
+test('the allowances themselves keep the disk in journal/ and sockets in http/', () => {
+  const allowed = (pattern: RegExp): string[] =>
+    HOUSE.filter(({ modules }) => modules.some(one => pattern.test(one))).map(({ name }) => name)
+  assert.deepEqual(allowed(/^node:buffer$/), ['json', 'http', 'journal', 'store', 'api'])
+  assert.deepEqual(allowed(/^node:fs/), ['journal'])
+  assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http'])
+  assert.deepEqual(allowed(/^node:(child_process|cluster|worker_threads|vm|module|process|inspector)\b/), [])
+})
+
+test('only the two programs know the process and the console', () => {
+  const text = ['process.exit(1)', "process.on('exit', f)", 'process.env.HOME', 'console.log(1)', 'process.pid',
+    'process.cwd()', 'use({ process })', "process['exit']()", 'const { env } = process', 'a.process.console()',
+    'interface A { console: string }', 'await fetch(url)', "eval('1')", 'globalThis.process',
+    '// process.exit'].join('\n')
+  const found = [
+    '1 process.exit', '2 process.on', '3 process.env', '4 console.log', '7 process', '8 process', '9 process',
+    '12 fetch', '13 eval', '14 globalThis.process'
+  ]
+  assert.deepEqual(strayGlobals(sample({ 'src/service.ts': text })), found.map(one => `src/service.ts:${one}`))
+  assert.deepEqual(strayGlobals(sample({ 'src/admin.ts': text })), found.slice(-3).map(one => `src/admin.ts:${one}`))
+  assert.deepEqual(strayGlobals(SRC), [])
+})
+
+test('the packages are the three for development, with the types of the oldest Node, and none for running', () => {
+  assert.deepEqual(strayPackages({
+    engines: { node: '>=20.12' }, dependencies: {},
+    devDependencies: { 'typescript': '~5.8.3', 'tsx': '^4.1.0', '@types/node': '^22.0.0', 'eslint': '^9.0.0' }
+  }), ['dependencies', 'eslint', '@types/node of another Node'])
+  assert.deepEqual(strayPackages({}),
+    ['no @types/node', 'no tsx', 'no typescript', '@types/node of another Node'])
+  assert.deepEqual(strayPackages(JSON.parse(readText('package.json'))), [])
+})
+
+test('the lock file names no registry, and every package in it is for development', () => {
+  assert.deepEqual(lockFaults({
+    packages: {
+      '': {},
+      'node_modules/a': { resolved: 'https://registry.example/a.tgz', integrity: 'sha512-', dev: true },
+      'node_modules/b': { integrity: 'sha512-' },
+      'node_modules/c': { dev: true }
+    }
+  }), ['node_modules/a is resolved', 'node_modules/b is for running', 'node_modules/c has no integrity'])
+  assert.deepEqual(lockFaults(JSON.parse(readText('package-lock.json'))), [])
+})
+
+test('nothing is left to be finished later', () => {
+  const isFound = (line: string): boolean => UNFINISHED.test(line)
+  const text = `// ${'TO'}DO: later\nconst todos = 1\n// ${'FIX'}ME\n// ${'X'}XX`
+  assert.deepEqual(linesWith(sample({ 'src/a.ts': text }), isFound), ['src/a.ts:1', 'src/a.ts:3', 'src/a.ts:4'])
+  const others = ['README.md', 'SECURITY.md', 'package.json', 'tsconfig.json', 'test/tsconfig.json', '.ci/run']
+  const all = new Map([...SRC, ...TEST, ...others.map(path => [path, readText(path)] as const)])
+  assert.deepEqual(linesWith(all, isFound), [])
+})
+
+test('every test runs', () => {
+  const text = ["test.only('a', f)", "describe.skip('b', f)", "t.todo('c')", "test('d', { skip: true, timeout: 1 }, f)",
+    "t.test('e', { only: true }, f)", 'reader.skip(3)', "await t.test.skip('f', f)"].join('\n')
+  assert.deepEqual(cutTests(sample({ 'test/a.test.ts': text })), [
+    '1 test.only', '2 describe.skip', '3 t.todo', '4 skip', '5 only', '7 t.test.skip'
+  ].map(one => `test/a.test.ts:${one}`))
+  assert.deepEqual(cutTests(TEST), [])
+})
+
+test('every file of src is reached from a program or from index.ts', () => {
+  assert.deepEqual(deadFiles(sample({
+    'src/server.ts': "import './a.ts'", 'src/a.ts': "import type { B } from './json/b.ts'", 'src/json/b.ts': '',
+    'src/c.ts': "import './d.ts'", 'src/d.ts': "import './c.ts'"
+  }), ['src/server.ts']), ['src/c.ts', 'src/d.ts'])
+  assert.deepEqual(deadFiles(SRC, [...PROGRAMS, SURFACE]), [])
+})
+
+test('every exported value is imported by a source or a test', () => {
+  assert.deepEqual(deadExports(sample({
+    'src/a.ts': 'export const one = 1, [two, { three: four }] = f()\nexport type Five = 5\nexport default class {}',
+    'src/b.ts': "export { one as six } from './a.ts'\nexport function seven() {}\nexport { f as eight }",
+    'src/c.ts': 'export const nine = 9',
+    'src/index.ts': "export { seven } from './b.ts'"
+  }), sample({
+    'test/d.test.ts': "import type { Five as V } from '../src/a.ts'\nawait import('../src/c.ts')"
+  }), SURFACE),
+  ['src/a.ts two', 'src/a.ts four', 'src/a.ts default', 'src/b.ts six', 'src/b.ts eight'])
+  assert.deepEqual(deadExports(SRC, TEST, SURFACE), [])
+})
+
+test('every export has a doc comment right before it', () => {
+  assert.deepEqual(undocumented(sample({
+    'src/a.ts': [
+      '/** The head of the file. */', "import b from './b.ts'", 'export const c = 1', '/** Fine. */',
+      'export const d = 1, e = 2', '/* Not one. */', 'export type F = 1', '/** Too far away. */', '',
+      'export interface G {}', '/** */', 'export class H {}', '/** Shared. */', 'export function i(a: 1): 1',
+      'export function i(a: 2): 2', "export * from 'x'", '/** Hidden. */', '// by this', 'export function j() {}',
+      'export const k = 1, l = 2'
+    ].join('\n')
+  })), ['3 c', '7 F', '10 G', '12 H', '19 j', '20 k', '20 l'].map(one => `src/a.ts:${one}`))
+  assert.deepEqual(undocumented(SRC), [])
+})
+
+test(`a file of src has at most ${MAX_LINES} lines`, () => {
+  const bad = sample({ 'src/a.ts': '\n'.repeat(300), 'src/b.ts': '\n'.repeat(301) })
+  assert.deepEqual(longFiles(bad), ['src/b.ts has 301 lines'])
+  assert.deepEqual(longFiles(SRC), [])
+})
+
+test(`a line of src has at most ${MAX_COLUMNS} characters`, () => {
+  const isLong = (line: string): boolean => [...line].length > MAX_COLUMNS
+  assert.deepEqual(linesWith(sample({ 'src/a.ts': `${'😀'.repeat(120)}\n${'x'.repeat(121)}` }), isLong), ['src/a.ts:2'])
+  assert.deepEqual(linesWith(SRC, isLong), [])
+})
+
+test('the top of the repository holds what the design names, and all of it', () => {
+  assert.deepEqual(strayNames(['src', 'docs', 'README.md', 'eslint.config.js']), ['docs', 'eslint.config.js'])
+  const names = topLevelNames()
+  assert.deepEqual(strayNames(names), [])
+  assert.deepEqual(TOP_LEVEL.filter(name => !names.includes(name)), [])
+})
+
+test('no file or folder has a catch-all name', () => {
+  const paths = ['src/utils.ts', 'src/shared/a.ts', 'test/json.helper.ts', 'test/misc.test.ts', 'src/http/manager.ts']
+  assert.deepEqual(catchAllNames(paths),
+    ['src/utils.ts', 'src/shared/a.ts', 'test/misc.test.ts', 'src/http/manager.ts'])
+  assert.deepEqual(catchAllNames([...SRC.keys(), ...TEST.keys()]), [])
+})
