@@ -119,7 +119,7 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
   trustProxy: {
     variable: 'TRUST_PROXY', flag: 'trust-proxy', value: 'ADDRESS,…', fallback: undefined, shown: 'none',
     help: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.',
-    parse: text => parseAddressSet(list(text)) ?? fail('IP addresses or CIDR ranges, separated by commas')
+    parse: addresses
   },
   tlsCert: {
     variable: 'TLS_CERT', flag: 'tls-cert', value: 'FILE', fallback: undefined, shown: 'none',
@@ -221,6 +221,12 @@ function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
   return text => words.find(word => word === text) ?? fail(words.join(' or '))
 }
 
+function addresses(text: string): AddressSet {
+  const items = list(text)
+  return (items.length === 0 ? undefined : parseAddressSet(items)) ??
+    fail('IP addresses or CIDR ranges, separated by commas')
+}
+
 function minutes(text: string): number {
   const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
   return value > 0 && value <= MAX_TOKEN_TTL_MINUTES ? value : fail('a number of minutes above 0')
@@ -238,7 +244,7 @@ function parseAbilities(text: string): ReadonlyMap<string, string> {
 /** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
 function exactOrigin(text: string): string {
   const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
-  if (!/^https?:/.test(text) || !URL.canParse(text)) fail(mustBe)
+  if (!/^https?:[^*]+$/.test(text) || !URL.canParse(text)) fail(mustBe)
   return new URL(text).origin === text ? text : fail(mustBe)
 }
 

@@ -70,9 +70,9 @@ export function createPipeline(options: PipelineOptions): Answer {
   return (request, response) => {
     const exchange = new Exchange(options, request, response)
     try {
-      return exchange.answer()
+      return exchange.answer()?.catch(error => exchange.fail(error))
     } catch (error) {
-      exchange.fail(error)
+      return exchange.fail(error)
     }
   }
 }

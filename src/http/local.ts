@@ -1,4 +1,5 @@
 /** A Unix socket as a door: the operator's way in, and the sign that a process has the data folder. */
+import { Buffer } from 'node:buffer'
 import { createConnection } from 'node:net'
 import { relative } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
@@ -34,7 +35,7 @@ export function knock(path: string): Promise<boolean> {
 /** The path, or its way from the working folder where that is shorter; throws if both are too long for a socket. */
 export function shortestPath(path: string): string {
   const candidates = [path, relative(process.cwd(), path)]
-  const found = candidates.find(candidate => candidate.length <= MAX_SOCKET_PATH_BYTES)
+  const found = candidates.find(candidate => Buffer.byteLength(candidate) <= MAX_SOCKET_PATH_BYTES)
   if (found !== undefined) return found
   throw new Failure('folder-unusable', `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`)
 }

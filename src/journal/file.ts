@@ -1,50 +1,15 @@
-/**
- * The journal in a file, `journal.jsonl`.
- *
- * There is at most one write under way. Decisions that arrive meanwhile wait; when it is done they decide in the
- * order of their arrival, and their records share the next write (group commit). The file is opened with
- * `O_APPEND|O_DSYNC`: a write that has returned is on the device.
- *
- * A write that fails is cut back to the last good length, and those who waited for it are told. Where that does not
- * work, or the device reports an I/O error, nobody knows what the file holds from there on, and asking again may well
- * say that all is fine when it is not (what is called fsyncgate). Then the journal latches: it takes no more writes
- * until a restart has read the file anew. A writer that has failed stays failed.
- */
-import type { Buffer } from 'node:buffer'
+/** The journal in a file, `journal.jsonl`: how it is opened, and made on the first start. */
 import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { Batch, nonces } from './batch.ts'
-import type { Descriptor, FileFacts, Files } from './files.ts'
-import type { Decision, Fold, Journal, JournalHealth } from './journal.ts'
-import { addKey, createKeyFile, readKeyFile, type Keyring } from './keys.ts'
-import { CommitQueue, type Waiting } from './queue.ts'
+import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { cutTail, readJournal, type Recovered } from './recover.ts'
-import { removeLeftovers, rewriteJournal } from './rewrite.ts'
+import { removeLeftovers } from './rewrite.ts'
+import { FileJournal, type FileJournalOptions } from './writer.ts'
+
+export type { FileJournal, FileJournalOptions, JournalLocation } from './writer.ts'
 
 /** The journal's name in its folder. */
 export const JOURNAL_FILE = 'journal.jsonl'
-
-/** What a file journal is opened with. */
-export interface FileJournalOptions {
-  readonly files: Files
-  /** The data folder; it stands, and nobody else has it. */
-  readonly folder: string
-  readonly keyFile: string
-  readonly fold: Fold
-  /** The wall clock, milliseconds since 1970. */
-  readonly wallMs: () => number
-  /** Bytes that nobody can foresee. */
-  readonly random: (bytes: number) => Buffer
-  /** Takes a line for the operator: a repaired tail, a latch, what the runtime does not allow. */
-  readonly warn: (line: string) => void
-}
-
-/** Where a journal is. */
-export interface JournalLocation {
-  readonly path: string
-  readonly keyFile: string
-  readonly bytes: number
-}
 
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and folds every record. Throws
@@ -61,9 +26,9 @@ export function openFileJournal(options: FileJournalOptions): FileJournal {
     }
     keepPrivate(options, folder, 0o700)
     keepPrivate(options, path, 0o600)
-    removeLeftovers(files, path)
     fold.begin()
     const found = readJournal(files, path, keys, record => fold.apply(record))
+    removeLeftovers(files, path)
     if (found.tornBytes > 0) repair(options, path, found)
     return new FileJournal(options, path, keys, found)
   } catch (error) {
@@ -78,7 +43,13 @@ function openKeys(options: FileJournalOptions, path: string): Keyring {
   const keys = readKeyFile(files, keyFile)
   if (keys !== undefined) { keepPrivate(options, keyFile, 0o600); return keys }
   if (files.facts(path) !== undefined) throw new Failure('key-missing', `${path} was sealed with ${keyFile}`)
-  const made = createKeyFile(files, keyFile, options.random)
+  let made: Keyring
+  try {
+    made = createKeyFile(files, keyFile, options.random)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure('folder-unusable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
+  }
   syncFolder(options, dirname(keyFile))
   return made
 }
@@ -111,185 +82,3 @@ function syncFolder({ files, warn }: FileJournalOptions, folder: string): void {
       'a crash of the machine within the next seconds could undo it')
   }
 }
-
-/** The journal in a file, and what its operator can do to it. */
-export class FileJournal implements Journal {
-  readonly #options: FileJournalOptions
-  readonly #path: string
-  #keys: Keyring
-  #descriptor: Descriptor
-  #file: FileFacts
-  readonly #queue = new CommitQueue()
-  readonly #nonce: () => Buffer
-  #seq: number
-  #head: string
-  #goodBytes: number
-  #fault: string | undefined
-  #busy = false
-  /** Those who wait to have the file for themselves. */
-  readonly #exclusives: (() => void)[] = []
-  #closed: Promise<void> | undefined
-  #onIdle: (() => void) | undefined
-
-  constructor(options: FileJournalOptions, path: string, keys: Keyring, found: Recovered) {
-    this.#options = options
-    this.#path = path
-    this.#keys = keys
-    this.#descriptor = options.files.openToAppend(path)
-    this.#file = options.files.openFacts(this.#descriptor)
-    this.#nonce = nonces(options.random)
-    this.#seq = found.records
-    this.#head = found.head
-    this.#goodBytes = found.goodBytes
-  }
-
-  health(): JournalHealth {
-    if (this.#fault === undefined && !this.#busy) this.#checkFile()
-    return { fault: this.#fault, records: this.#seq, head: this.#head }
-  }
-
-  commit(decision: Decision): Promise<void> {
-    if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', this.#path))
-    if (this.#fault !== undefined) return Promise.reject(new Failure('journal-latched', this.#fault))
-    const committed = this.#queue.add(decision)
-    this.#schedule()
-    return committed
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= new Promise(resolve => {
-      this.#onIdle = () => { this.#options.files.close(this.#descriptor); resolve() }
-      if (!this.#busy) this.#onIdle()
-    })
-    return this.#closed
-  }
-
-  /** The file, the file of its keys, and how long the file is, all of it durable. */
-  location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
-
-  /** Makes a new key, with which everything is sealed from now on; gives its name. */
-  rotateKey(): Promise<string> {
-    return this.#exclusively(() => {
-      this.#keys = addKey(this.#options.files, this.#options.keyFile, this.#options.random)
-      return this.#keys.newest.name
-    })
-  }
-
-  /**
-   * Seals every line anew with the newest key, so that older ones can be destroyed; gives the names of those. Changes
-   * wait meanwhile, reads go on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old file stands.
-   */
-  rewrite(onProgress: (share: number) => void): Promise<readonly string[]> {
-    return this.#exclusively(async () => {
-      const { files, random } = this.#options
-      const { path } = this.location()
-      if (!this.#checkFile()) throw new Failure('journal-latched', this.#fault!)
-      const nonce = nonces(random)
-      const made = await rewriteJournal({ files, path, keys: this.#keys, bytes: this.#goodBytes, nonce, onProgress })
-      try {
-        const descriptor = files.openToAppend(path)
-        files.close(this.#descriptor)
-        this.#descriptor = descriptor
-        this.#file = files.openFacts(descriptor)
-        this.#goodBytes = made.goodBytes
-        this.#head = made.head
-      } catch (error) {
-        throw this.#latch(`the rewritten journal could not be opened: ${systemCode(error)}`)
-      }
-      return this.#keys.names.slice(0, -1)
-    })
-  }
-
-  /** Runs something while no write is under way and none begins. */
-  async #exclusively<T>(act: () => T | Promise<T>): Promise<T> {
-    if (this.#closed !== undefined) throw new Failure('journal-closed', this.#path)
-    if (this.#busy) await new Promise<void>(resolve => this.#exclusives.push(resolve))
-    else this.#busy = true
-    try {
-      return await act()
-    } finally {
-      this.#settle([], undefined)
-    }
-  }
-
-  /** Starts a write once everything that has arrived by now had its chance to be part of it. */
-  #schedule(): void {
-    if (this.#busy) return
-    this.#busy = true
-    setImmediate(() => this.#write())
-  }
-
-  #write(): void {
-    const batch = new Batch(this.#seq, this.#head, new Date(this.#options.wallMs()).toISOString())
-    this.#options.fold.begin()
-    const waiting = this.#queue.take(fact => batch.add(fact, this.#keys, this.#nonce()))
-    if (batch.records.length === 0) { this.#settle(waiting, undefined); return }
-    if (!this.#checkFile()) { this.#settle(waiting, new Failure('journal-latched', this.#fault!)); return }
-    const bytes = batch.bytes()
-    this.#options.files.append(this.#descriptor, bytes, (error, written) => {
-      const failure = error ?? (written < bytes.length ? new Error(`${written} of ${bytes.length} bytes`) : undefined)
-      this.#settle(waiting, failure === undefined ? this.#accept(batch, bytes.length) : this.#undo(failure))
-    })
-  }
-
-  /** The write is on the device: folds its records, if the file is still the one that the next start will read. */
-  #accept(batch: Batch, bytes: number): Failure | undefined {
-    this.#goodBytes += bytes
-    if (!this.#checkFile()) return new Failure('journal-latched', this.#fault!)
-    this.#seq = batch.seq
-    this.#head = batch.head
-    try {
-      for (const record of batch.records) this.#options.fold.apply(record)
-    } catch (error) {
-      return this.#latch(`a committed record does not fit the state: ${systemCode(error)}`)
-    }
-    return undefined
-  }
-
-  /** Cuts a failed write back. */
-  #undo(cause: Error): Failure {
-    const code = systemCode(cause)
-    if (code === 'EIO') return this.#latch('the device reported an I/O error')
-    try {
-      this.#options.files.truncate(this.#path, this.#goodBytes)
-    } catch (error) {
-      return this.#latch(`a failed write (${code}) could not be cut back: ${systemCode(error)}`)
-    }
-    if (!this.#checkFile()) return new Failure('journal-latched', this.#fault!)
-    this.#options.warn(`a write to the journal failed and was cut back: ${code}`)
-    return new Failure('write-failed', code, { cause })
-  }
-
-  /** Latches if the file under the journal's name is not the one that was opened, or not as long as it should be. */
-  #checkFile(): boolean {
-    let facts: FileFacts | undefined
-    try {
-      facts = this.#options.files.facts(this.#path)
-    } catch (error) {
-      this.#latch(`${this.#path}: ${systemCode(error)}`)
-      return false
-    }
-    if (facts === undefined) this.#latch(`${this.#path} was removed`)
-    else if (!isSame(facts, this.#file)) this.#latch(`${this.#path} was replaced`)
-    else if (facts.bytes !== this.#goodBytes) this.#latch(`${this.#path} was changed by another program`)
-    return this.#fault === undefined
-  }
-
-  #latch(fault: string): Failure {
-    this.#fault = fault
-    this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
-    return new Failure('journal-latched', fault)
-  }
-
-  #settle(waiting: readonly Waiting[], failure: Failure | undefined): void {
-    for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure)
-    if (this.#fault !== undefined) this.#queue.rejectAll(new Failure('journal-latched', this.#fault))
-    const exclusive = this.#exclusives.shift()
-    if (exclusive !== undefined) { exclusive(); return } // and stays busy, for that one
-    this.#busy = false
-    if (this.#queue.length > 0) this.#schedule()
-    else this.#onIdle?.()
-  }
-}
-
-function isSame(a: FileFacts, b: FileFacts): boolean { return a.inode === b.inode && a.device === b.device }

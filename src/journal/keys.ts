@@ -24,14 +24,17 @@ export interface Keyring {
 
 const KEY_BYTES = 32
 
+function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
+
 /** Makes a keyring of keys, the newest last; there must be one. */
 export function keyring(secrets: readonly Buffer[]): Keyring {
   const keys = new Map<string, Key>()
   for (const secret of secrets) {
-    const name = hash('sha256', secret, 'hex').slice(0, 8)
+    const name = nameOf(secret)
     keys.set(name, { name, secret: createSecretKey(secret) })
   }
-  const newest = [...keys.values()].at(-1)
+  const last = secrets.at(-1)
+  const newest = last && keys.get(nameOf(last))
   if (newest === undefined) throw new Error('a keyring needs a key')
   return { newest, names: [...keys.keys()], find: name => keys.get(name) }
 }
@@ -54,20 +57,29 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
 }
 
-/** Puts a new key behind those of a key file, durably and at once or not at all. */
+/**
+ * Puts a new key behind those of a key file, durably and at once or not at all; throws, having changed nothing, where
+ * the runtime does not let the folder be synced.
+ */
 export function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
-  const fresh = `${path}.new`
-  if (files.facts(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
-  const line = Buffer.from(`${random(KEY_BYTES).toString('hex')}\n`)
-  createWhole(files, fresh, Buffer.concat([files.read(path), line]))
-  files.rename(fresh, path)
+  files.syncFolder(dirname(path))
+  const before = files.read(path).toString('latin1').trimEnd()
+  replace(files, path, `${before}\n${random(KEY_BYTES).toString('hex')}\n`)
   files.syncFolder(dirname(path))
   return readKeyFile(files, path)!
 }
 
 /** Makes a key file with one new key, durably; `random` gives bytes that nobody can foresee. */
 export function createKeyFile(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
+  if (files.facts(path) !== undefined) throw new Failure('key-invalid', `${path} was just made by another process`)
   const secret = random(KEY_BYTES)
-  createWhole(files, path, Buffer.from(`${secret.toString('hex')}\n`))
+  replace(files, path, `${secret.toString('hex')}\n`)
   return keyring([secret])
+}
+
+function replace(files: Files, path: string, text: string): void {
+  const fresh = `${path}.new`
+  if (files.facts(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
+  createWhole(files, fresh, Buffer.from(text))
+  files.rename(fresh, path)
 }

@@ -25,11 +25,11 @@ export const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const STARTS_WRITE = 0x80
 
-const LINE = new RegExp('^(?<sealedHead>\\{"seq":(?<seq>[1-9][0-9]{0,15})' +
+const HEAD = new RegExp('^(?<sealedHead>\\{"seq":(?<seq>[1-9][0-9]{0,15})' +
   ',"time":"(?<time>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
-  ',"type":"(?<type>[a-z]+\\.[a-z]+)","by":(?<by>null|[1-9][0-9]{0,15}),"key":"(?<key>[0-9a-f]{8})")' +
-  ',"sealed":"(?<sealed>[A-Za-z0-9+/]{38,}={0,2})","hash":"(?<hash>[0-9a-f]{64})"\\}$')
-const HASH_BYTES = ',"hash":""}'.length + 64
+  ',"type":"(?<type>[a-z]+\\.[a-z]+)","by":(?<by>null|[1-9][0-9]{0,15}),"key":"(?<key>[0-9a-f]{8})"),"sealed":"')
+const TAIL = /^","hash":"([0-9a-f]{64})"\}$/
+const TAIL_BYTES = '","hash":""}'.length + 64
 
 /** A line that has its form; nothing of it is verified yet. */
 export interface Line {
@@ -49,13 +49,17 @@ export interface Line {
 
 /** Takes a line, without its line end, apart; undefined if it has not exactly the form. */
 export function parseLine(text: string): Line | undefined {
-  const groups = LINE.exec(text)?.groups
-  if (groups === undefined) return undefined
-  const { seq, time, type, by, key, sealed, hash, sealedHead } = groups as { [name: string]: string }
+  const head = HEAD.exec(text)
+  const ownHash = TAIL.exec(text.slice(-TAIL_BYTES))?.[1]
+  if (head === null || ownHash === undefined) return undefined
+  const base64 = text.slice(head[0].length, -TAIL_BYTES)
+  const sealed = Buffer.from(base64, 'base64')
+  // Decoding forgives much: only what it would have been written as is a seal.
+  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
+  const { seq, time, type, by, key, sealedHead } = head.groups as { [name: string]: string }
   return {
-    seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!,
-    sealed: Buffer.from(sealed!, 'base64'), hash: hash!, sealedHead: sealedHead!,
-    hashedHead: text.slice(0, -HASH_BYTES)
+    seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!, sealed,
+    hash: ownHash, sealedHead: sealedHead!, hashedHead: text.slice(0, 1 - TAIL_BYTES)
   }
 }
 

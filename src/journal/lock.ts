@@ -71,8 +71,13 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string)
     }
   }
   try {
-    files.setMode(opening, 0o600)
-    files.rename(opening, socket)
+    try {
+      files.setMode(opening, 0o600)
+      files.rename(opening, socket)
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error
+      throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
+    }
     for (const other of heldSockets(files, folder)) {
       if (other === socket) continue
       if (await door.knock(other)) {

@@ -96,20 +96,24 @@ function parse(raw: RawLine): Line | undefined {
 
 /**
  * Whether a malformed line and all that follows it are one write that a crash cut: either no line follows it, or
- * there are zeros among the malformed bytes and no line that follows started another write.
+ * there are zeros among the malformed bytes and no line that follows started another write. A first line that only
+ * looks like one, whole and without zeros, was not cut: something has turned the journal into another form.
  */
 function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
-  let zeros = first.bytes.includes(0)
+  let zeros = false
   let linesFollow = false
-  for (const raw of rest) {
-    const line = parse(raw)
-    if (line === undefined) {
-      zeros ||= raw.bytes.includes(0)
-    } else {
-      if (startsWrite(line)) return false
-      linesFollow = true
-    }
+  /** Takes note of a piece; says whether it holds a line that started a write. */
+  const startsOther = (raw: RawLine): boolean => {
+    // Where the line end before a line was lost, that line is the end of a malformed one.
+    const at = Math.max(0, raw.bytes.lastIndexOf('{"seq":'))
+    const line = parse({ ...raw, bytes: raw.bytes.subarray(at) })
+    zeros ||= (line === undefined ? raw.bytes : raw.bytes.subarray(0, at)).includes(0)
+    linesFollow ||= line !== undefined
+    return line !== undefined && startsWrite(line)
   }
+  const isOtherForm = first.offset === 0 && first.ended && first.bytes.indexOf('{"seq":') === 0
+  if (startsOther(first) || (isOtherForm && !zeros)) return false
+  for (const raw of rest) if (startsOther(raw)) return false
   return zeros || !linesFollow
 }
 

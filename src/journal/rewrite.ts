@@ -3,8 +3,9 @@
  * Until then the old file is untouched. Work is done a slice at a time, so that reads are answered in between.
  */
 import { Buffer } from 'node:buffer'
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { dirname } from 'node:path'
+import { Failure } from '../errors.ts'
 import { REWRITE_SLICE_BYTES } from '../limits.ts'
 import { createWriter, type Files } from './files.ts'
 import type { Committed } from './journal.ts'
@@ -39,7 +40,8 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
   files.syncFolder(dirname(path))
   try {
     const before = createHash('sha256')
-    await seal(options, fresh, before)
+    const read = await seal(options, fresh, before)
+    if (read.goodBytes !== options.bytes) throw new Failure('journal-damaged', `${path} ends before its last record`)
     const after = createHash('sha256')
     const newest = { ...keys, find: (name: string) => name === keys.newest.name ? keys.newest : undefined }
     const made = await slowly(
@@ -56,7 +58,7 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
 }
 
 /** Writes every record of the journal into the fresh file, and into the hash. */
-async function seal(options: RewriteOptions, fresh: string, digest: ReturnType<typeof createHash>): Promise<void> {
+async function seal(options: RewriteOptions, fresh: string, digest: Hash): Promise<Recovered> {
   const { files, path, keys, bytes, nonce, onProgress } = options
   const writer = createWriter(files, fresh)
   let lines: string[] = []
@@ -77,8 +79,9 @@ async function seal(options: RewriteOptions, fresh: string, digest: ReturnType<t
     if (length > REWRITE_SLICE_BYTES) flush()
   }
   try {
-    await slowly(readInSteps(files, path, keys, add, bytes), reached => onProgress(reached / bytes / 2))
+    const read = await slowly(readInSteps(files, path, keys, add, bytes), reached => onProgress(reached / bytes / 2))
     flush()
+    return read
   } finally {
     writer.close()
   }

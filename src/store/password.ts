@@ -22,7 +22,7 @@ const SALT_BYTES = 16
 const HASH_BYTES = 32
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
-/** What a verification finds; `isOutdated`: the hash was made at another cost than new ones are. */
+/** What a verification finds; `isOutdated`: the hash was cheaper to make than new ones are. */
 export interface Verified {
   readonly isRight: boolean
   readonly isOutdated: boolean
@@ -55,7 +55,7 @@ export class PasswordHasher {
     const expected = Buffer.from(hash, 'base64')
     const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost)
     const isRight = found.length === expected.length && timingSafeEqual(found, expected) && phc !== undefined
-    return { isRight, isOutdated: cost.ln !== this.#cost.ln || cost.r !== this.#cost.r || cost.p !== this.#cost.p }
+    return { isRight, isOutdated: work(cost) < work(this.#cost) }
   }
 
   async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost): Promise<Buffer> {
@@ -76,6 +76,8 @@ export class PasswordHasher {
     }
   }
 }
+
+function work({ ln, r, p }: ScryptCost): number { return 2 ** ln * r * p }
 
 function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
   const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')

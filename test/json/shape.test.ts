@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, optional, text } from '../../src/json/shape.ts'
+import { check, email, number, optional, text, texts, textUpTo } from '../../src/json/shape.ts'
 import type { Checked, Rule } from '../../src/json/shape.ts'
 
 const login = { name: text, email: text, password: text }
@@ -220,6 +220,86 @@ test('a rule of another kind is asked with the field and what was given, its own
   assert.deepEqual(errorsOf(check({ count: even }, { count: 5 })), { count: ['count: 5'] })
   assert.deepEqual(errorsOf(check({ count: even }, {})), { count: ['count: undefined'] })
   assert.deepEqual(valueOf(check({ count: optional(even) }, {})), {})
+})
+
+for (const [name, rule] of Object.entries({ textUpTo: textUpTo(9), email, number: number(0, 9), texts })) {
+  test(`${name}: absent, null and the empty string are missing, as with text; optional, it may be absent`, () => {
+    for (const body of [{}, { field: null }, { field: '' }]) {
+      assert.deepEqual(errorsOf(check({ field: rule }, body)), { field: missing('field') })
+    }
+    assert.deepEqual(Reflect.ownKeys(valueOf(check({ field: optional<unknown>(rule) }, {}))), [])
+    assert.deepEqual(errorsOf(check({ field: optional<unknown>(rule) }, { field: null })), { field: missing('field') })
+  })
+}
+
+test('textUpTo: text of at most so many UTF-16 units, kept as given', () => {
+  for (const kept of ['a', 'abcd', '    ', 'ñandú'.slice(0, 4), '🔑🔑']) {
+    assert.equal(valueOf(check({ name: textUpTo(4) }, { name: kept })).name, kept)
+  }
+  for (const long of ['abcde', '     ', '🔑🔑a', 'x'.repeat(100_000)]) {
+    const expected = { name: ['The name field must not be greater than 4 characters.'] }
+    assert.deepEqual(errorsOf(check({ name: textUpTo(4) }, { name: long })), expected)
+  }
+})
+
+for (const [name, wrong] of Object.entries(wrongTypes)) {
+  test(`textUpTo: ${name} is not a string, however long`, () => {
+    assert.deepEqual(errorsOf(check({ name: textUpTo(4) }, { name: wrong })), { name: noString('name') })
+  })
+}
+
+const noEmail = { email: ['The email field must be a valid email address.'] }
+
+test('RFC 5321 §4.5.3.1: email: something, an @, something, up to 254 characters, is kept as given', () => {
+  const longest = `${'a'.repeat(242)}@example.org`
+  assert.equal(longest.length, 254)
+  for (const kept of ['a@b', 'Ana.Núñez+x@example.org', "o'b@[127.0.0.1]", 'ñ@ñ', '🔑@例え.jp', longest]) {
+    assert.equal(valueOf(check({ email }, { email: kept })).email, kept)
+  }
+})
+
+test('RFC 5321 §4.5.3.1: email: anything else is not a valid address', () => {
+  const wrong = ['a', '@', 'a@', '@b', 'a@@b', 'a@b@c', ' a@b', 'a@b ', 'a b@c', 'a@b c', 'a@b\n', '\na@b', 'a\t@b',
+    ' ', 'a@\u00a0b', 'a\u2028@b', `${'a'.repeat(243)}@example.org`, `a@${'b'.repeat(100_000)}`, '@'.repeat(100_000)]
+  for (const given of wrong) assert.deepEqual(errorsOf(check({ email }, { email: given })), noEmail, given.slice(0, 20))
+})
+
+for (const [name, wrong] of Object.entries(wrongTypes)) {
+  test(`email: ${name} is not a valid address`, () => {
+    assert.deepEqual(errorsOf(check({ email }, { email: wrong })), noEmail)
+  })
+}
+
+test('number: a number within the bounds, both included, is kept as given', () => {
+  for (const kept of [-2, -1.5, -0, 0, 1e-300, 3]) {
+    assert.ok(Object.is(valueOf(check({ count: number(-2, 3) }, { count: kept })).count, kept))
+  }
+})
+
+test('number: a number beyond the bounds, or what is no number, is refused', () => {
+  const wrong: readonly unknown[] =
+    [-2.001, 3.001, 4, -Infinity, Infinity, NaN, '1', '3', true, false, [], [1], {}, { a: 1 }]
+  for (const count of wrong) {
+    const expected = { count: ['The count field must be a number between -2 and 3.'] }
+    assert.deepEqual(errorsOf(check({ count: number(-2, 3) }, { count })), expected)
+  }
+})
+
+test('texts: a list of strings, none of them empty, is kept as given; the list itself may be empty', () => {
+  for (const kept of [[], ['a'], ['a', 'a', ' '], ['🔑', '\ud83d']]) {
+    assert.deepEqual(valueOf(check({ abilities: texts }, { abilities: kept })).abilities, kept)
+  }
+})
+
+test('texts: a list with anything else in it, or what is no list, is refused', () => {
+  const wrong: readonly unknown[] = [
+    [''], ['a', ''], ['', 'a'], [1], ['a', null], [['a']], ['a', {}], [true], 'a', 'a,b', 0, 1, true, false,
+    {}, { length: 0 }, { 0: 'a', length: 1 }, { every: 'a' }
+  ]
+  for (const abilities of wrong) {
+    const expected = { abilities: ['The abilities field must be a list of strings.'] }
+    assert.deepEqual(errorsOf(check({ abilities: texts }, { abilities })), expected)
+  }
 })
 
 test('neither the object nor the shape is changed', () => {

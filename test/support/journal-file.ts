@@ -78,7 +78,9 @@ export function bytesOf(lines: readonly string[]): Buffer {
 }
 
 /** The byte that a line (counted from 1) starts at. */
-export function offsetOf(lines: readonly string[], line: number): number { return bytesOf(lines.slice(0, line - 1)).length }
+export function offsetOf(lines: readonly string[], line: number): number {
+  return bytesOf(lines.slice(0, line - 1)).length
+}
 
 /** A record as its line says it, and its nonce in hexadecimal. */
 export interface Verified extends Committed {
@@ -192,6 +194,7 @@ export class FailingDisk {
       ;(args[2] as (error: Error, written: number) => void)(error, 0)
       return undefined
     }
-    this.files = Object.fromEntries(Object.keys(base).map(name => [name, wrap(name as keyof Files)])) as unknown as Files
+    const calls = Object.keys(base).map(name => [name, wrap(name as keyof Files)])
+    this.files = Object.fromEntries(calls) as Files
   }
 }

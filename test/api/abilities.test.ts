@@ -1,0 +1,236 @@
+/** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readSettings } from '../../src/config.ts'
+import { ANA, call, FIVE, startProtected, tokenOf } from '../support/accounts.ts'
+import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
+import { startService, type Started } from '../support/service.ts'
+
+const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
+const BEA = 'bea@example.org'
+const TWO = { [ANA]: ['*'], [BEA]: ['*'] }
+
+function assertUnauthenticated(answer: RawAnswer, why: string): void {
+  assert.equal(answer.text, '{"message":"Unauthenticated.","status":401}', why)
+  assert.equal(answer.status, 401, why)
+  assert.equal(answer.headers['www-authenticate'], 'Bearer', why)
+}
+
+/** The hash of the chain's head: the same before and after what must have changed nothing. */
+const head = ({ service }: Started): string => service.store.journal.health().head
+
+for (const [name, method, path, body, ability] of FIVE) {
+  test(`§5.2 ${name} without a token that is valid: 401, and nothing changes`, async t => {
+    const started = await startProtected(t)
+    const { url, service } = started
+    await service.store.createEntry(ENTRY, null)
+    const [good, revoked] = [await tokenOf(started), await tokenOf(started)]
+    await service.store.accounts.revoke(service.store.accounts.session(revoked)!.hash, null)
+    const expired = await tokenOf(started, ANA, ['*'], 1e-9)
+    while (service.store.accounts.session(expired) !== undefined) await new Promise(setImmediate)
+    const before = head(started)
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ['none', []],
+      ['wrong', [`Authorization: Bearer pes_${'A'.repeat(43)}`]],
+      ['no token\'s form', ['Authorization: Bearer 1']],
+      ['revoked', [`Authorization: Bearer ${revoked}`]],
+      ['expired', [`Authorization: Bearer ${expired}`]],
+      ['another scheme', [`Authorization: Basic ${good}`]],
+      ['no scheme', [`Authorization: ${good}`]],
+      ['two tokens in one', [`Authorization: Bearer ${good}, Bearer ${good}`]],
+      ['more behind it', [`Authorization: Bearer ${good} x`]],
+      ['in quotes', [`Authorization: Bearer "${good}"`]],
+      ['empty', ['Authorization: Bearer']],
+      ['in a cookie', [`Cookie: token=${good}; access_token=${good}`]],
+      ['in another field', [`X-Api-Token: ${good}`, `Proxy-Authorization: Bearer ${good}`]]
+    ]
+    for (const [why, fields] of cases) assertUnauthenticated(await call(t, url, method, path, { body, fields }), why)
+    for (const query of [`?access_token=${good}`, `?api_token=${good}&token=${good}`, `?Authorization=Bearer%20${good}`]) {
+      assertUnauthenticated(await call(t, url, method, path + query, { body }), query)
+    }
+    assert.equal((await call(t, url, method, path, { body, fields: Array(2).fill(`Authorization: Bearer ${good}`) })).status, 400)
+    assert.equal(head(started), before)
+    assert.equal((await call(t, url, method, path, { body, token: good })).status, 200)
+  })
+
+  test(`§5.6 ${name} needs ${ability}: 403 without it, and nothing changes`, async t => {
+    const started = await startProtected(t)
+    const { url, service } = started
+    await service.store.createEntry(ENTRY, null)
+    const others = FIVE.map(one => one[4]).filter(other => other !== ability)
+    const near = [ability.toUpperCase(), `${ability}x`, 'password', 'password:*', '**', '']
+    const weak = await Promise.all([[], others, near].map(abilities => tokenOf(started, ANA, abilities)))
+    const before = head(started)
+    for (const token of weak) {
+      const answer = await call(t, url, method, path, { body, token })
+      assert.equal(answer.text, '{"message":"Invalid ability provided.","status":403}')
+      assert.equal(answer.status, 403)
+    }
+    assert.equal(head(started), before)
+    for (const abilities of [['*'], [ability], ['x', ability], ['x', '*']]) {
+      const token = await tokenOf(started, ANA, abilities)
+      assert.equal((await call(t, url, method, path, { body, token })).status, 200, abilities.join())
+    }
+  })
+}
+
+test('§5.2 the scheme is read in any case, and any number of spaces follows it', async t => {
+  const started = await startProtected(t)
+  const token = await tokenOf(started)
+  for (const scheme of ['bearer', 'BEARER', 'bEaReR', 'Bearer  ']) {
+    const fields = [`Authorization: ${scheme} ${token}`, 'Accept: application/json']
+    assert.equal((await call(t, started.url, 'GET', '/api/listPassword', { fields })).status, 404, scheme)
+  }
+})
+
+test('§5.2 HEAD is guarded as GET is', async t => {
+  const started = await startProtected(t)
+  await started.service.store.createEntry(ENTRY, null)
+  const [able, unable] = [await tokenOf(started), await tokenOf(started, ANA, ['password:create'])]
+  const statuses = []
+  for (const token of [undefined, unable, able]) {
+    statuses.push((await call(t, started.url, 'HEAD', '/api/getPassword/1', { token })).status)
+  }
+  assert.deepEqual(statuses, [401, 403, 200])
+})
+
+test('§5.2 no route but login is there without a token, not even for an unknown id or a wrong body', async t => {
+  const { url } = await startProtected(t)
+  for (const [method, path, body] of [
+    ['GET', '/api/getPassword/99', undefined], ['POST', '/api/updatePassword/99', '{'],
+    ['POST', '/api/createPassword', '{'], ['POST', '/api/deletePassword/x', undefined], ['POST', '/api/logout', undefined]
+  ] as const) assertUnauthenticated(await call(t, url, method, path, { body }), path)
+})
+
+test('a request without a token is refused before its body is sent', async t => {
+  const { url } = await startProtected(t)
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/createPassword', undefined, [
+    'Content-Type: application/json', 'Content-Length: 1000', 'Expect: 100-continue'
+  ]))
+  assertUnauthenticated(await client.answer(), 'no 100 came before it')
+})
+
+test('§5.6 ABILITIES says which ability guards which operation; one it does not name needs just a token', async t => {
+  const flags = { abilities: 'listPassword=vault.look,getPassword=vault.look,deletePassword=vault:burn' }
+  const started = await startProtected(t, flags)
+  await started.service.store.createEntry(ENTRY, null)
+  const expected: Record<string, readonly [number, number, number]> = {
+    listPassword: [403, 200, 403], getPassword: [403, 200, 403], createPassword: [200, 200, 200],
+    updatePassword: [200, 200, 200], deletePassword: [403, 403, 200]
+  }
+  const tokens = await Promise.all([[], ['vault.look'], ['vault:burn']].map(list => tokenOf(started, ANA, list)))
+  for (const [name, method, path, body] of FIVE) {
+    const statuses = []
+    for (const token of tokens) statuses.push((await call(t, started.url, method, path, { body, token })).status)
+    assert.deepEqual(statuses, expected[name], name)
+    assertUnauthenticated(await call(t, started.url, method, path, { body }), name)
+  }
+})
+
+for (const wrong of ['login=x', 'listPasswords=x', 'listPassword', 'listPassword=', 'listPassword=a=b', '__proto__=x', '=x']) {
+  test(`ABILITIES=${wrong} is refused at the start`, () => {
+    assert.throws(() => readSettings([`--abilities=${wrong}`], {}), /--abilities must be/)
+    assert.throws(() => readSettings([], { ABILITIES: wrong }), /ABILITIES must be/)
+  })
+}
+
+test('§5.7 a revoked token is refused by the very next request, on the same connection too', async t => {
+  const started = await startProtected(t)
+  const { accounts } = started.service.store
+  const token = await tokenOf(started)
+  const client = await connectRaw(t, started.url)
+  const request = message('GET', '/api/listPassword', undefined, [`Authorization: Bearer ${token}`])
+  await client.send(request)
+  assert.equal((await client.answer()).status, 404)
+  await accounts.revoke(accounts.session(token)!.hash, null)
+  await client.send(request)
+  assertUnauthenticated(await client.answer(), 'revoked')
+})
+
+test('§5.4 what is pipelined behind a logout is refused', async t => {
+  const started = await startProtected(t)
+  const fields = [`Authorization: Bearer ${await tokenOf(started)}`]
+  const client = await connectRaw(t, started.url)
+  await client.send(
+    message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields), message('POST', '/api/logout', undefined, fields),
+    message('GET', '/api/listPassword', undefined, fields),
+    message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields)
+  )
+  assert.deepEqual((await client.answers(4)).map(answer => answer.status), [200, 200, 401, 401])
+  assert.equal(started.service.store.entries, 1)
+})
+
+const ENDINGS: readonly (readonly [string, (started: Started) => Promise<boolean>])[] = [
+  ['§5.7 all tokens of a user are revoked', ({ service }) => service.store.accounts.revokeAll(ANA)],
+  ['a user is removed', ({ service }) => service.store.accounts.removeUser(ANA)],
+  ['a user gets a new password', ({ service }) => service.store.accounts.setPassword(ANA, 'new')]
+]
+
+for (const [name, end] of ENDINGS) {
+  test(`${name}: the next request with one of them is refused, also after a restart, and no other`, async t => {
+    const started = await startProtected(t, {}, TWO)
+    const dead = [await tokenOf(started), await tokenOf(started, ANA, ['x'], 5)]
+    const alive = await tokenOf(started, BEA)
+    assert.equal(await end(started), true)
+    const hold = async (url: string, when: string): Promise<void> => {
+      for (const token of dead) assertUnauthenticated(await call(t, url, 'GET', '/api/listPassword', { token }), when)
+      assert.equal((await call(t, url, 'GET', '/api/listPassword', { token: alive })).status, 404, when)
+    }
+    await hold(started.url, 'at once')
+    await started.service.close()
+    await hold((await startService(t, { auth: 'bearer', data: started.folder })).url, 'after a restart')
+  })
+}
+
+test('every line of the journal tells whose token it was', async t => {
+  const started = await startProtected(t, {}, TWO)
+  const [ana, bea] = [await tokenOf(started), await tokenOf(started, BEA)]
+  const create = { body: ENTRY }
+  await call(t, started.url, 'POST', '/api/createPassword', { token: bea, ...create })
+  await call(t, started.url, 'POST', '/api/updatePassword/1', { token: ana, body: { sistema: 'x' } })
+  await call(t, started.url, 'POST', '/api/deletePassword/1', { token: bea })
+  await call(t, started.url, 'POST', '/api/logout', { token: ana })
+  const lines = readFileSync(join(started.folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
+  assert.deepEqual(lines.map(line => JSON.parse(line)).map(({ type, by }) => [type, by]), [
+    ['user.added', null], ['user.added', null], ['token.issued', null], ['token.issued', null],
+    ['entry.created', 2], ['entry.updated', 1], ['entry.deleted', 2], ['token.revoked', 1]
+  ])
+})
+
+test('§8.4 with RATE_LIMIT_BY=user the tokens of a user share a counter, from wherever they come', async t => {
+  const started = await startProtected(t, { 'rate-limit': '3', 'rate-limit-by': 'user' }, TWO)
+  const [one, two] = [await tokenOf(started), await tokenOf(started)]
+  const from = async (token: string | undefined, localAddress: string): Promise<readonly [number, string?]> => {
+    const { status, headers } = await call(t, started.url, 'GET', '/api/listPassword', { token, localAddress })
+    return [status, headers['x-ratelimit-remaining']]
+  }
+  assert.deepEqual(await from(one, '127.0.0.1'), [404, '2'])
+  assert.deepEqual(await from(two, '127.0.0.2'), [404, '1'])
+  assert.deepEqual(await from(one, '127.0.0.3'), [404, '0'])
+  assert.deepEqual(await from(two, '127.0.0.4'), [429, '0'])
+  assert.deepEqual(await from(await tokenOf(started, BEA), '127.0.0.1'), [404, '2'], 'another user from there')
+  assert.deepEqual(await from(undefined, '127.0.0.1'), [401, '2'], 'without a token it is the address')
+  assert.deepEqual(await from(`pes_${'A'.repeat(43)}`, '127.0.0.1'), [401, '1'], 'and with a wrong one')
+  assert.deepEqual(await from('x', '127.0.0.1'), [401, '0'])
+  assert.deepEqual(await from(undefined, '127.0.0.1'), [429, '0'])
+  assert.deepEqual(await from(await tokenOf(started, BEA), '127.0.0.1'), [404, '1'], 'which costs a user nothing')
+})
+
+test('§8 by default a token makes no difference to whom a request counts against', async t => {
+  const started = await startProtected(t, { 'rate-limit': '2' }, TWO)
+  const statuses = []
+  for (const token of [await tokenOf(started), await tokenOf(started, BEA), await tokenOf(started), undefined]) {
+    statuses.push((await call(t, started.url, 'GET', '/api/listPassword', { token })).status)
+  }
+  assert.deepEqual(statuses, [404, 404, 429, 429])
+})
+
+test('the open configuration takes no notice of a token', async t => {
+  const { url } = await startService(t)
+  for (const fields of [['Authorization: Bearer x'], ['Authorization: Basic eDp5']]) {
+    assert.equal((await call(t, url, 'GET', '/api/listPassword', { fields })).status, 404)
+  }
+})

@@ -1,0 +1,260 @@
+/** Login and logout (contract §5.3, §5.4, §8.5) on sockets. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { ANA, call, CHEAP, FIVE, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const NO_LIMIT = { 'login-limit': '0' }
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+function login(
+  t: TestContext, url: string, email: unknown = ANA, password: unknown = PASSWORD, options: CallOptions = {}
+): Promise<RawAnswer> {
+  return call(t, url, 'POST', '/api/login', { body: { email, password }, ...options })
+}
+
+const list = (t: TestContext, url: string, token: string): Promise<RawAnswer> =>
+  call(t, url, 'GET', '/api/listPassword', { token })
+
+test('§5.3 login: 200 with token, user and status, and no more', async t => {
+  const { url } = await startProtected(t)
+  const answer = await login(t, url)
+  assert.equal(answer.status, 200)
+  assert.match(answer.json.token, /^pes_[A-Za-z0-9_-]{43}$/)
+  assert.equal(answer.text,
+    `{"token":"${answer.json.token}","user":{"id":1,"email":"${ANA}","name":"ana"},"status":200}`)
+  assert.equal(answer.headers['content-type'], JSON_TYPE)
+  assert.equal(answer.headers['cache-control'], 'no-store')
+  assert.equal((await list(t, url, answer.json.token)).text, '{"message":"No passwords found","status":404}')
+})
+
+test('§5.3 login: the address in any case, each login another token, all of them valid', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  const answers = [await login(t, url), await login(t, url, 'ANA@Example.ORG'), await login(t, url, 'aNA@example.org')]
+  assert.equal(new Set(answers.map(answer => answer.json.token)).size, 3)
+  for (const answer of answers) {
+    assert.equal(answer.json.user.email, ANA)
+    assert.equal((await list(t, url, answer.json.token)).status, 404)
+  }
+})
+
+test('§5.3 login: 401 with the same bytes for a wrong password and an unknown user', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  const shown = ({ line, headers, text }: RawAnswer): unknown => ({ line, headers: { ...headers, date: '' }, text })
+  const wrong = await login(t, url, ANA, `${PASSWORD} `)
+  assert.equal(wrong.status, 401)
+  assert.equal(wrong.text, '{"message":"Invalid credentials","status":401}')
+  assert.deepEqual(shown(await login(t, url, 'nobody@example.org')), shown(wrong))
+})
+
+test('§5.3 login: a wrong password and an unknown user take the same time', async t => {
+  const started = await startService(t, { auth: 'bearer', ...NO_LIMIT })
+  await started.service.store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const least: Record<string, number> = {}
+  for (let round = 0; round < 4; round++) {
+    for (const email of [ANA, 'nobody@example.org']) {
+      const startMs = performance.now()
+      assert.equal((await login(t, started.url, email, 'wrong')).status, 401)
+      least[email] = Math.min(least[email] ?? Infinity, performance.now() - startMs)
+    }
+  }
+  const [known = 0, unknown = 0] = Object.values(least)
+  t.diagnostic(`known ${known.toFixed(1)} ms, unknown ${unknown.toFixed(1)} ms`)
+  assert.ok(known / unknown > 0.5 && known / unknown < 2, `${known} ms and ${unknown} ms`)
+})
+
+const REQUIRED = (field: string): string => `The ${field} field is required.`
+const INVALID_EMAIL = 'The email field must be a valid email address.'
+const FAULTS: readonly (readonly [unknown, Record<string, string>])[] = [
+  [undefined, { email: REQUIRED('email'), password: REQUIRED('password') }],
+  [{}, { email: REQUIRED('email'), password: REQUIRED('password') }],
+  [{ email: ANA }, { password: REQUIRED('password') }],
+  [{ password: 'x' }, { email: REQUIRED('email') }],
+  [{ email: null, password: '' }, { email: REQUIRED('email'), password: REQUIRED('password') }],
+  [{ email: 'ana', password: 'x' }, { email: INVALID_EMAIL }],
+  [{ email: '@', password: 'x' }, { email: INVALID_EMAIL }],
+  [{ email: 'a b@c', password: 'x' }, { email: INVALID_EMAIL }],
+  [{ email: 'a@b@c', password: 'x' }, { email: INVALID_EMAIL }],
+  [{ email: `${'a'.repeat(252)}@bc`, password: 'x' }, { email: INVALID_EMAIL }],
+  [{ email: 7, password: 7 }, { email: INVALID_EMAIL, password: 'The password field must be a string.' }],
+  [{ email: ANA, password: ['x'] }, { password: 'The password field must be a string.' }],
+  [
+    { email: ANA, password: 'x'.repeat(1025) },
+    { password: 'The password field must not be greater than 1024 characters.' }
+  ]
+]
+
+test('§5.3 login: what is not valid is 400 and names each failing field', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  for (const [body, faults] of FAULTS) {
+    const errors = Object.fromEntries(Object.entries(faults).map(([field, text]) => [field, [text]]))
+    const answer = await call(t, url, 'POST', '/api/login', { body })
+    assert.equal(answer.text, JSON.stringify({ message: 'Invalid data', errors, status: 400 }))
+    assert.equal(answer.status, 400)
+  }
+})
+
+test('login: a password of 1024 characters is looked at', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  assert.equal((await login(t, url, ANA, 'x'.repeat(1024))).status, 401)
+})
+
+test('login: a body of another type is 415, a body that is no JSON 400, another method 405', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  const fields = ['Content-Type: text/plain']
+  assert.equal((await login(t, url, ANA, PASSWORD, { fields })).status, 415)
+  const broken = await call(t, url, 'POST', '/api/login', { body: `{"email":"${ANA}","password":"geheim"` })
+  assert.equal(broken.status, 400)
+  assert.ok(!broken.text.includes('geheim'), 'the answer does not echo what was sent')
+  assert.equal((await call(t, url, 'GET', '/api/login')).status, 405)
+  assert.equal((await call(t, url, 'GET', `/api/login?email=${ANA}&password=x`)).headers['allow'], 'POST, OPTIONS')
+})
+
+test('§5.4 logout revokes the very token that was used, at once and for good', async t => {
+  const started = await startProtected(t, NO_LIMIT)
+  const { url, folder } = started
+  const [used, kept] = [(await login(t, url)).json.token, (await login(t, url)).json.token]
+  const answer = await call(t, url, 'POST', '/api/logout', { token: used })
+  assert.equal(answer.status, 200)
+  assert.equal(answer.text, '{"message":"Logged out successfully","status":200}')
+  assert.equal((await list(t, url, used)).status, 401)
+  assert.equal((await call(t, url, 'POST', '/api/logout', { token: used })).status, 401)
+  assert.equal((await list(t, url, kept)).status, 404)
+  await started.service.close()
+  const again = await startService(t, { auth: 'bearer', data: folder })
+  assert.equal((await list(t, again.url, used)).status, 401)
+  assert.equal((await list(t, again.url, kept)).status, 404)
+})
+
+test('§5.4 logout needs a token, and any token will do', async t => {
+  const started = await startProtected(t)
+  const without = await call(t, started.url, 'POST', '/api/logout')
+  assert.equal(without.text, '{"message":"Unauthenticated.","status":401}')
+  assert.equal(without.headers['www-authenticate'], 'Bearer')
+  const token = await tokenOf(started, ANA, [])
+  assert.equal((await call(t, started.url, 'POST', '/api/logout', { token })).status, 200)
+})
+
+for (const path of ['/api/login', '/api/logout']) {
+  test(`§5.3 the open configuration has no ${path}`, async t => {
+    const { url } = await startService(t)
+    const answer = await call(t, url, 'POST', path, { body: { email: ANA, password: PASSWORD } })
+    assert.equal(answer.text, '{"message":"Not Found","status":404}')
+    assert.equal(answer.status, 404)
+  })
+}
+
+test('§5.5 a token of a login ends after TOKEN_TTL_MINUTES, fractions allowed', async t => {
+  const { url } = await startProtected(t, { ...NO_LIMIT, 'token-ttl-minutes': '0.005' })
+  // The end is counted from the issue, which is before the answer and after the question.
+  const askedMs = Date.now()
+  const { token } = (await login(t, url)).json
+  let answer = await list(t, url, token)
+  while (answer.status !== 401) {
+    assert.ok(Date.now() - askedMs < 10_000, 'it never ends')
+    answer = await list(t, url, token)
+  }
+  assert.ok(Date.now() - askedMs >= 300)
+  assert.equal(answer.text, '{"message":"Unauthenticated.","status":401}')
+})
+
+test('§8.5 the seventh login in a minute is 429, right or wrong, and the counter is the login\'s own', async t => {
+  const started = await startProtected(t)
+  const { url } = started
+  for (let i = 0; i < 6; i++) {
+    assert.equal((await login(t, url, i % 2 === 0 ? ANA : 'nobody@example.org', 'wrong')).status, 401)
+  }
+  for (const password of [PASSWORD, 'wrong', undefined]) {
+    const answer = await login(t, url, ANA, password)
+    assert.equal(answer.status, 429)
+    assert.equal(answer.text, '{"message":"Too Many Requests"}')
+    assert.equal(answer.headers['x-ratelimit-limit'], '6')
+    assert.equal(answer.headers['x-ratelimit-remaining'], '0')
+    assert.match(answer.headers['retry-after'] ?? '', /^([1-9]|[1-5][0-9]|60)$/)
+  }
+  assert.equal((await list(t, url, await tokenOf(started))).status, 404, 'other operations go on')
+  assert.equal((await login(t, url, ANA, 'wrong', { localAddress: '127.0.0.2' })).status, 401, 'other addresses too')
+})
+
+test('§8.5 logins that are not even valid count, so that none is free', async t => {
+  const { url } = await startProtected(t, { 'login-limit': '2' })
+  assert.deepEqual([
+    (await call(t, url, 'POST', '/api/login')).status, (await call(t, url, 'POST', '/api/login', { body: '{' })).status,
+    (await login(t, url)).status
+  ], [400, 400, 429])
+})
+
+test('§8 a login counts against the general limit as well, which goes first', async t => {
+  const { url } = await startProtected(t, { 'rate-limit': '2', 'login-limit': '1' })
+  assert.equal((await login(t, url, ANA, 'wrong')).headers['x-ratelimit-limit'], '2')
+  assert.equal((await login(t, url)).headers['x-ratelimit-limit'], '1')
+  assert.equal((await login(t, url)).headers['x-ratelimit-limit'], '2')
+})
+
+test('beyond two hashes at once and sixteen that wait, a login is 503 with Retry-After, and later welcome', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  const answers = await Promise.all(Array.from({ length: 24 }, () => login(t, url, 'nobody@example.org')))
+  const busy = answers.filter(answer => answer.status === 503)
+  assert.ok(busy.length >= 1 && busy.length <= 6, `${busy.length} were turned away`)
+  assert.equal(answers.filter(answer => answer.status === 401).length, 24 - busy.length)
+  for (const answer of busy) {
+    assert.equal(answer.text, '{"message":"Service Unavailable","status":503}')
+    assert.match(answer.headers['retry-after'] ?? '', /^[1-9][0-9]*$/)
+  }
+  assert.equal((await login(t, url)).status, 200)
+})
+
+test('requests with a token are answered while the hashes of logins are computed', async t => {
+  const started = await startProtected(t, NO_LIMIT)
+  const token = await tokenOf(started)
+  let answered = 0
+  const logins = Promise.all(Array.from({ length: 6 }, () => login(t, started.url, 'no@body').then(() => answered++)))
+  const [, , create = FIVE[0]!] = FIVE
+  assert.equal((await call(t, started.url, create[1], create[2], { token, body: create[3] })).status, 200)
+  assert.equal((await list(t, started.url, token)).status, 200)
+  assert.ok(answered < 6, 'a durable create and a list were faster than six hashes')
+  await logins
+})
+
+test('a hash that was made at a lower cost is brought up to date by a login, and logins at once all succeed', async t => {
+  const { url, folder } = await startProtected(t, NO_LIMIT)
+  const types = (): string[] => readFileSync(join(folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
+    .map(line => JSON.parse(line).type)
+  assert.equal(CHEAP.ln, 4)
+  const logins = await Promise.all([1, 2, 3].map(() => login(t, url)))
+  assert.deepEqual(logins.map(answer => answer.status), [200, 200, 200])
+  assert.equal(types().filter(type => type === 'password.rehashed').length, 1)
+  assert.equal((await login(t, url)).status, 200)
+  assert.equal((await login(t, url, ANA, 'wrong')).status, 401)
+})
+
+test('nothing secret is in the journal\'s file, in what is said at the start, or in the access log', async t => {
+  const started = await startProtected(t, { ...NO_LIMIT, 'access-log': 'on' })
+  const { url, folder } = started
+  const { token } = (await login(t, url)).json
+  await login(t, url, ANA, 'a wrong login password')
+  const body = { password: 'entry-secret-1', sistema: 'entry-system-1', usuario: 'entry-user-1' }
+  assert.equal((await call(t, url, 'POST', '/api/createPassword?api_token=q-secret', { token, body })).status, 200)
+  await call(t, url, 'POST', '/api/createPassword', { token, body: { ...body, usuario: 1 } })
+  const journal = readFileSync(join(folder, 'journal.jsonl'), 'utf8')
+  const output = [...started.info, ...started.warnings, ...started.accessLines].join('\n')
+  const key = readFileSync(join(folder, 'journal.key'), 'utf8').trim()
+  const hash = createHash('sha256').update(token).digest('hex')
+  const secrets = [
+    token, token.slice(4), PASSWORD, 'a wrong login password', 'q-secret', key, Buffer.from(key, 'hex').toString('base64'),
+    ...Object.values(body)
+  ]
+  assert.ok(journal.split('\n').length > 4 && output.includes('createPassword'))
+  for (const secret of secrets) {
+    for (const encoded of [secret, Buffer.from(secret).toString('base64').replace(/=+$/, '')]) {
+      assert.ok(!journal.includes(encoded), `the journal has ${secret}`)
+      assert.ok(!output.includes(encoded), `the output has ${secret}`)
+    }
+  }
+  assert.ok(!journal.includes(hash), 'and the token\'s hash is sealed')
+  assert.ok(!journal.includes('scrypt'))
+})

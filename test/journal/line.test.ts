@@ -1,0 +1,497 @@
+/** A line's form, what its hash and seal cover, and what somebody without the key cannot do to it. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { nonces } from '../../src/journal/batch.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
+import type { Fact } from '../../src/journal/journal.ts'
+import { keyring } from '../../src/journal/keys.ts'
+import { formatLine, isChained, openLine, parseLine, startsWrite, type Line } from '../../src/journal/line.ts'
+import { MAX_BODY_SETTING_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
+import { keyName, NO_HASH, referenceLine, withHash, type LineParts } from '../support/journal.ts'
+import {
+  assertRefused, bytesOf, commitTogether, fact, journalBytes, journalPath, keysOf, linesOf, offsetOf, openJournal,
+  rechain, recordsOf, verify, writeJournal
+} from '../support/journal-file.ts'
+import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { freshFolder } from '../support/service.ts'
+
+const secret = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
+const key = keyring([secret]).newest
+const nonce = Buffer.from('8f0e0d0c0b0a090807060504', 'hex')
+const parts: LineParts = {
+  seq: 1, time: '2026-01-31T12:00:00.000Z', type: 'entry.created', by: null, secret, nonce,
+  json: '{"id":1,"password":"contraseña"}', previousHash: NO_HASH
+}
+
+function format(given: LineParts): ReturnType<typeof formatLine> {
+  const { seq, time, type, by, json, previousHash } = given
+  return formatLine({ type, by, data: JSON.parse(json) }, {
+    seq, time, previousHash, key: keyring([given.secret]).newest, nonce: Buffer.from(given.nonce),
+    startsWrite: (given.nonce[0]! & 0x80) !== 0
+  })
+}
+
+function parsed(text: string): Line {
+  const line = parseLine(text)
+  assert.ok(line !== undefined, text)
+  return line
+}
+
+const { text: good, hash: goodHash } = referenceLine(parts)
+
+test('a line is, byte for byte, what the documented format makes it', () => {
+  assert.equal(format(parts).text,
+    '{"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,"key":"630dcd29"' +
+    ',"sealed":"jw4NDAsKCQgHBgUEhX6WmY0mPW9dfwEa2DcaKSq901jHsvbeDi8Wvy1CzfpE4UTpPWmZ4tJELPlbLS9k2Q=="' +
+    ',"hash":"7c787febe8602c6486912fcd3747d0b8c723b4c41bb271407bc373e316b9fc9f"}')
+})
+
+test('lines are those of a second implementation, for any seq, time, type, user, key and data', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  let previousHash = NO_HASH
+  for (let i = 0; i < 500; i++) {
+    const given: LineParts = {
+      seq: random.pick([1, 9, 10, 1 + random.int(2 ** 31), Number.MAX_SAFE_INTEGER]),
+      time: new Date(random.int(2 ** 42)).toISOString(),
+      type: random.pick(['entry.created', 'entry.deleted', 'a.b', 'tokens.revoked']),
+      by: random.pick([null, 1, 42, Number.MAX_SAFE_INTEGER]),
+      secret: random.bytes(32), nonce: random.bytes(12), json: JSON.stringify(anyData(random, 3)), previousHash
+    }
+    const line = format(given)
+    assert.deepEqual(line, referenceLine(given))
+    previousHash = line.hash
+  }
+})
+
+test('the nonce is used as given but for its first bit, which says whether the line is the first of its write', () => {
+  for (const first of [0x00, 0x7f, 0x80, 0xff]) {
+    for (const isFirst of [true, false]) {
+      const given = Buffer.from(nonce)
+      given[0] = first
+      const line = parsed(formatLine({ type: 'a.b', by: null, data: 1 }, {
+        seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(given), startsWrite: isFirst
+      }).text)
+      assert.equal(startsWrite(line), isFirst)
+      given[0] = isFirst ? first | 0x80 : first & 0x7f
+      assert.deepEqual(line.sealed.subarray(0, 12), given)
+      assert.equal(openLine(line, NO_HASH, key), 1)
+    }
+  }
+})
+
+test('a line is taken apart into what it was made of', () => {
+  const line = parsed(good)
+  assert.deepEqual({ ...line, sealed: line.sealed.subarray(0, 12) }, {
+    seq: 1, time: parts.time, type: 'entry.created', by: null, key: keyName(secret), sealed: nonce, hash: goodHash,
+    sealedHead: good.slice(0, good.indexOf(',"sealed":')), hashedHead: good.slice(0, good.indexOf(',"hash":'))
+  })
+  assert.equal(parsed(referenceLine({ ...parts, by: 42 }).text).by, 42)
+  assert.ok(isChained(line, NO_HASH))
+  assert.deepEqual(openLine(line, NO_HASH, key), { id: 1, password: 'contraseña' })
+})
+
+test('what is accepted at the edges of the form', () => {
+  const edges: readonly (readonly [string, string])[] = [
+    ['"seq":1', '"seq":9'], ['"seq":1', '"seq":9007199254740991'], ['null', '1'], ['null', '9007199254740991'],
+    ['entry.created', 'a.b'], ['entry.created', `${'a'.repeat(100)}.${'z'.repeat(100)}`],
+    ['2026-01-31T12:00:00.000Z', '0000-00-00T00:00:00.000Z'], ['2026-01-31T12:00:00.000Z', '9999-12-31T23:59:59.999Z']
+  ]
+  for (const [from, to] of edges) {
+    assert.notEqual(parseLine(good.replace(from, to)), undefined, to)
+  }
+})
+
+const sealedText = /"sealed":"([^"]+)"/.exec(good)![1]!
+
+test('what has not exactly the form is no line', () => {
+  const changes: readonly (readonly [string, string | RegExp, string])[] = [
+    ['white space after a colon', '"seq":1', '"seq": 1'], ['white space before the end', /\}$/, ' }'],
+    ['white space at the start', /^/, ' '], ['white space at the end', /$/, ' '], ['a line end', /$/, '\n'],
+    ['a carriage return', /$/, '\r'], ['a byte order mark', /^/, '\uFEFF'], ['a NUL at the end', /$/, '\0'],
+    ['a line end before', /^/, '\n'], ['something after', /$/, '}'], ['the line twice', /$/, good],
+    ['a key too many', /\}$/, ',"x":1}'], ['a key too few', ',"by":null', ''],
+    ['a key twice', '"by":null', '"by":null,"by":1'],
+    ['keys in another order', /("time":"[^"]+"),("type":"[^"]+")/, '$2,$1'], ['an array', /^\{(.*)\}$/, '[$1]'],
+    ['a key in capitals', '"seq"', '"Seq"'], ['a key with an escape', '"seq"', '"\\u0073eq"'],
+    ['seq 0', '"seq":1', '"seq":0'], ['a leading zero', '"seq":1', '"seq":01'],
+    ['a negative seq', '"seq":1', '"seq":-1'],
+    ['a fraction', '"seq":1', '"seq":1.0'], ['an exponent', '"seq":1', '"seq":1e0'],
+    ['seq as text', '"seq":1', '"seq":"1"'],
+    ['no seq', '"seq":1', '"seq":'], ['17 digits of seq', '"seq":1', '"seq":12345678901234567'],
+    ['digits of another script', '"seq":1', '"seq":\u0661'],
+    ['no milliseconds', '00.000Z', '00Z'], ['microseconds', '00.000Z', '00.000000Z'], ['a zone', '.000Z', '.000+00:00'],
+    ['a small z', '000Z', '000z'], ['a blank for the T', 'T12', ' 12'], ['a year of five digits', '2026', '12026'],
+    ['a year with a sign', '2026', '+002026'], ['a comma before the milliseconds', '.000Z', ',000Z'],
+    ['a type without a dot', 'entry.created', 'entrycreated'], ['a type with two dots', 'entry.created', 'entry.a.b'],
+    ['a type in capitals', 'entry.created', 'Entry.created'],
+    ['a digit in the type', 'entry.created', 'entry.created2'],
+    ['nothing before the dot', 'entry.created', '.created'], ['nothing after the dot', 'entry.created', 'entry.'],
+    ['no dot but any character', 'entry.created', 'entryxcreated'.replace('x', '-')],
+    ['a user as text', ':null', ':"1"'], ['user 0', ':null', ':0'], ['a negative user', ':null', ':-1'],
+    ['a user of 17 digits', ':null', ':12345678901234567'], ['a user that is undefined', ':null', ':undefined'],
+    ['7 digits of the key', '"key":"6', '"key":"'], ['9 digits of the key', '"key":"', '"key":"0'],
+    ['capitals in the key', /"key":"[^"]+"/, '"key":"630DCD29"'],
+    ['no hexadecimal key', /"key":"[^"]+"/, '"key":"630dcd2g"'],
+    ['an empty seal', sealedText, ''], ['a seal too short for any data', sealedText, `${'A'.repeat(37)}=`],
+    ['base64 for URLs, -', sealedText, `-${sealedText.slice(1)}`],
+    ['base64 for URLs, _', sealedText, `_${sealedText.slice(1)}`],
+    ['padding at the start of the seal', sealedText, `=${sealedText.slice(1)}`],
+    ['padding of three', /=*","hash"/, '===","hash"'],
+    ['a blank in the seal', sealedText, `${sealedText.slice(0, 8)} ${sealedText.slice(9)}`],
+    ['63 digits of the hash', /.("\})$/, '$1'], ['65 digits of the hash', /("\})$/, '0$1'],
+    ['capitals in the hash', goodHash, goodHash.replace(/[0-9a-f]$/, 'A')], ['no final brace', /\}$/, '']
+  ]
+  for (const [name, from, to] of changes) {
+    const changed = good.replace(from, to)
+    assert.notEqual(changed, good, `${name}: changes something`)
+    assert.equal(parseLine(changed), undefined, name)
+  }
+  for (const text of ['', '{}', 'null', '\0'.repeat(good.length)]) assert.equal(parseLine(text), undefined)
+})
+
+test('a line cut anywhere, or with a byte of another kind anywhere, is no line', () => {
+  for (let at = 0; at < good.length; at++) {
+    assert.equal(parseLine(good.slice(0, at)), undefined, `cut at ${at}`)
+    for (const byte of ['\0', '\n', '\xFF', '"']) {
+      if (good[at] === byte) continue
+      const changed = good.slice(0, at) + byte + good.slice(at + 1)
+      assert.equal(parseLine(changed), undefined, `${JSON.stringify(byte)} at ${at}`)
+    }
+  }
+})
+
+test('a seal has one way of being written: another base64 text of the same bytes is no line', () => {
+  for (const length of [29, 30, 31]) {
+    const sealed = Buffer.alloc(length, 0xff).toString('base64')
+    const bare = sealed.replace(/=+$/, '')
+    const head = `{"seq":1,"time":"${parts.time}","type":"a.b","by":null,"key":"630dcd29"`
+    const accepted = (seal: string): boolean =>
+      parseLine(withHash(`${head},"sealed":"${seal}"`, NO_HASH).text) !== undefined
+    assert.ok(accepted(sealed))
+    for (const variant of [`${bare}A`, `${bare}==`, `${bare}=`, bare, `${bare.slice(0, -1)}/`]) {
+      if (variant === sealed) continue
+      if (!Buffer.from(variant, 'base64').equals(Buffer.alloc(length, 0xff))) continue
+      assert.ok(!accepted(variant), `${variant} beside ${sealed}`)
+    }
+  }
+})
+
+test('the largest line that the service writes can be read', () => {
+  const data = 'x'.repeat(MAX_BODY_SETTING_BYTES)
+  const line = formatLine({ type: 'entry.created', by: null, data }, {
+    seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(nonce), startsWrite: true
+  })
+  assert.ok(openLine(parsed(line.text), NO_HASH, key) === data)
+})
+
+test('the hash follows from the previous hash and every byte before it, and from nothing else', () => {
+  assert.ok(isChained(parsed(good), NO_HASH))
+  assert.ok(!isChained(parsed(good), goodHash))
+  assert.ok(!isChained(parsed(good), `${'0'.repeat(63)}1`))
+  for (const [from, to] of tampering) assert.ok(!isChained(parsed(good.replace(from, to)), NO_HASH), String(to))
+  for (let at = 0; at < 64; at++) {
+    const other = goodHash.slice(0, at) + (goodHash[at] === '0' ? '1' : '0') + goodHash.slice(at + 1)
+    assert.ok(!isChained(parsed(good.replace(goodHash, other)), NO_HASH), `digit ${at} of the hash`)
+  }
+})
+
+const tampering: readonly (readonly [string, string])[] = [
+  ['"seq":1', '"seq":2'], ['2026', '2027'], ['.000Z', '.001Z'], ['created', 'deleted'], ['null', '1'],
+  ['630dcd29', '630dcd28'], [sealedText, `A${sealedText.slice(1)}`]
+]
+
+test('who has no key can make the hash right again, but not the seal', () => {
+  for (const [from, to] of tampering) {
+    const { text } = withHash(good.slice(0, good.indexOf(',"hash":')).replace(from, to), NO_HASH)
+    assert.ok(isChained(parsed(text), NO_HASH))
+    assert.throws(() => openLine(parsed(text), NO_HASH, key), String(to))
+  }
+})
+
+test('a seal opens only unchanged, in its place and with its key', () => {
+  const line = parsed(good)
+  for (let at = 0; at < line.sealed.length; at++) {
+    const sealed = Buffer.from(line.sealed)
+    sealed[at]! ^= 1
+    assert.throws(() => openLine({ ...line, sealed }, NO_HASH, key), `byte ${at}`)
+  }
+  for (const end of [28, 29, line.sealed.length - 1]) {
+    assert.throws(() => openLine({ ...line, sealed: line.sealed.subarray(0, end) }, NO_HASH, key), `cut at ${end}`)
+  }
+  assert.throws(() => openLine(line, goodHash, key))
+  assert.throws(() => openLine(line, NO_HASH, keyring([randomBytes(32)]).newest))
+})
+
+test('any JSON value and any Unicode come back as they were, lone surrogates too', t => {
+  const fixed: unknown[] = [
+    '', ' ', '\0\x7F\x85\u2028\u2029\uFEFF\uFFFF', '\uD800', '\uDFFF', '\uDFFF\uD800', 'a\uD83D', '\u{1F600}',
+    'e\u0301 \xE9', '"\\/\b\f\n\r	', '}\n{"seq":2', null, true, 0, 1e308, 5e-324, [], {}, [[[]]],
+    JSON.parse('{"__proto__":{"a":1},"constructor":1,"":2}')
+  ]
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const drawn = Array.from({ length: 500 }, () => anyData(random, 3))
+  for (const data of [...fixed, ...drawn]) {
+    const { text } = formatLine({ type: 'a.b', by: null, data }, {
+      seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: randomBytes(12), startsWrite: true
+    })
+    assert.match(text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
+    assert.deepEqual(openLine(parsed(text), NO_HASH, key), data)
+  }
+})
+
+/** Any JSON value, with what is hard in text. */
+function anyData(random: Random, depth: number): unknown {
+  const text = (): string => String.fromCharCode(...Array.from({ length: random.int(12) }, () => random.pick([
+    random.int(0x80), random.int(0x10000), 0xd800 + random.int(0x800), 0x22, 0x5c
+  ])))
+  const kinds: (() => unknown)[] = [text, () => random.int(2 ** 31), () => random.next(), () => null]
+  kinds.push(() => random.int(2) === 0)
+  if (depth > 0) {
+    const items = (): unknown[] => Array.from({ length: random.int(4) }, () => anyData(random, depth - 1))
+    kinds.push(items, () => Object.fromEntries(items().map((item, i) => [`${text()}${i}`, item])))
+  }
+  return random.pick(kinds)()
+}
+
+const FACTS: readonly Fact[] = [
+  { type: 'entry.created', by: null, data: { id: 1, password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' } },
+  { type: 'entry.updated', by: 7, data: { id: 1, password: 'N0va' } },
+  { type: 'entry.deleted', by: 9_007_199_254_740_991, data: { id: 1 } },
+  { type: 'entry.created', by: null, data: { id: 2, password: 'otra', sistema: 'banco', usuario: 'luz' } }
+]
+
+test('journal line: key order, no white space, ASCII, hash and seal as the README says, for every record', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [[FACTS[0]!], FACTS.slice(1)])
+  const lines = verify(bytes, keysOf(folder))
+  assert.deepEqual(lines.map(({ type, by, data }) => ({ type, by, data })), FACTS)
+  assert.match(linesOf(bytes)[0]!, new RegExp('^\\{"seq":1,"time":"2026-01-31T12:\\d\\d:\\d\\d\\.\\d{3}Z",' +
+    '"type":"entry\\.created","by":null,"key":"[0-9a-f]{8}","sealed":"[A-Za-z0-9+/]+=*","hash":"[0-9a-f]{64}"\\}$'))
+})
+
+/** Another character of base64 at a place of the sealed bytes, 0 to 1. */
+function alterSealed(sealed: string, share: number): string {
+  const bytes = Buffer.from(sealed, 'base64')
+  const at = Math.floor(share * (bytes.length - 1))
+  bytes[at] = bytes[at]! ^ 0x01
+  return bytes.toString('base64')
+}
+
+const alter = (part: string, value: (old: any) => unknown) => (line: string): string => {
+  const parsed = JSON.parse(line)
+  const old = parsed[part]
+  parsed[part] = value(old)
+  assert.notEqual(parsed[part], old)
+  return JSON.stringify(parsed)
+}
+
+const TAMPERED: readonly (readonly [string, (line: string) => string])[] = [
+  ['time', alter('time', old => old.replace('2026', '2025'))],
+  ['type', alter('type', old => old.replace('entry', 'entri'))],
+  ['by', alter('by', old => old === null ? 1 : null)],
+  ['sealed: nonce', alter('sealed', old => alterSealed(old, 0))],
+  ['sealed: end of the nonce', alter('sealed', old => { // the 12th byte
+    const bytes = Buffer.from(old, 'base64'); bytes[11] = bytes[11]! ^ 0x80; return bytes.toString('base64')
+  })],
+  ['sealed: ciphertext', alter('sealed', old => alterSealed(old, 0.45))],
+  ['sealed: tag', alter('sealed', old => alterSealed(old, 1))],
+  ['sealed: shortened', alter('sealed', old => Buffer.from(old, 'base64').subarray(0, -1).toString('base64'))],
+  ['sealed: lengthened', alter('sealed', old => Buffer.from(`${old}`, 'base64').toString('hex').concat('00')
+    .replace(/.*/, hex => Buffer.from(hex, 'hex').toString('base64')).toString())]
+]
+
+for (const [part, tamper] of TAMPERED) {
+  test(`journal line: an altered ${part} is refused with line and byte, with and without a new chain`, async t => {
+    const folder = freshFolder(t)
+    const lines = linesOf(await writeJournal(folder, [FACTS]))
+    for (const n of [1, 2, lines.length]) {
+      const where = `line ${n} at byte ${offsetOf(lines, n)}: `
+      const altered = lines.map((line, i) => i === n - 1 ? tamper(line) : line)
+      writeFileSync(journalPath(folder), bytesOf(altered))
+      assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+      writeFileSync(journalPath(folder), bytesOf(rechain(altered)))
+      assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
+    }
+    writeFileSync(journalPath(folder), bytesOf(rechain(lines)))
+    const { journal, records } = openJournal(folder)
+    await journal.close()
+    assert.equal(records.length, lines.length, 'the chain that the test makes is one')
+  })
+}
+
+test('journal line: an altered seq or hash is refused with line and byte, with and without a new chain', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [FACTS]))
+  for (const n of [1, 2, lines.length]) {
+    const where = `line ${n} at byte ${offsetOf(lines, n)}: `
+    const at = (tamper: (line: string) => string): string[] => lines.map((line, i) => i === n - 1 ? tamper(line) : line)
+    for (const seq of [n + 1, n + 10, Number.MAX_SAFE_INTEGER]) {
+      const altered = at(alter('seq', () => seq))
+      for (const tried of [altered, rechain(altered, false)]) {
+        writeFileSync(journalPath(folder), bytesOf(tried))
+        assertRefused(folder, 'journal-damaged', `${where}its seq is ${seq}`)
+      }
+    }
+    writeFileSync(journalPath(folder), bytesOf(at(alter('hash', old => old.replace(/^./, old[0] === '0' ? '1' : '0')))))
+    assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+  }
+})
+
+test('journal line: the name of another key is refused, whether that key is known or not', async t => {
+  const folder = freshFolder(t)
+  const first = openJournal(folder)
+  await commitTogether(first.journal, FACTS)
+  const other = await first.journal.rotateKey()
+  await first.journal.close()
+  const lines = linesOf(journalBytes(folder))
+  const renamed = (name: string): string[] => lines.map((line, i) => i === 1 ? alter('key', () => name)(line) : line)
+  const where = `line 2 at byte ${offsetOf(lines, 2)}: `
+  writeFileSync(journalPath(folder), bytesOf(renamed(other)))
+  assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+  writeFileSync(journalPath(folder), bytesOf(rechain(renamed(other))))
+  assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
+  writeFileSync(journalPath(folder), bytesOf(rechain(renamed('00000000'))))
+  assertRefused(folder, 'key-unknown', 'line 2 needs key 00000000')
+})
+
+const MOVED: readonly (readonly [string, (lines: readonly string[]) => string[], number])[] = [
+  ['the first line cut out', lines => lines.slice(1), 1],
+  ['a line cut out', lines => [...lines.slice(0, 1), ...lines.slice(2)], 2],
+  ['two lines swapped', ([a, b, c, d]) => [a!, c!, b!, d!], 2],
+  ['the last two lines swapped', ([a, b, c, d]) => [a!, b!, d!, c!], 3],
+  ['a line twice in a row', ([a, b, c, d]) => [a!, b!, b!, c!, d!], 3],
+  ['an old line put at the end', ([a, b, c, d]) => [a!, b!, c!, d!, a!], 5]
+]
+
+for (const [what, move, n] of MOVED) {
+  test(`journal line: ${what} is refused with line and byte, with and without new numbers and a new chain`, async t => {
+    const folder = freshFolder(t)
+    const moved = move(linesOf(await writeJournal(folder, [FACTS])))
+    writeFileSync(journalPath(folder), bytesOf(moved))
+    assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(moved, n)}: `)
+    const chained = rechain(moved)
+    writeFileSync(journalPath(folder), bytesOf(chained))
+    assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(chained, n)}: its seal does not open`)
+  })
+}
+
+test('journal line: a line of another journal under the same key is refused', async t => {
+  const [folder, other] = [freshFolder(t), freshFolder(t)]
+  const lines = linesOf(await writeJournal(folder, [FACTS]))
+  writeFileSync(journalPath(other), '')
+  disk.rename(`${folder}/journal.key`, `${other}/journal.key`)
+  const foreign = linesOf(await writeJournal(other, [FACTS]))
+  const mixed = rechain([lines[0]!, foreign[1]!, ...lines.slice(2)])
+  writeFileSync(journalPath(other), bytesOf(mixed))
+  assertRefused(other, 'journal-damaged', `line 2 at byte ${offsetOf(mixed, 2)}: its seal does not open`)
+})
+
+test('journal line: whole lines missing at the end show in the head alone', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [FACTS]))
+  writeFileSync(journalPath(folder), bytesOf(lines.slice(0, -1)))
+  const { journal, records } = openJournal(folder)
+  assert.equal(records.length, FACTS.length - 1)
+  assert.equal(journal.health().head, JSON.parse(lines.at(-2)!).hash)
+  await journal.close()
+})
+
+test('journal line: nothing of the data is in the file, in no encoding', async t => {
+  const folder = freshFolder(t)
+  const secret = 'Zanahoria-Ñandú-✓-2026'
+  const data = { id: 1, password: secret, sistema: `${secret}-s`, usuario: `${secret}-u` }
+  const first = openJournal(folder)
+  for (let i = 0; i < 3; i++) await commitTogether(first.journal, [{ type: 'entry.created', by: null, data }])
+  await first.journal.close()
+  const bytes = journalBytes(folder)
+  const held = Buffer.concat([bytes, ...linesOf(bytes).map(line => Buffer.from(JSON.parse(line).sealed, 'base64'))])
+  const plain = Buffer.from(secret)
+  const forms = [
+    plain, Buffer.from(secret, 'utf16le'), Buffer.from(secret, 'latin1'), Buffer.from(plain.toString('hex')),
+    ...[0, 1, 2].map(shift => Buffer.from(plain.subarray(shift, shift + 18).toString('base64'))),
+    Buffer.from('Zanahoria'), Buffer.from('password'), Buffer.from('usuario')
+  ]
+  for (const form of forms) assert.equal(held.indexOf(form), -1, form.toString())
+  const sealed = linesOf(bytes).map(line => JSON.parse(line).sealed.slice(16))
+  assert.equal(new Set(sealed).size, 3, 'equal data is sealed to different bytes')
+})
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ['a lone high surrogate', '\ud83d'], ['a lone low surrogate', '\ude00'],
+  ['a pair the wrong way round', '\ude00\ud83d'],
+  ['a high surrogate before text', '\ud83dx'], ['a pair', '\ud83d\ude00'], ['NUL', '\u0000'],
+  ['control characters', '\u0001\b\f\n\r\t\u001f\u007f\u0085'],
+  ['line separators', '\u2028\u2029'], ['a byte order mark', '\ufeffx'], ['noncharacters', '\ufffe\uffff'],
+  ['composed and not', '\u00e9 e\u0301'], ['quotes', '"\\",}{][\'"hash":"'], ['nothing', ''], ['spaces', '  x\u00a0 '],
+  ['right to left', 'שלום'], ['a name of the prototype', '__proto__'],
+  ['every UTF-16 unit', Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit)).join('')],
+  ['every UTF-16 unit apart', Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit)).join(' ')]
+]
+
+test('journal line: any text comes back as it was given, lone surrogates too', async t => {
+  const folder = freshFolder(t)
+  const facts = TEXTS.map(([, text]) =>
+    ({ type: 'test.text', by: null, data: { text, [`k${text.slice(0, 4)}`]: [text] } }))
+  const bytes = await writeJournal(folder, [facts])
+  const { journal, records } = openJournal(folder)
+  await journal.close()
+  TEXTS.forEach(([name], i) => assert.deepEqual(records[i]!.data, facts[i]!.data, name))
+  assert.deepEqual(recordsOf(verify(bytes, keysOf(folder))), records)
+})
+
+test('journal line: random UTF-16 comes back as it was given', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const text = (): string => String.fromCharCode(...Array.from({ length: random.int(40) }, () =>
+    random.pick([random.int(0x80), random.int(0x10000), 0xd800 + random.int(0x800)])))
+  const facts = Array.from({ length: 300 }, () => ({ type: 'test.text', by: null, data: text() }))
+  const folder = freshFolder(t)
+  await writeJournal(folder, [facts])
+  const { journal, records } = openJournal(folder)
+  await journal.close()
+  assert.deepEqual(records.map(record => record.data), facts.map(one => one.data))
+})
+
+test('journal line: the first bit of a nonce marks the first line of each write, and no nonce comes twice', async t => {
+  const folder = freshFolder(t)
+  const writes: number[] = []
+  const files: Files = {
+    ...disk,
+    append: (descriptor, bytes, done) => { writes.push(linesOf(bytes).length); disk.append(descriptor, bytes, done) }
+  }
+  const sizes = [1, 2, 255, 256, 257, 1, MAX_COMMIT_RECORDS, MAX_COMMIT_RECORDS + 1, 300]
+  let n = 0
+  for (let starts = 0; starts < 2; starts++) {
+    const { journal } = openJournal(folder, { files })
+    for (const size of sizes) await commitTogether(journal, Array.from({ length: size }, () => fact(++n)))
+    await journal.close()
+  }
+  const lines = verify(journalBytes(folder), keysOf(folder))
+  assert.equal(lines.length, n)
+  assert.ok(n > 6_000)
+  assert.ok(writes.length >= 2 * sizes.length + 2, 'a write has its bound')
+  const expected = writes.flatMap(size => Array.from({ length: size }, (_, i) => i === 0))
+  assert.deepEqual(lines.map(line => Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80), expected)
+  assert.equal(new Set(lines.map(line => line.nonce)).size, n)
+})
+
+test('journal line: the nonces are the random bytes, each once', () => {
+  const given: Buffer[] = []
+  let count = 0
+  const next = nonces(bytes => {
+    const made = Buffer.alloc(bytes)
+    for (let at = 0; at + 4 <= bytes; at += 4) made.writeUInt32BE(count++, at)
+    given.push(made)
+    return made
+  })
+  const got = Array.from({ length: 1_000 }, () => next().toString('hex'))
+  assert.equal(got.join(''), Buffer.concat(given).toString('hex').slice(0, 1_000 * 24))
+})

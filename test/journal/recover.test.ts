@@ -1,0 +1,521 @@
+/** What a start makes of a journal's file that a crash, a device or somebody else has changed; and the rewrite. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
+import type { Committed, Fact } from '../../src/journal/journal.ts'
+import { readKeyFile } from '../../src/journal/keys.ts'
+import { openLine, parseLine } from '../../src/journal/line.ts'
+import { readJournal } from '../../src/journal/recover.ts'
+import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
+import {
+  assertRefused, bytesOf, commitTogether, fact, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
+  offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
+} from '../support/journal-file.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+import { freshFolder } from '../support/service.ts'
+
+const facts = (from: number, to: number): Fact[] => Array.from({ length: to - from + 1 }, (_, i) => fact(from + i))
+const long = (n: number, bytes: number): Fact => ({ type: 'test.long', by: null, data: { n, text: 'x'.repeat(bytes) } })
+const tornOf = (folder: string): string[] => readdirSync(folder).filter(name => name.includes('.torn-'))
+
+/** A folder with the keys of another one and the given journal. */
+function folderOf(t: TestContext, keysFrom: string, bytes: Buffer): string {
+  const folder = freshFolder(t)
+  copyFileSync(keyPath(keysFrom), keyPath(folder))
+  writeFileSync(journalPath(folder), bytes, { mode: 0o600 })
+  return folder
+}
+
+/** Opens, finds `records` and a tail of `torn`, appends, opens again, and verifies all of it by the README's text. */
+async function assertRecovered(
+  folder: string, records: readonly Committed[], torn: Buffer, what: string
+): Promise<void> {
+  const known = new Set(tornOf(folder))
+  const first = openJournal(folder)
+  assert.deepEqual(first.records, records, what)
+  const made = tornOf(folder).filter(name => !known.has(name))
+  assert.equal(made.length, torn.length > 0 ? 1 : 0, what)
+  if (made.length > 0) {
+    const path = join(folder, made[0]!)
+    assert.ok(readFileSync(path).equals(torn), `${what}: the tail is kept as it was`)
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.match(made[0]!, /^journal\.jsonl\.torn-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.equal(first.warnings.length, 1, what)
+    for (const said of [`${torn.length} bytes`, path]) assert.ok(first.warnings[0]!.includes(said), first.warnings[0])
+  } else {
+    assert.deepEqual(first.warnings, [], what)
+  }
+  await commitTogether(first.journal, [fact(901), fact(902)])
+  await first.journal.close()
+  const second = openJournal(folder)
+  await second.journal.close()
+  assert.deepEqual(second.warnings, [], what)
+  assert.deepEqual(second.records, first.records, what)
+  assert.deepEqual(recordsOf(verify(journalBytes(folder), keysOf(folder))), first.records, what)
+}
+
+test('recovery: a journal cut at every byte of its last lines opens with what was whole', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 2), facts(3, 3), facts(4, 6)])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const lines = linesOf(bytes)
+  const folder = folderOf(t, origin, bytes)
+  for (let end = offsetOf(lines, 5); end <= bytes.length; end++) {
+    writeFileSync(journalPath(folder), bytes.subarray(0, end))
+    const whole = linesOf(bytes.subarray(0, end)).length
+    const torn = bytes.subarray(offsetOf(lines, whole + 1), end)
+    await assertRecovered(folder, records.slice(0, whole), torn, `cut at ${end} of ${bytes.length}`)
+  }
+})
+
+const TAILS: readonly (readonly [string, Buffer])[] = [
+  ['a NUL', Buffer.alloc(1)],
+  ['a page of NUL', Buffer.alloc(4096)],
+  ['NUL and line ends', Buffer.from('\0\n\0\0\n')],
+  ['a line end', Buffer.from('\n')],
+  ['line ends', Buffer.from('\n\n\n')],
+  ['garbage without an end', Buffer.from('{"seq":')],
+  ['garbage with an end', Buffer.from('garbage\n')],
+  ['garbage in many lines', Buffer.from('a\nb\n\nc\n{}\n')],
+  ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x0a, 0x80, 0xc0])],
+  ['a line end of Windows', Buffer.from('\r\n')],
+  ['more than a chunk of NUL', Buffer.alloc(READ_CHUNK_BYTES + 4097)],
+  ['more than a chunk of garbage lines', Buffer.from('garbage\n'.repeat(READ_CHUNK_BYTES / 4))]
+]
+
+for (const [what, tail] of TAILS) {
+  test(`recovery: ${what} behind the last line, or with no line before, is moved away`, async t => {
+    const origin = freshFolder(t)
+    const bytes = await writeJournal(origin, [facts(1, 3)])
+    const records = recordsOf(verify(bytes, keysOf(origin)))
+    await assertRecovered(folderOf(t, origin, Buffer.concat([bytes, tail])), records, tail, what)
+    await assertRecovered(folderOf(t, origin, tail), [], tail, `${what} alone`)
+  })
+}
+
+test('recovery: a tail longer than any line is moved away', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 2)])
+  truncateSync(journalPath(origin), bytes.length + MAX_LINE_BYTES + READ_CHUNK_BYTES + 1)
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  await assertRecovered(origin, records, Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES + 1), 'zeros')
+})
+
+test('recovery: an empty file is an empty journal', async t => {
+  const origin = freshFolder(t)
+  await writeJournal(origin, [])
+  assert.equal(journalBytes(origin).length, 0)
+  await assertRecovered(origin, [], Buffer.alloc(0), 'empty')
+})
+
+const DAMAGES: readonly (readonly [string, (line: string) => string])[] = [
+  ['garbage', () => 'garbage'],
+  ['nothing', () => ''],
+  ['a part of it', line => line.slice(0, 40)],
+  ['a space in it', line => line.replace(',', ', ')],
+  ['two garbage lines', () => 'x\ny'],
+  ['its JSON in another order', line => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()))]
+]
+
+for (const [what, damage] of DAMAGES) {
+  test(`recovery: ${what} in the place of a line before a valid one is refused with line and byte`, async t => {
+    const folder = freshFolder(t)
+    const lines = linesOf(await writeJournal(folder, [facts(1, 2), facts(3, 5)]))
+    for (let n = 1; n < lines.length; n++) {
+      writeFileSync(journalPath(folder), bytesOf(lines.map((line, i) => i === n - 1 ? damage(line) : line)))
+      assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(lines, n)}: `)
+    }
+  })
+}
+
+test('recovery: damage is refused with nothing changed, a torn tail behind it stays too', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 2), facts(3, 4)]))
+  writeFileSync(journalPath(folder), `${lines[0]}\nx\n${lines[2]}\n${lines[3]}\n{"seq":5,`)
+  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: `)
+})
+
+test('recovery: damage is refused with nothing changed, what a rewrite left stays too', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 3)]))
+  writeFileSync(journalPath(folder), `${lines[0]}\nx\n${lines[2]}\n`)
+  writeFileSync(`${journalPath(folder)}.rewrite`, bytesOf(lines))
+  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: `)
+})
+
+test('recovery: a wrong seq is refused with line and byte, at the end too', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 3)]))
+  writeFileSync(journalPath(folder), bytesOf([lines[0]!, lines[2]!]))
+  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: its seq is 3`)
+  writeFileSync(journalPath(folder), bytesOf([...lines, lines[0]!]))
+  assertRefused(folder, 'journal-damaged', `line 4 at byte ${bytesOf(lines).length}: its seq is 1`)
+})
+
+test('recovery: a record that does not fit the state is refused with its line and what is wrong', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 4)]))
+  const apply = (record: Committed): void => { if (record.seq === 3) throw new Error('there is no such thing') }
+  assertRefused(folder, 'journal-damaged', `line 3 at byte ${offsetOf(lines, 3)}: there is no such thing`, { apply })
+})
+
+test('recovery: a flipped bit anywhere is refused with line and byte, or costs a malformed last line', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 1), facts(2, 4)])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const folder = folderOf(t, origin, bytes)
+  const keys = readKeyFile(disk, keyPath(folder))!
+  for (let at = 0; at < bytes.length; at++) {
+    const flipped = Buffer.from(bytes)
+    const bit = random.int(8)
+    flipped[at] = flipped[at]! ^ (1 << bit)
+    const what = `bit ${bit} of byte ${at}`
+    const whole = linesOf(bytes.subarray(0, at)).length
+    const start = offsetOf(linesOf(bytes), whole + 1)
+    // Two lines whose line end is gone are one malformed line: whether that may be cut is asked by a test of its own.
+    const isJoined = bytes[at] === 0x0a && at + 1 < bytes.length
+    const mayCut = flipped.toString('latin1', start).split('\n').every(text => parseLine(text) === undefined)
+    const where = `line ${whole + 1} at byte ${start}: `
+    writeFileSync(journalPath(folder), flipped)
+    const got: Committed[] = []
+    let failure: unknown
+    try {
+      const found = readJournal(disk, journalPath(folder), keys, record => { got.push(record) })
+      assert.deepEqual([found.goodBytes, found.tornBytes], [start, bytes.length - start], what)
+    } catch (error) {
+      failure = error
+    }
+    assert.deepEqual(got, records.slice(0, whole), what)
+    if (!isJoined) assert.equal(failure === undefined, mayCut, `${what}: ${failure}`)
+    if (failure !== undefined) {
+      assert.ok(failure instanceof Failure && failure.message.includes(where), `${what}: ${failure}`)
+    }
+    if (isJoined || random.int(12) > 0) continue // a whole start for some of them: it costs more
+    if (mayCut) await assertRecovered(folder, records.slice(0, whole), flipped.subarray(start), what)
+    else assertRefused(folder, 'journal-damaged', where)
+  }
+})
+
+test('recovery: zeros in the last write are cut off with what follows; in an older write they are refused', async t => {
+  const origin = freshFolder(t)
+  const older = await writeJournal(origin, [facts(1, 1), [long(2, 300), long(3, 300), long(4, 300), long(5, 300)]])
+  const both = await writeJournal(origin, [facts(6, 8)])
+  const records = recordsOf(verify(older, keysOf(origin)))
+  const lines = linesOf(older)
+  const first = offsetOf(lines, 2)
+  for (let from = first; from < older.length - 1; from += 97) {
+    for (const length of [1, 64, 512, 1200]) {
+      const to = Math.min(from + length, older.length - 1)
+      const what = `zeros from ${from} to ${to} of ${older.length}`
+      const zeroed = Buffer.from(both).fill(0, from, to)
+      const whole = linesOf(older.subarray(0, from)).length
+      const start = offsetOf(lines, whole + 1)
+      const crashed = folderOf(t, origin, zeroed.subarray(0, older.length))
+      await assertRecovered(crashed, records.slice(0, whole), zeroed.subarray(start, older.length), what)
+      assertRefused(folderOf(t, origin, zeroed), 'journal-damaged', `line ${whole + 1} at byte ${start}: `)
+    }
+  }
+})
+
+test('recovery: a write behind a lost line end is not taken for torn with what stands before it', async t => {
+  const origin = freshFolder(t)
+  const older = await writeJournal(origin, [facts(1, 1), facts(2, 3)])
+  const both = await writeJournal(origin, [facts(4, 6)])
+  const where = `line 3 at byte ${offsetOf(linesOf(older), 3)}: `
+  for (const zeros of [1, 2, 100]) {
+    const damaged = Buffer.from(both).fill(0, older.length - zeros, older.length)
+    assertRefused(folderOf(t, origin, damaged), 'journal-damaged', where)
+  }
+})
+
+test('recovery: several gaps of zeros in one write, also with its end missing, are cut off from the first', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 1), Array.from({ length: 6 }, (_, i) => long(2 + i, 200))])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const lines = linesOf(bytes)
+  const torn = Buffer.from(bytes)
+  for (const n of [3, 5]) torn.fill(0, offsetOf(lines, n) - 20, offsetOf(lines, n) + 50)
+  for (const cut of [0, 1, 100]) {
+    const left = torn.subarray(0, torn.length - cut)
+    const start = offsetOf(lines, 2)
+    await assertRecovered(folderOf(t, origin, left), records.slice(0, 1), left.subarray(start), `${cut} missing`)
+  }
+})
+
+test('recovery: lines may lie anywhere on the borders of what is read at a time', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [facts(1, 3), [long(4, 900)]])
+  const records = recordsOf(verify(bytes, keysOf(folder)))
+  for (const step of [1, 2, 3, 7, 64, 250, 251, bytes.length - 1, bytes.length]) {
+    const readAt: Files['readAt'] = (descriptor, into, at) => disk.readAt(descriptor, into.subarray(0, step), at)
+    const opened = openJournal(folder, { files: { ...disk, readAt } })
+    await opened.journal.close()
+    assert.deepEqual(opened.records, records, `${step} bytes at a time`)
+    assert.equal(opened.journal.health().head, JSON.parse(linesOf(bytes).at(-1)!).hash)
+  }
+})
+
+test('recovery: a file of several chunks, and with a line longer than one, is read, and damage found', async t => {
+  const origin = freshFolder(t)
+  const forty = Array.from({ length: 40 }, (_, i) => long(i + 1, 30_000 + i))
+  const writes = [forty, [long(41, READ_CHUNK_BYTES)], facts(42, 44)]
+  const bytes = await writeJournal(origin, writes)
+  assert.ok(bytes.length > 2 * READ_CHUNK_BYTES)
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const lines = linesOf(bytes)
+  const tail = bytes.subarray(0, READ_CHUNK_BYTES + 5)
+  await assertRecovered(folderOf(t, origin, bytes), records, Buffer.alloc(0), 'whole')
+  const whole = linesOf(tail).length
+  const torn = tail.subarray(offsetOf(lines, whole + 1))
+  await assertRecovered(folderOf(t, origin, tail), records.slice(0, whole), torn, 'cut behind the first chunk')
+  for (const n of [35, 36, 41, 42]) {
+    const flipped = Buffer.from(bytes)
+    flipped[offsetOf(lines, n) + 200] = 0x21
+    assertRefused(folderOf(t, origin, flipped), 'journal-damaged', `line ${n} at byte ${offsetOf(lines, n)}: `)
+  }
+})
+
+test('recovery: a crash at any call of a recovery leaves what the next one recovers', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 3)])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const torn = Buffer.from('{"seq":4,"time"')
+  let calls = Infinity
+  for (let dies = 1; dies <= calls; dies++) {
+    const folder = folderOf(t, origin, Buffer.concat([bytes, torn]))
+    const dying = new FailingDisk(dies, true)
+    try {
+      const { journal } = openJournal(folder, { files: dying.files })
+      calls = Math.min(calls, dying.calls)
+      await journal.close()
+    } catch {} // as at a crash
+    const isCut = journalBytes(folder).length === bytes.length
+    if (isCut) assert.ok(readFileSync(join(folder, tornOf(folder)[0]!)).equals(torn))
+    await assertRecovered(folder, records, isCut ? Buffer.alloc(0) : torn, `call ${dies}, ${dying.names[dies - 1]}`)
+  }
+  assert.ok(calls >= 10, `${calls} calls`)
+})
+
+test('recovery: a tail that cannot be copied stays, and the start is refused with nothing changed', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [facts(1, 2)])
+  writeFileSync(journalPath(folder), Buffer.concat([bytes, Buffer.from('torn')]))
+  for (const name of ['createToAppend', 'appendSync'] as const) {
+    const fails = (): never => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) }
+    assertRefused(folder, 'folder-unusable', `${folder}: ENOSPC`, { files: { ...disk, [name]: fails } })
+  }
+})
+
+/** Large enough that a rewrite lets others have their turn. */
+const MANY = Array.from({ length: 30 }, (_, i) => long(i + 1, 30_000))
+
+test('rewrite: the same records afterwards, every line under the newest key and the first of a write', async t => {
+  const folder = freshFolder(t)
+  const opened = openJournal(folder)
+  await commitTogether(opened.journal, MANY)
+  const middle = await opened.journal.rotateKey()
+  await commitTogether(opened.journal, facts(31, 33))
+  const newest = await opened.journal.rotateKey()
+  const before = verify(journalBytes(folder), keysOf(folder))
+  const shares: number[] = []
+  const unneeded = await opened.journal.rewrite(share => { shares.push(share) })
+  const after = verify(journalBytes(folder), keysOf(folder).slice(-1))
+  assert.deepEqual(recordsOf(after), recordsOf(before))
+  assert.deepEqual(unneeded, [before[0]!.key, middle])
+  assert.ok(after.every(line => line.key === newest && Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80))
+  assert.equal(new Set([...before, ...after].map(line => line.nonce)).size, before.length + after.length)
+  assert.ok(shares.length > 2 && shares.every((share, i) => share > 0 && share <= 1 && share >= (shares[i - 1] ?? 0)))
+  const { records, head, fault } = opened.journal.health()
+  assert.deepEqual([records, head, fault], [33, after.at(-1)!.hash, undefined])
+  assert.equal(opened.journal.location().bytes, journalBytes(folder).length)
+  assert.equal(statSync(journalPath(folder)).mode & 0o777, 0o600)
+  assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
+  await commitTogether(opened.journal, [fact(34)])
+  await opened.journal.close()
+  writeFileSync(keyPath(folder), `${keysOf(folder).at(-1)}\n`)
+  await assertRecovered(folder, opened.records, Buffer.alloc(0), 'with the newest key alone')
+})
+
+test('rewrite: an empty journal, and one that was rewritten before', async t => {
+  const folder = freshFolder(t)
+  const { journal, records } = openJournal(folder)
+  assert.deepEqual(await journal.rewrite(() => {}), [])
+  assert.equal(journalBytes(folder).length, 0)
+  await commitTogether(journal, facts(1, 2))
+  for (let i = 0; i < 2; i++) await journal.rewrite(() => {})
+  await journal.close()
+  await assertRecovered(folder, records, Buffer.alloc(0), 'rewritten twice')
+})
+
+test('rewrite: changes that come meanwhile wait for it and are not lost', async t => {
+  const folder = freshFolder(t)
+  const order: string[] = []
+  const files: Files = {
+    ...disk,
+    append: (...args) => { order.push('append'); disk.append(...args) },
+    rename: (from, to) => { order.push('rename'); disk.rename(from, to) }
+  }
+  const { journal, records } = openJournal(folder, { files })
+  await commitTogether(journal, MANY)
+  const waiting: Promise<void>[] = [journal.commit(() => fact(31))]
+  order.length = 0
+  const rewritten = journal.rewrite(() => {
+    if (waiting.length < 5) waiting.push(journal.commit(() => fact(31 + waiting.length)))
+  })
+  await rewritten
+  assert.equal(waiting.length, 5)
+  await Promise.all(waiting)
+  assert.deepEqual(order, ['append', 'rename', 'append'])
+  assert.equal(records.length, 35)
+  await journal.close()
+  await assertRecovered(folder, records, Buffer.alloc(0), 'afterwards')
+})
+
+test('rewrite: a failure at any call leaves the old file and no leftover, or, after the swap, latches', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 3)])
+  let calls = Infinity
+  for (let n = 1; n <= calls; n++) {
+    const folder = folderOf(t, origin, bytes)
+    const failing = new FailingDisk(0, false)
+    const { journal, records } = openJournal(folder, { files: failing.files })
+    const before = snapshot(folder)
+    const [inode, skipped] = [statSync(journalPath(folder)).ino, failing.calls]
+    failing.failsAt = skipped + n
+    let failed = true
+    try { await journal.rewrite(() => {}); failed = false } catch {} // which error it is depends on the call
+    const what = `call ${n}, ${failing.names[skipped + n - 1]}`
+    if (!failed) calls = Math.min(calls, failing.calls - skipped)
+    failing.failsAt = 0
+    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false, what)
+    if (statSync(journalPath(folder)).ino === inode) {
+      assert.ok(failed, what)
+      assert.deepEqual(snapshot(folder), before, what)
+    }
+    const commits = await Promise.allSettled([journal.commit(() => fact(4))])
+    const latched = commits[0]!.status === 'rejected'
+    const isSwapped = statSync(journalPath(folder)).ino !== inode
+    if (latched) assert.ok(isSwapped || failing.names[skipped + n - 1] === 'facts', what)
+    assert.equal(journal.health().fault !== undefined, latched, what)
+    await new Promise<void>(resolve => resolve(journal.close())).catch(() => {}) // has a test of its own
+    assert.equal(records.length, latched ? 3 : 4, what)
+    await assertRecovered(folder, records, Buffer.alloc(0), what)
+  }
+  assert.ok(calls >= 12, `${calls} calls`)
+})
+
+test('rewrite: when the old file cannot be closed after the swap, no descriptor is closed twice', async t => {
+  const folder = freshFolder(t)
+  await writeJournal(folder, [facts(1, 2)])
+  const closed: number[] = []
+  let swapped = false
+  const files: Files = {
+    ...disk,
+    rename: (from, to) => { disk.rename(from, to); swapped = true },
+    openToAppend: path => { const opened = disk.openToAppend(path); closed.length = 0; return opened },
+    close: descriptor => {
+      closed.push(descriptor)
+      disk.close(descriptor) // Linux lets go of a descriptor also where close gives an error
+      if (!swapped) return
+      swapped = false
+      throw Object.assign(new Error('close'), { code: 'EIO' })
+    }
+  }
+  const { journal } = openJournal(folder, { files })
+  await assert.rejects(journal.rewrite(() => {}), { code: 'journal-latched' })
+  await journal.close()
+  assert.equal(new Set(closed).size, closed.length)
+})
+
+test('rewrite: a crash at any call leaves all records, and what is left over goes at the next start', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 3)])
+  let calls = Infinity
+  for (let n = 1; n <= calls; n++) {
+    const folder = folderOf(t, origin, bytes)
+    const dying = new FailingDisk(0, true)
+    const { journal, records } = openJournal(folder, { files: dying.files })
+    const skipped = dying.calls
+    dying.failsAt = skipped + n
+    try { await journal.rewrite(() => {}); calls = Math.min(calls, dying.calls - skipped) } catch {} // as at a crash
+    await journal.close().catch(() => {})
+    await assertRecovered(folder, records, Buffer.alloc(0), `call ${n}, ${dying.names[skipped + n - 1]}`)
+    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
+  }
+})
+
+test('rewrite: what a crash left beside the journal is removed by the next start', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [facts(1, 2)])
+  for (const left of ['', 'part of a line', bytes.toString('latin1')]) {
+    writeFileSync(`${journalPath(folder)}.rewrite`, left)
+    const { journal, records } = openJournal(folder)
+    await journal.close()
+    assert.equal(records.length, 2)
+    assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
+  }
+})
+
+test('rewrite: where the folder cannot be synced it refuses before it does anything', async t => {
+  const folder = freshFolder(t)
+  await writeJournal(folder, [facts(1, 2)])
+  const called: string[] = []
+  const syncFolder = (): never => { throw Object.assign(new Error('refused'), { code: 'ERR_ACCESS_DENIED' }) }
+  const createToAppend: Files['createToAppend'] = path => { called.push(path); return disk.createToAppend(path) }
+  const { journal } = openJournal(folder, { files: { ...disk, syncFolder, createToAppend } })
+  const before = snapshot(folder)
+  await assert.rejects(journal.rewrite(() => {}), { code: 'ERR_ACCESS_DENIED' })
+  assert.deepEqual([called, snapshot(folder)], [[], before])
+  await commitTogether(journal, [fact(3)])
+  await journal.close()
+  assert.equal(verify(journalBytes(folder), keysOf(folder)).length, 3)
+})
+
+for (const n of [1, 2, 3]) {
+  test(`rewrite: line ${n} of 3, damaged since the start, ends it, and the file stays as it is`, async t => {
+    for (const byte of [0, 30, 200]) {
+      const folder = freshFolder(t)
+      const lines = linesOf(await writeJournal(folder, [facts(1, 3)]))
+      const { journal } = openJournal(folder)
+      const damaged = journalBytes(folder)
+      damaged[offsetOf(lines, n) + byte] = 0x21
+      writeFileSync(journalPath(folder), damaged)
+      const before = snapshot(folder)
+      const result = await journal.rewrite(() => {}).then(() => 'rewritten', () => 'refused')
+      await journal.close()
+      assert.equal(result, 'refused', `byte ${byte}`)
+      assert.deepEqual(snapshot(folder), before)
+    }
+  })
+}
+
+test('rewrite: a file that was replaced is not rewritten', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [facts(1, 2)])
+  const { journal } = openJournal(folder)
+  disk.rename(journalPath(folder), `${journalPath(folder)}.old`)
+  writeFileSync(journalPath(folder), bytes)
+  const before = snapshot(folder)
+  await assert.rejects(journal.rewrite(() => {}), { code: 'journal-latched' })
+  await journal.close()
+  assert.deepEqual(snapshot(folder), before)
+})
+
+test('recovery: a seal opens with the key of its line alone', async t => {
+  const folder = freshFolder(t)
+  const { journal } = openJournal(folder)
+  await commitTogether(journal, [fact(1)])
+  const name = await journal.rotateKey()
+  await journal.close()
+  const line = parseLine(linesOf(journalBytes(folder))[0]!)!
+  const keys = readKeyFile(disk, keyPath(folder))!
+  assert.deepEqual(openLine(line, '0'.repeat(64), keys.find(line.key)!), { n: 1 })
+  assert.throws(() => openLine(line, '0'.repeat(64), keys.find(name)!))
+})

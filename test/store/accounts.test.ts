@@ -1,0 +1,289 @@
+/** Users and tokens (contract §5) in the store, under a clock that the test moves. */
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { tokenId } from '../../src/store/accounts.ts'
+import { PasswordHasher } from '../../src/store/password.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
+
+const MINUTE_MS = 60_000
+const TOKEN = /^pes_[A-Za-z0-9_-]{43}$/
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+async function withAna(world: World = new World()): Promise<{ world: World, store: Store }> {
+  const store = world.open()
+  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  return { world, store }
+}
+
+async function issued(store: Store, email = ANA, ttlMinutes?: number): Promise<string> {
+  const made = await store.accounts.issue(email, undefined, ttlMinutes)
+  assert.ok(made)
+  return made.token
+}
+
+test('§5.3 a token is pes_ and 43 letters of base64url, and each is another', async () => {
+  const { store } = await withAna()
+  const tokens = await Promise.all(Array.from({ length: 50 }, () => issued(store)))
+  for (const token of tokens) {
+    assert.match(token, TOKEN)
+    assert.equal(Buffer.from(token.slice(4), 'base64url').length, 32)
+  }
+  assert.equal(new Set(tokens).size, 50)
+})
+
+test('§5.3 the journal is given the token\'s SHA-256 and never the token or a password', async () => {
+  const { world, store } = await withAna()
+  const token = await issued(store)
+  assert.deepEqual(world.dataOf('token.issued').map(({ hash }) => hash), [sha256(token)])
+  const all = JSON.stringify(world.records)
+  for (const secret of [token, token.slice(4), PASSWORD]) assert.ok(!all.includes(secret))
+})
+
+test('§5.3 a session tells user, abilities and the hash, for the exact token only', async () => {
+  const { store } = await withAna()
+  const token = await issued(store)
+  assert.deepEqual(store.accounts.session(token), { user: 1, hash: sha256(token), abilities: ['*'] })
+  const wrong = [
+    '', token.slice(4), token.toUpperCase(), `${token}A`, token.slice(0, -1), ` ${token}`, `${token}\n`, sha256(token),
+    `pes_${'A'.repeat(43)}`, token.replace('pes_', 'pat_')
+  ]
+  for (const text of wrong) assert.equal(store.accounts.session(text), undefined, JSON.stringify(text))
+})
+
+test('§5.5 a token without an expiry does not end', async () => {
+  const { world, store } = await withAna()
+  const token = await issued(store)
+  world.nowMs += 100 * 365 * 24 * 60 * MINUTE_MS
+  assert.ok(store.accounts.session(token))
+})
+
+for (const minutes of [0.001, 0.5, 1, 1440]) {
+  test(`§5.5 a token of ${minutes} minutes ends after just that`, async () => {
+    const { world, store } = await withAna()
+    const token = await issued(store, ANA, minutes)
+    const forever = await issued(store)
+    world.nowMs += minutes * MINUTE_MS - 1
+    assert.ok(store.accounts.session(token), 'a millisecond before')
+    assert.equal(store.accounts.tokens().length, 2)
+    world.nowMs += 1
+    assert.equal(store.accounts.session(token), undefined)
+    assert.deepEqual(store.accounts.tokens().map(({ id }) => id), [tokenId(sha256(forever))])
+    assert.equal(world.open().accounts.session(token), undefined, 'after a restart')
+    assert.ok(store.accounts.session(forever))
+  })
+}
+
+test('§5.5 a token of a login ends as the setting says', async () => {
+  const { world, store } = await withAna()
+  const made = await store.accounts.login(ANA, PASSWORD, 2)
+  assert.equal(made?.expires, new Date(world.nowMs + 2 * MINUTE_MS).toISOString())
+  world.nowMs += 2 * MINUTE_MS
+  assert.equal(store.accounts.session(made.token), undefined)
+})
+
+test('an expired token is in memory until the sweep, and then gone', async () => {
+  const { world, store } = await withAna()
+  const hash = sha256(await issued(store, ANA, 1))
+  const kept = await issued(store, ANA, 3)
+  world.nowMs += MINUTE_MS
+  assert.equal(store.accounts.hashOf(tokenId(hash)), hash)
+  store.accounts.sweep()
+  assert.equal(store.accounts.hashOf(tokenId(hash)), undefined)
+  assert.ok(store.accounts.session(kept))
+  assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
+  store.check()
+})
+
+test('a journal with tokens that were swept, revoked and swept again opens', async () => {
+  const { world, store } = await withAna()
+  const tokens = [await issued(store, ANA, 1), await issued(store, ANA, 2)]
+  await store.accounts.revoke(sha256(tokens[1]!), null)
+  world.nowMs += 5 * MINUTE_MS
+  store.accounts.sweep()
+  await store.accounts.revokeAll(ANA)
+  await store.accounts.removeUser(ANA)
+  const again = world.open()
+  again.check()
+  assert.deepEqual(again.accounts.tokens(), [])
+})
+
+const ENDINGS: readonly (readonly [string, (store: Store, token: string) => Promise<boolean>, boolean])[] = [
+  ['§5.7 revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
+  ['§5.7 revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
+  ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another'), true],
+  ['a removed user\'s tokens end', store => store.accounts.removeUser('aNa@example.org'), true]
+]
+
+for (const [name, end, endsAll] of ENDINGS) {
+  test(`${name}, at once and after a restart, and nobody else's`, async () => {
+    const { world, store } = await withAna()
+    await store.accounts.addUser('bea@example.org', 'Bea', ['*'], PASSWORD)
+    const [token, sibling, bea] = [await issued(store), await issued(store), await issued(store, 'bea@example.org')]
+    assert.equal(await end(store, token), true)
+    for (const now of [store, world.open()]) {
+      assert.equal(now.accounts.session(token), undefined)
+      assert.equal(now.accounts.session(sibling) === undefined, endsAll)
+      assert.ok(now.accounts.session(bea))
+      now.check()
+    }
+  })
+}
+
+test('what is to be ended and is not there is told, and leaves no record', async () => {
+  const { world, store } = await withAna()
+  const before = world.records.length
+  const { accounts } = store
+  assert.deepEqual([
+    await accounts.revoke('0'.repeat(64), null), await accounts.revokeAll('x@y'),
+    await accounts.setPassword('x@y', PASSWORD), await accounts.removeUser('x@y'),
+    await accounts.issue('x@y', undefined, undefined)
+  ], [false, false, false, false, undefined])
+  assert.equal(world.records.length, before)
+})
+
+test('addresses are compared without case: one user, and a login in any case', async () => {
+  const { store } = await withAna()
+  assert.equal(await store.accounts.addUser('ANA@Example.Org', 'Other', [], PASSWORD), undefined)
+  assert.equal(store.accounts.users().length, 1)
+  assert.equal((await store.accounts.login('AnA@eXample.org', PASSWORD, undefined))?.user.id, 1)
+})
+
+test('of two users of one address added at once, one is', async () => {
+  const store = new World().open()
+  const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], 'p')))
+  assert.equal(added.filter(user => user !== undefined).length, 1)
+  store.check()
+})
+
+test('an address can be used again after its user was removed: another id, none of the old tokens', async () => {
+  const { world, store } = await withAna()
+  const token = await issued(store)
+  await store.accounts.removeUser(ANA)
+  assert.equal(await store.accounts.login(ANA, PASSWORD, undefined), undefined)
+  assert.equal((await store.accounts.addUser(ANA, 'Ana 2', [], 'new'))?.id, 2)
+  for (const now of [store, world.open()]) {
+    assert.equal(now.accounts.session(token), undefined)
+    assert.equal(await now.accounts.login(ANA, PASSWORD, undefined), undefined)
+    assert.equal((await now.accounts.login(ANA, 'new', undefined))?.user.id, 2)
+  }
+})
+
+test('§5.6 a token has the abilities it was given, or else its user\'s', async () => {
+  const store = new World().open()
+  await store.accounts.addUser(ANA, 'Ana', ['password:read', 'x'], PASSWORD)
+  const given = [['a', 'b'], [], undefined]
+  const tokens = await Promise.all(given.map(abilities => store.accounts.issue(ANA, abilities, undefined)))
+  assert.deepEqual(tokens.map(one => store.accounts.session(one!.token)?.abilities),
+    [['a', 'b'], [], ['password:read', 'x']])
+  const login = await store.accounts.login(ANA, PASSWORD, undefined)
+  assert.deepEqual(store.accounts.session(login!.token)?.abilities, ['password:read', 'x'])
+})
+
+test('the journal tells who did what: a login and a logout are the user\'s, an operator\'s act is nobody\'s', async () => {
+  const { world, store } = await withAna()
+  const login = await store.accounts.login(ANA, PASSWORD, undefined)
+  await store.accounts.revoke(sha256(login!.token), 1)
+  await issued(store)
+  await store.accounts.revokeAll(ANA)
+  assert.deepEqual(world.records.map(({ type, by }) => [type, by]), [
+    ['user.added', null], ['token.issued', 1], ['token.revoked', 1], ['token.issued', null], ['tokens.revoked', null]
+  ])
+})
+
+test('a user who is removed while the login\'s hash is computed gets no token', async () => {
+  const { world, store } = await withAna()
+  const login = store.accounts.login(ANA, PASSWORD, undefined)
+  assert.equal(await store.accounts.removeUser(ANA), true)
+  assert.equal(await login, undefined)
+  assert.deepEqual(world.dataOf('token.issued'), [])
+})
+
+test('a user who is removed and added anew while the login\'s hash is computed gets no token', async () => {
+  const world = new World()
+  await world.open({ ln: 15, r: 8, p: 1 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const { accounts } = world.open()
+  const login = accounts.login(ANA, PASSWORD, undefined)
+  await accounts.removeUser(ANA)
+  await accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  assert.equal(await login, undefined)
+  assert.deepEqual(world.dataOf('token.issued'), [])
+})
+
+test('a user who is given a password, even the same, while the login\'s hash is computed gets no token', async () => {
+  const world = new World()
+  await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const { accounts } = world.open()
+  let isOver = false
+  const login = accounts.login(ANA, PASSWORD, undefined).finally(() => { isOver = true })
+  await accounts.setPassword(ANA, PASSWORD)
+  assert.equal(isOver, false, 'the login is still on its way')
+  assert.equal(await login, undefined)
+  assert.deepEqual(world.dataOf('token.issued'), [])
+  assert.deepEqual(world.dataOf('password.rehashed'), [], 'and the old password\'s hash does not come back')
+  assert.ok(await accounts.login(ANA, PASSWORD, undefined))
+})
+
+for (const cost of [{ ...CHEAP, ln: 5 }, { ...CHEAP, r: 2 }, { ...CHEAP, p: 2 }]) {
+  test(`a hash is brought up to ${JSON.stringify(cost)} at the next right login, once`, async () => {
+    const { world } = await withAna()
+    const store = world.open(cost)
+    assert.equal(await store.accounts.login(ANA, 'wrong', undefined), undefined)
+    assert.deepEqual(world.dataOf('password.rehashed'), [])
+    const first = await store.accounts.login(ANA, PASSWORD, undefined)
+    await store.accounts.login(ANA, PASSWORD, undefined)
+    const [rehashed, ...more] = world.records.filter(({ type }) => type === 'password.rehashed')
+    assert.deepEqual(more, [])
+    assert.equal(rehashed?.by, 1)
+    const { ln, r, p } = cost
+    assert.ok((rehashed.data as any).passwordHash.startsWith(`$scrypt$ln=${ln},r=${r},p=${p}$`))
+    for (const now of [store, world.open(cost)]) {
+      assert.ok(now.accounts.session(first!.token), 'the same password: its tokens stay')
+      assert.ok(await now.accounts.login(ANA, PASSWORD, undefined))
+      assert.equal(await now.accounts.login(ANA, 'wrong', undefined), undefined)
+    }
+  })
+}
+
+test('a hash is never brought down: a lower cost of today leaves it as it is', async () => {
+  const world = new World()
+  await world.open({ ...CHEAP, ln: 6 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const store = world.open(CHEAP)
+  assert.ok(await store.accounts.login(ANA, PASSWORD, undefined))
+  assert.deepEqual(world.dataOf('password.rehashed'), [])
+})
+
+test('logins at once while the hash is brought up to date all succeed, and it is brought there once', async () => {
+  const { world } = await withAna()
+  const store = world.open({ ...CHEAP, ln: 8 })
+  const logins = await Promise.all(Array.from({ length: 8 }, () => store.accounts.login(ANA, PASSWORD, undefined)))
+  for (const login of logins) assert.ok(login && store.accounts.session(login.token))
+  assert.equal(world.dataOf('password.rehashed').length, 1)
+  assert.ok(await world.open().accounts.login(ANA, PASSWORD, undefined))
+})
+
+test('a login does not fail because no place is left to bring its hash up to date', async () => {
+  class BusyHasher extends PasswordHasher {
+    override hash(): Promise<string> { return Promise.reject(new Failure('hashes-busy', 'as the test asked')) }
+  }
+  const { world } = await withAna()
+  const busy = world.open(CHEAP, new BusyHasher(randomBytes, { ...CHEAP, ln: 5 }))
+  const login = await busy.accounts.login(ANA, PASSWORD, undefined)
+  assert.ok(login && busy.accounts.session(login.token))
+  assert.deepEqual(world.dataOf('password.rehashed'), [])
+  assert.ok(await world.open({ ...CHEAP, ln: 5 }).accounts.login(ANA, PASSWORD, undefined))
+  assert.equal(world.dataOf('password.rehashed').length, 1, 'the next login tries again')
+})
+
+test('check finds two users of one address, and a token of nobody', async () => {
+  const { world, store } = await withAna()
+  store.check()
+  const orphan = { ...world.records[0]!, type: 'token.issued', data: {
+    hash: '0'.repeat(64), user: 1, abilities: [], issued: new Date(0).toISOString(), expires: null
+  } }
+  await store.accounts.removeUser(ANA)
+  world.records.push(orphan)
+  assert.throws(() => world.open().check(), /token 000000000000 belongs to nobody/)
+})

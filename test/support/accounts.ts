@@ -1,0 +1,90 @@
+/** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { openFileJournal } from '../../src/journal/file.ts'
+import { disk } from '../../src/journal/files.ts'
+import type { Committed } from '../../src/journal/journal.ts'
+import { openMemoryJournal } from '../../src/journal/memory.ts'
+import { PasswordHasher, type ScryptCost } from '../../src/store/password.ts'
+import { Store } from '../../src/store/store.ts'
+import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
+import { freshFolder, startService, type Started } from './service.ts'
+
+/** The least that scrypt takes within the memory that the hasher grants it: a fraction of a millisecond. */
+export const CHEAP: ScryptCost = { ln: 4, r: 1, p: 1 }
+
+/** The user that most tests have, and the password of every user. */
+export const ANA = 'ana@example.org'
+export const PASSWORD = 'correct horse battery staple'
+
+/** A journal in memory that outlives its stores, under a clock that only the test moves. */
+export class World {
+  nowMs: number = Date.UTC(2026, 0, 31, 12)
+  readonly records: Committed[] = []
+
+  /** A store on all records so far, as after a restart. */
+  open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): Store {
+    const wallMs = (): number => this.nowMs
+    return new Store(fold => {
+      for (const record of this.records) { fold.begin(); fold.apply(record) }
+      const apply = (record: Committed): void => { fold.apply(record); this.records.push(record) }
+      return openMemoryJournal({ begin: () => fold.begin(), apply }, wallMs)
+    }, { hasher, random: randomBytes, wallMs })
+  }
+
+  /** The data of all records of a type. */
+  dataOf(type: string): any[] { return this.records.filter(record => record.type === type).map(({ data }) => data) }
+}
+
+/** Starts the protected configuration with users (address: abilities) whose hashes cost next to nothing. */
+export async function startProtected(
+  t: TestContext, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
+): Promise<Started> {
+  const folder = freshFolder(t)
+  const store = new Store(fold => openFileJournal({
+    files: disk, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes,
+    warn: () => {}
+  }), { hasher: new PasswordHasher(randomBytes, CHEAP), random: randomBytes, wallMs: Date.now })
+  for (const [email, abilities] of Object.entries(users)) {
+    await store.accounts.addUser(email, email.split('@')[0]!, abilities, PASSWORD)
+  }
+  await store.close()
+  return startService(t, { auth: 'bearer', data: folder, ...flags })
+}
+
+/** A new token of a user; without abilities, with all of the user's. */
+export async function tokenOf(
+  { service }: Started, email: string = ANA, abilities?: readonly string[], ttlMinutes?: number
+): Promise<string> {
+  const issued = await service.store.accounts.issue(email, abilities, ttlMinutes)
+  if (issued === undefined) throw new Error(`there is no user ${email}`)
+  return issued.token
+}
+
+/** What a request may have besides method and path. */
+export interface CallOptions extends RawOptions {
+  readonly token?: string | undefined
+  readonly body?: unknown
+  readonly fields?: readonly string[]
+}
+
+/** Sends a request on a connection of its own; a body that is no text goes out as JSON. */
+export function call(
+  t: TestContext, url: string, method: string, path: string, options: CallOptions = {}
+): Promise<RawAnswer> {
+  const { token, body, fields = [], ...connection } = options
+  const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  const all = token === undefined ? fields : [`Authorization: Bearer ${token}`, ...fields]
+  return ask(t, url, message(method, path, text, all), connection)
+}
+
+/** The five operations as requests for the entry 1: name, method, path, body, and the default ability. */
+export const FIVE: readonly (readonly [string, string, string, string | undefined, string])[] = [
+  ['listPassword', 'GET', '/api/listPassword', undefined, 'password:read'],
+  ['getPassword', 'GET', '/api/getPassword/1', undefined, 'password:read'],
+  ['createPassword', 'POST', '/api/createPassword', '{"password":"p","sistema":"s","usuario":"u"}', 'password:create'],
+  ['updatePassword', 'POST', '/api/updatePassword/1', '{"sistema":"t"}', 'password:update'],
+  ['deletePassword', 'POST', '/api/deletePassword/1', undefined, 'password:delete']
+]
