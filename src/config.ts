@@ -233,12 +233,15 @@ function minutes(text: string): number {
 }
 
 function parseAbilities(text: string): ReadonlyMap<string, string> {
-  return new Map(list(text).map(pair => {
+  const abilities = new Map<string, string>()
+  for (const pair of list(text)) {
     const [operation = '', ability = '', ...rest] = pair.split('=')
     if (!OPERATIONS.includes(operation)) fail(`operations out of ${OPERATIONS.join(', ')}, each with =ability`)
-    const isName = rest.length === 0 && /^[A-Za-z0-9:._-]+$/.test(ability)
-    return isName ? [operation, ability] : fail('operation=ability pairs')
-  }))
+    if (abilities.has(operation)) fail('operation=ability pairs, each operation once')
+    if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
+    abilities.set(operation, ability)
+  }
+  return abilities
 }
 
 /** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */

@@ -20,7 +20,7 @@ async function main(): Promise<void> {
   }
   assertLimits()
   const stop = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort())
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
   const service = await openService(readSettings(process.argv.slice(2), process.env), log)
   const onStop = async (): Promise<void> => {
     await service.close()
@@ -28,8 +28,8 @@ async function main(): Promise<void> {
     process.stdout.write('stopped\n', () => process.exit(0))
     setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)
   }
-  if (stop.signal.aborted) await onStop()
-  else stop.signal.addEventListener('abort', () => void onStop())
+  if (stop.signal.aborted) return onStop()
+  stop.signal.addEventListener('abort', () => void onStop())
   console.log('ready')
 }
 

@@ -183,13 +183,18 @@ function limitOf(requests: number): RateLimit | undefined {
 }
 
 /** Tells the operator what is served to whom. */
-function announce({ auth, host, rateLimit }: Settings, store: Store, url: string, log: Log): void {
+function announce(settings: Settings, store: Store, url: string, log: Log): void {
+  const { auth, host, rateLimit, tlsCert, trustProxy } = settings
   log.info(`address        ${url}`)
   log.info(auth === 'bearer'
     ? `configuration  protected: ${store.accounts.users().length} users, ${store.accounts.tokens().length} tokens`
     : 'configuration  open: whoever reaches the address reads and changes every entry')
   if (rateLimit === 0) log.warn('the rate limit is off')
-  if (auth === 'none' && host !== 'localhost' && !isLoopback(host)) {
+  if (host === 'localhost' || isLoopback(host)) return
+  if (auth === 'none') {
     log.warn(`${host} is reachable from other machines, and this configuration asks nobody for a password`)
+  }
+  if (tlsCert === undefined && trustProxy === undefined) {
+    log.warn(`${host} is reachable from other machines, and without TLS_CERT whoever is on the way reads everything`)
   }
 }

@@ -41,27 +41,13 @@ interface Connection {
 export class Connections {
   readonly #answer: Answer
   readonly #known = new WeakMap<Duplex, Connection>()
-  /** Those that have not asked for anything yet. */
-  readonly #silent = new Set<Duplex>()
 
   constructor(answer: Answer) { this.#answer = answer }
-
-  /** Takes note of a new connection. */
-  meet(socket: Duplex): void {
-    this.#silent.add(socket)
-    socket.once('close', () => this.#silent.delete(socket))
-  }
-
-  /** Closes the connections that never asked for anything: node:http takes them for busy ones. */
-  closeSilent(): void { for (const socket of this.#silent) socket.destroy() }
 
   /** Has a request answered, now or when its turn comes. */
   take(request: IncomingMessage, response: ServerResponse): void {
     let connection = this.#known.get(request.socket)
-    if (connection === undefined) {
-      this.#silent.delete(request.socket)
-      this.#known.set(request.socket, connection = { waiting: 0 })
-    }
+    if (connection === undefined) this.#known.set(request.socket, connection = { waiting: 0 })
     const before = connection.last?.response
     const own: Exchange = connection.last = { request, response, isStarted: false }
     const start = (): void | Promise<void> => {

@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES,
-  REQUEST_TIMEOUT_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
+  REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
 import { Connections, type Answer } from './connections.ts'
 
@@ -64,16 +64,17 @@ export async function listen(place: Place, answer: Answer, certificate?: Certifi
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
   })
-  server.on(certificate === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.meet(socket))
+  // Also those that have not shaken hands yet, of which node:https knows nothing though it waits for them.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   await bound(server, place)
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
     renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
-    close: timeoutMs => {
-      const closed = close(server, timeoutMs)
-      connections.closeSilent()
-      return closed
-    }
+    close: timeoutMs => close(server, sockets, timeoutMs)
   }
 }
 
@@ -103,10 +104,13 @@ function bound(server: Server, place: Place): Promise<void> {
   })
 }
 
-function close(server: Server, timeoutMs: number): Promise<void> {
+function close(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
-    server.close(() => { clearTimeout(timer); resolve() })
-    server.closeIdleConnections()
+    const timer = setTimeout(() => { for (const socket of sockets) socket.destroy() }, timeoutMs)
+    // Who was told `keep-alive` before the stop becomes idle only during it.
+    const sweep = setInterval(() => server.closeIdleConnections(), SHUTDOWN_SWEEP_MS)
+    server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
+    // Who has not sent a byte asks for nothing; node:http takes such a connection for a busy one.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   })
 }

@@ -60,8 +60,9 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (close) response.shouldKeepAlive = false
   response.writeHead(reply.status, fields(reply, extra))
   if (Buffer.isBuffer(reply.body) || reply.body === undefined) { response.end(reply.body); return }
-  for (const part of reply.body) response.write(part)
-  response.end()
+  for (const part of reply.body.slice(0, -1)) response.write(part)
+  // To node:http a connection whose answer has ended is idle: a stop would cut what is not sent by then.
+  response.write(reply.body.at(-1)!, () => response.end())
 }
 
 /**
