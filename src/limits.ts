@@ -27,6 +27,8 @@ export const TIMEOUT_CHECK_MS: number = 5_000
 export const MAX_CONNECTIONS: number = 16_384
 /** Requests that may wait behind a change on one connection; with a further one it is cut. */
 export const MAX_PIPELINED_REQUESTS: number = 1_000
+/** How many of them one client (an IPv4 address, the /64 of an IPv6 address) may have, unless it is a trusted proxy. */
+export const MAX_CONNECTIONS_PER_CLIENT: number = 2_048
 /** What is still read of a body that an answer did not wait for, before the connection is cut. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 /** How long that may take. */
@@ -80,6 +82,7 @@ export const PAGE_ENTRIES: number = 256
 
 /** Holds the bounds that lean on each other to their relations; both programs call it at their start. */
 export function assertLimits(): void {
+  assert.ok(MAX_CONNECTIONS_PER_CLIENT * 4 <= MAX_CONNECTIONS, 'one client cannot take all connections')
   assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
   assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')

@@ -145,7 +145,9 @@ async function listenOn(
     warn: log.warn
   })
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
-  const listener = await listen({ host, port }, answer, certificate?.current)
+  const listener = await listen({ host, port }, answer, {
+    certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn
+  })
   certificate?.onChange(renewed => listener.renew(renewed))
   const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
   const url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`

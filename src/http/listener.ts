@@ -10,9 +10,10 @@ import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES,
+  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADER_BYTES,
   REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
+import { clientKey, isTrusted, type AddressSet } from './address.ts'
 import { Connections, type Answer } from './connections.ts'
 
 export type { IncomingMessage, ServerResponse } from 'node:http'
@@ -37,8 +38,44 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** Starts to listen, with a certificate by HTTPS; rejects with `address-unusable` or `certificate-invalid`. */
-export async function listen(place: Place, answer: Answer, certificate?: Certificate): Promise<Listener> {
+/** What else a listener may be given. */
+export interface ListenOptions {
+  /** Serves HTTPS. */
+  readonly certificate?: Certificate | undefined
+  /** Proxies, behind whose one address there are many clients. */
+  readonly trustedProxies?: AddressSet | undefined
+  /** Takes what went wrong with accepting a connection. */
+  readonly warn?: (line: string) => void
+}
+
+/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
+export async function listen(place: Place, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
+  const { certificate, trustedProxies, warn } = options
+  const server = create(certificate)
+  const connections = new Connections(answer)
+  const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
+  server.on('request', take)
+  server.on('checkContinue', take) // the pipeline says 100 once it wants the body
+  server.on('checkExpectation', take) // and refuses what else is expected
+  server.on('connect', (_request, socket) => connections.refuse(socket, 405))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
+  })
+  const sockets = new SocketSet(address => isTrusted(address, trustedProxies))
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  await bound(server, place)
+  server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
+  return {
+    port: (server.address() as AddressInfo | null)?.port ?? 0,
+    renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
+    close: timeoutMs => close(server, sockets, timeoutMs)
+  }
+}
+
+const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
+
+/** A server with every timeout and size set. */
+function create(certificate: Certificate | undefined): Server {
   const options: ServerOptions & { requireHostHeader: boolean } = {
     maxHeaderSize: MAX_HEADER_BYTES,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -55,30 +92,8 @@ export async function listen(place: Place, answer: Answer, certificate?: Certifi
   server.maxHeadersCount = 0
   // Whoever has sent a request and ended its side still gets the answer (the option has no other name).
   Object.assign(server, { httpAllowHalfOpen: true })
-  const connections = new Connections(answer)
-  const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
-  server.on('request', take)
-  server.on('checkContinue', take) // the pipeline says 100 once it wants the body
-  server.on('checkExpectation', take) // and refuses what else is expected
-  server.on('connect', (_request, socket) => connections.refuse(socket, 405))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
-  })
-  // Also those that have not shaken hands yet, of which node:https knows nothing though it waits for them.
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  await bound(server, place)
-  return {
-    port: (server.address() as AddressInfo | null)?.port ?? 0,
-    renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
-    close: timeoutMs => close(server, sockets, timeoutMs)
-  }
+  return server
 }
-
-const TLS = { minVersion: 'TLSv1.2' } as const
 
 function createSecure(options: ServerOptions, certificate: Certificate): Server {
   try {
@@ -104,13 +119,43 @@ function bound(server: Server, place: Place): Promise<void> {
   })
 }
 
-function close(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
+function close(server: Server, sockets: SocketSet, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => { for (const socket of sockets) socket.destroy() }, timeoutMs)
+    const timer = setTimeout(() => sockets.destroy(() => true), timeoutMs)
     // Who was told `keep-alive` before the stop becomes idle only during it.
     const sweep = setInterval(() => server.closeIdleConnections(), SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
     // Who has not sent a byte asks for nothing; node:http takes such a connection for a busy one.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    sockets.destroy(socket => socket.bytesRead === 0)
   })
+}
+
+/** All open sockets; also those that have not shaken hands yet, which node:https waits for without knowing them. */
+class SocketSet {
+  readonly #sockets = new Set<Socket>()
+  readonly #isExempt: (address: string) => boolean
+  readonly #perClient = new Map<string, number>()
+
+  /** `isExempt` tells the addresses that may have any number of connections. */
+  constructor(isExempt: (address: string) => boolean) { this.#isExempt = isExempt }
+
+  /** Takes a socket in, or closes it when its client has too many. */
+  add(socket: Socket): void {
+    const address = socket.remoteAddress ?? ''
+    const client = clientKey(address)
+    const count = (this.#perClient.get(client) ?? 0) + 1
+    if (count > MAX_CONNECTIONS_PER_CLIENT && !this.#isExempt(address)) { socket.destroy(); return }
+    this.#perClient.set(client, count)
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      const rest = this.#perClient.get(client)! - 1
+      if (rest === 0) this.#perClient.delete(client)
+      else this.#perClient.set(client, rest)
+    })
+  }
+
+  destroy(which: (socket: Socket) => boolean): void {
+    for (const socket of this.#sockets) if (which(socket)) socket.destroy()
+  }
 }

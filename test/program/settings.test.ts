@@ -290,8 +290,9 @@ describe('the program', { concurrency: 2 }, () => {
     [{ host: '127.0.0.2' }, []],
     [{ 'rate-limit': '0' }, [/^warning: the rate limit is off$/]],
     [{ journal: 'memory' }, [/^warning: JOURNAL=memory keeps nothing beyond this process$/]],
-    [{ host: '0.0.0.0' }, [/^warning: 0\.0\.0\.0 is reachable from other machines, /]],
-    [{ host: '0.0.0.0', auth: 'bearer' }, []]
+    [{ host: '0.0.0.0' }, [/^warning: 0\.0\.0\.0 is reachable .* asks nobody/, /^warning: 0\.0\.0\.0 .* TLS_CERT/]],
+    [{ host: '0.0.0.0', auth: 'bearer' }, [/^warning: 0\.0\.0\.0 is reachable .* TLS_CERT/]],
+    [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, []]
   ]
   for (const [flags, lines] of WARNINGS) {
     test(`warns of what is dangerous in ${JSON.stringify(flags)}, and of nothing else`, async t => {
