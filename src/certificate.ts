@@ -31,11 +31,13 @@ export function openCertificate(
   const look = (): void => {
     try {
       const found = read()
-      if (found.cert.equals(seen.cert) && found.key.equals(seen.key)) return
-      seen = found
-      renew(found)
+      const isSame = found.cert.equals(seen.cert) && found.key.equals(seen.key)
+      if (!isSame) {
+        seen = found
+        renew(found)
+        log.info('the certificate was renewed')
+      }
       fault = ''
-      log.info('the certificate was renewed')
     } catch (error) {
       // Said once: two files that change one after the other pass through states that do not fit together.
       const why = systemCode(error)

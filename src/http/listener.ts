@@ -63,6 +63,7 @@ export async function listen(place: Place, answer: Answer, options: ListenOption
   })
   const sockets = new SocketSet(address => isTrusted(address, trustedProxies))
   server.on('connection', (socket: Socket) => sockets.add(socket))
+  server.on('secureConnection', (socket: Socket) => sockets.addSecure(socket))
   await bound(server, place)
   server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
   return {
@@ -121,18 +122,21 @@ function bound(server: Server, place: Place): Promise<void> {
 
 function close(server: Server, sockets: SocketSet, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => sockets.destroy(() => true), timeoutMs)
+    const timer = setTimeout(() => sockets.destroyAll(), timeoutMs)
     // Who was told `keep-alive` before the stop becomes idle only during it.
-    const sweep = setInterval(() => server.closeIdleConnections(), SHUTDOWN_SWEEP_MS)
+    const sweep = setInterval(() => {
+      server.closeIdleConnections()
+      sockets.destroySilent()
+    }, SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    // Who has not sent a byte asks for nothing; node:http takes such a connection for a busy one.
-    sockets.destroy(socket => socket.bytesRead === 0)
+    sockets.destroySilent()
   })
 }
 
 /** All open sockets; also those that have not shaken hands yet, which node:https waits for without knowing them. */
 class SocketSet {
   readonly #sockets = new Set<Socket>()
+  readonly #secure = new Set<Socket>()
   readonly #isExempt: (address: string) => boolean
   readonly #perClient = new Map<string, number>()
 
@@ -155,7 +159,19 @@ class SocketSet {
     })
   }
 
-  destroy(which: (socket: Socket) => boolean): void {
-    for (const socket of this.#sockets) if (which(socket)) socket.destroy()
+  /** Takes in what a socket has become by shaking hands. */
+  addSecure(socket: Socket): void {
+    this.#secure.add(socket)
+    socket.once('close', () => this.#secure.delete(socket))
+  }
+
+  destroyAll(): void { for (const socket of this.#sockets) socket.destroy() }
+
+  /**
+   * Closes those that have not asked for anything, which node:http takes for busy ones. A handshake is nothing: what
+   * a secure socket has read is what came through it.
+   */
+  destroySilent(): void {
+    for (const socket of [...this.#sockets, ...this.#secure]) if (socket.bytesRead === 0) socket.destroy()
   }
 }

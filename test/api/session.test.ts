@@ -220,7 +220,7 @@ test('requests with a token are answered while the hashes of logins are computed
   await logins
 })
 
-test('a hash that was made at a lower cost is brought up to date by a login, and logins at once all succeed', async t => {
+test('a hash of a lower cost is brought up to date by a login, and logins at once all succeed', async t => {
   const { url, folder } = await startProtected(t, NO_LIMIT)
   const types = (): string[] => readFileSync(join(folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
     .map(line => JSON.parse(line).type)
@@ -245,8 +245,8 @@ test('nothing secret is in the journal\'s file, in what is said at the start, or
   const key = readFileSync(join(folder, 'journal.key'), 'utf8').trim()
   const hash = createHash('sha256').update(token).digest('hex')
   const secrets = [
-    token, token.slice(4), PASSWORD, 'a wrong login password', 'q-secret', key, Buffer.from(key, 'hex').toString('base64'),
-    ...Object.values(body)
+    token, token.slice(4), PASSWORD, 'a wrong login password', 'q-secret', key,
+    Buffer.from(key, 'hex').toString('base64'), ...Object.values(body)
   ]
   assert.ok(journal.split('\n').length > 4 && output.includes('createPassword'))
   for (const secret of secrets) {

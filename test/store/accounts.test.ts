@@ -182,7 +182,7 @@ test('§5.6 a token has the abilities it was given, or else its user\'s', async 
   assert.deepEqual(store.accounts.session(login!.token)?.abilities, ['password:read', 'x'])
 })
 
-test('the journal tells who did what: a login and a logout are the user\'s, an operator\'s act is nobody\'s', async () => {
+test('the journal tells who did what: login and logout are the user\'s, an operator\'s act is nobody\'s', async () => {
   const { world, store } = await withAna()
   const login = await store.accounts.login(ANA, PASSWORD, undefined)
   await store.accounts.revoke(sha256(login!.token), 1)

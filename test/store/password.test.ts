@@ -56,9 +56,9 @@ test('without a user a password is wrong, whichever it is', async () => {
   for (const password of ['', 'x', 'correct']) assert.equal((await cheap().verify(password, undefined)).isRight, false)
 })
 
-const OUTDATED = [['ln=3,r=1,p=1', true], ['ln=4,r=1,p=1', false]] as const
+const OUTDATED = [['ln=3,r=1,p=1', true], ['ln=4,r=1,p=1', false], ['ln=5,r=1,p=1', false]] as const
 for (const [parameters, isOutdated] of OUTDATED) {
-  test(`a hash of ${parameters} is ${isOutdated ? '' : 'not '}outdated where new ones are of ln=4,r=1,p=1`, async () => {
+  test(`a hash of ${parameters} is ${isOutdated ? '' : 'not '}outdated beside one of ln=4,r=1,p=1`, async () => {
     const [ln = 0, r = 0, p = 0] = [...parameters.matchAll(/\d+/g)].map(Number)
     const phc = await new PasswordHasher(randomBytes, { ln, r, p }).hash('x')
     assert.deepEqual(await cheap().verify('x', phc), { isRight: true, isOutdated })
@@ -66,7 +66,8 @@ for (const [parameters, isOutdated] of OUTDATED) {
 }
 
 test('what is no scrypt PHC string is a broken invariant', async () => {
-  const wrong = ['', 'x', '$scrypt$ln=4,r=1,p=1$AAAA', '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA', '$scrypt$ln=4,r=1,p=1$$AA']
+  const argon2 = '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA'
+  const wrong = ['', 'x', '$scrypt$ln=4,r=1,p=1$AAAA', argon2, '$scrypt$ln=4,r=1,p=1$$AA']
   for (const phc of wrong) await assert.rejects(cheap().verify('x', phc), /not an scrypt PHC string/)
 })
 

@@ -1,0 +1,152 @@
+/** The access log: who saw what, a line a request, and nothing that must not be there. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAccessLog, type AccessRecord } from '../../src/http/access-log.ts'
+import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
+import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { startProgram } from '../support/program.ts'
+import { connectRaw, message } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const ON = { 'access-log': 'on' }
+const FIELDS = ['time', 'request', 'client', 'user', 'token', 'method', 'route', 'entry', 'status', 'ms']
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
+
+test('a request is a line of JSON with who, what, and what came of it', async t => {
+  const started = await startProtected(t, ON)
+  const { url, service, accessLines } = started
+  await service.store.createEntry(ENTRY, null)
+  const token = await tokenOf(started)
+  const id = service.store.accounts.session(token)!.hash.slice(0, 12)
+  const beforeMs = Date.now()
+  await call(t, url, 'GET', '/api/getPassword/1', { token, localAddress: '127.0.0.7' })
+  await call(t, url, 'HEAD', '/api/getPassword/99', { token })
+  await call(t, url, 'POST', '/api/createPassword', { token, body: {} })
+  await call(t, url, 'GET', '/api/listPassword')
+  await call(t, url, 'GET', '/nothing')
+  await call(t, url, 'PUT', '/api/listPassword')
+  await call(t, url, 'GET', '/api/listPassword', { fields: ['Host: 127.0.0.1'], token })
+  await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: 'wrong' } })
+  const records = accessLines.map(line => JSON.parse(line))
+  for (const [i, record] of records.entries()) {
+    assert.equal(accessLines[i], `${JSON.stringify(record)}\n`)
+    assert.deepEqual(Object.keys(record), FIELDS)
+    assert.match(record.request, UUID)
+    assert.equal(new Date(record.time).toISOString(), record.time)
+    assert.ok(Date.parse(record.time) >= beforeMs && Date.parse(record.time) <= Date.now())
+    assert.ok(record.ms >= 0 && record.ms < 60_000)
+  }
+  assert.equal(new Set(records.map(record => record.request)).size, records.length)
+  assert.deepEqual(records.map(({ client, user, token, method, route, entry, status }) =>
+    [client, user, token, method, route, entry, status]), [
+    ['127.0.0.7', 1, id, 'GET', 'getPassword', 1, 200],
+    ['127.0.0.1', 1, id, 'HEAD', 'getPassword', 99, 404],
+    ['127.0.0.1', 1, id, 'POST', 'createPassword', null, 400],
+    ['127.0.0.1', null, null, 'GET', 'listPassword', null, 401],
+    ['127.0.0.1', null, null, 'GET', null, null, 404],
+    ['127.0.0.1', null, null, 'PUT', null, null, 405],
+    ['127.0.0.1', 1, id, 'GET', 'listPassword', null, 200],
+    ['127.0.0.1', null, null, 'POST', 'login', null, 401]
+  ])
+})
+
+test('each request of a connection has its line, refused and limited ones too', async t => {
+  const { url, accessLines } = await startService(t, { ...ON, 'rate-limit': '2' })
+  const client = await connectRaw(t, url)
+  const list = message('GET', '/api/listPassword')
+  await client.send(list, message('GET', '/api/listPassword', undefined, ['Host: evil.example']), list, list)
+  await client.answers(4)
+  await call(t, url, 'GET', '/api/listPassword', { fields: ['Host: a', 'Host: b'] })
+  assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [404, 403, 404, 429, 400])
+})
+
+test('without ACCESS_LOG there is no line', async t => {
+  const { url, accessLines } = await startService(t)
+  await call(t, url, 'GET', '/api/listPassword')
+  assert.deepEqual(accessLines, [])
+})
+
+test('no password, token, query, header or body is in a line, and none of them forges one', async t => {
+  const started = await startProtected(t, { ...ON, 'trust-proxy': '127.0.0.1' })
+  const { url, accessLines } = started
+  const token = await tokenOf(started)
+  const forged = '\\n{"status":200,"user":7}\\r\\u001b[2J'
+  const entry = { password: 'secret-1', sistema: 'secret-2', usuario: 'secret-3' }
+  const requests: readonly (readonly [string, string, object])[] = [
+    ['POST', '/api/createPassword?token=secret-query', { token, body: entry }],
+    ['POST', '/api/login', { body: { email: 'secret-4@example.org', password: `secret-5${forged}` } }],
+    ['POST', '/api/login', { body: { email: ANA, password: PASSWORD } }],
+    ['GET', '/api/getPassword/secret-6%0a%7b%22status%22%3a200%7d%1b', { token }],
+    ['GET', '/secret-7"}\\n{"x":"', {}],
+    ['GET', '/api/listPassword', { token: 'secret-8', fields: ['User-Agent: secret-9', 'Cookie: secret-10'] }],
+    ['GET', '/api/listPassword', { fields: ['X-Forwarded-For: secret-11"}\t{"a":1', 'X-Request-Id: secret-12'] }],
+    ['GET', '/api/listPassword', { fields: ['X-Forwarded-For: fe80::1%secret-13'] }],
+    ['SEARCH', '/api/listPassword', {}]
+  ]
+  for (const [method, path, options] of requests) await call(t, url, method, path, options)
+  assert.equal(accessLines.length, requests.length)
+  const all = accessLines.join('')
+  for (const line of accessLines) assert.match(line, /^\{[\x20-\x7e]*\}\n$/)
+  const secrets = ['secret', token, token.slice(4), PASSWORD, ANA, '\\u001b']
+  for (const secret of secrets) assert.ok(!all.includes(secret), secret)
+})
+
+test('behind a proxy the line tells the client that the proxy tells', async t => {
+  const { url, accessLines } = await startService(t, { ...ON, 'trust-proxy': '127.0.0.1' })
+  const fields = ['X-Forwarded-For: 203.0.113.9, 198.51.100.7']
+  await call(t, url, 'GET', '/api/listPassword', { fields })
+  await call(t, url, 'GET', '/api/listPassword', { fields, localAddress: '127.0.0.2' })
+  assert.deepEqual(accessLines.map(line => JSON.parse(line).client), ['198.51.100.7', '127.0.0.2'])
+})
+
+const RECORD: AccessRecord = {
+  time: '2026-01-31T12:00:00.000Z', request: 'r', client: '127.0.0.1', user: null, token: null, method: 'GET',
+  route: 'listPassword', entry: null, status: 200, ms: 1
+}
+
+test('lines beyond what may wait are dropped, counted, and reported once there is room', () => {
+  const written: string[] = []
+  let pending = 0
+  const log = createAccessLog({ write: line => { written.push(line) }, pendingBytes: () => pending })
+  const line = `${JSON.stringify(RECORD)}\n`
+  log(RECORD)
+  pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length
+  log(RECORD)
+  pending++
+  for (let i = 0; i < 3; i++) log(RECORD)
+  assert.deepEqual(written, [line, line])
+  pending = 0
+  log(RECORD)
+  log(RECORD)
+  assert.deepEqual(written, [line, line, `${JSON.stringify({ time: RECORD.time, dropped: 3 })}\n`, line, line])
+})
+
+test('a slow reader of the program\'s output costs lines, which it is told of, and never a request', async t => {
+  const program = await startProgram(t, { flags: ON })
+  const stdout = program.child.stdout!
+  stdout.pause()
+  const client = await connectRaw(t, program.url)
+  const batch = Array<Buffer>(500).fill(message('GET', '/api/getPassword/1'))
+  let requests = 0
+  // 250 bytes a line: far more than the pipe and what may wait hold together.
+  for (let round = 0; round < 20; round++) {
+    await client.send(...batch)
+    for (const answer of await client.answers(batch.length)) assert.equal(answer.status, 404)
+    requests += batch.length
+  }
+  stdout.resume()
+  let dropped = 0
+  for (let tries = 0; dropped === 0; tries++) {
+    assert.ok(tries < 200, 'nothing was reported')
+    await client.send(message('GET', '/api/getPassword/1'))
+    await client.answer()
+    requests++
+    await new Promise(resolve => setTimeout(resolve, 20))
+    dropped = Number(/"dropped":(\d+)/.exec(program.stdout)?.[1] ?? 0)
+  }
+  await program.stop()
+  const lines = program.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  const reported = lines.reduce((sum, line) => sum + (line.dropped ?? 0), 0)
+  assert.equal(lines.filter(line => line.dropped === undefined).length + reported, requests)
+})

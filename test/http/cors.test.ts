@@ -1,0 +1,192 @@
+/** Pages of other origins (contract §5.8), and those that must get nothing from the open configuration. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readSettings } from '../../src/config.ts'
+import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const APP = 'https://app.example.org'
+const OTHER = 'http://localhost:5173'
+const CORS = { 'cors-origins': `${APP}, ${OTHER}` }
+const PREFLIGHT = ['Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: authorization,content-type']
+const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
+
+/** The names of the fields that let a page do something. */
+function allowances({ headers }: RawAnswer): string[] {
+  return Object.keys(headers).filter(name => name.startsWith('access-control-')).sort()
+}
+
+const words = (text: string | undefined): string[] => (text ?? '').split(',').map(word => word.trim().toLowerCase())
+
+for (const [kind, flags] of [['open', {}], ['protected', { auth: 'bearer' }]] as const) {
+  for (const origin of [APP, OTHER]) {
+    test(`§5.8 ${kind}: a preflight of ${origin} is 204 with all that the operations need`, async t => {
+      const { url } = await startService(t, { ...flags, ...CORS, 'rate-limit': '5' })
+      for (const path of ['/api/createPassword', '/api/getPassword/1', '/api/login', '/api/unknown']) {
+        const answer = await call(t, url, 'OPTIONS', path, { fields: [`Origin: ${origin}`, ...PREFLIGHT] })
+        const { headers } = answer
+        assert.equal(answer.status, 204)
+        assert.equal(answer.text, '')
+        assert.equal(headers['access-control-allow-origin'], origin)
+        assert.equal(headers['access-control-allow-credentials'], 'true')
+        const [methods, names] = ['methods', 'headers'].map(what => words(headers[`access-control-allow-${what}`]))
+        assert.deepEqual(['get', 'post'].filter(method => !methods!.includes(method)), [])
+        assert.deepEqual(['authorization', 'content-type', 'accept'].filter(name => !names!.includes(name)), [])
+        assert.ok(Number(headers['access-control-max-age']) > 0)
+        assert.equal(headers['vary'], 'Origin')
+        assert.equal(headers['x-ratelimit-remaining'], '5', 'it is not counted')
+      }
+    })
+  }
+}
+
+test('§5.8 the answer itself may be read, with its rate-limit fields, whatever its status', async t => {
+  const started = await startProtected(t, { ...CORS, 'rate-limit': '6', 'login-limit': '1' })
+  const token = await tokenOf(started)
+  const fields = [`Origin: ${APP}`]
+  const asked = async (method: string, path: string, options: object): Promise<RawAnswer> =>
+    call(t, started.url, method, path, { fields, ...options })
+  const answers = [
+    await asked('POST', '/api/createPassword', { token, body: ENTRY }),
+    await asked('POST', '/api/createPassword', { token, body: {} }),
+    await asked('GET', '/api/listPassword', {}),
+    await asked('GET', '/api/unknown', { token }),
+    await asked('POST', '/api/login', { body: { email: ANA, password: 'wrong' } }),
+    await asked('POST', '/api/login', { body: { email: ANA, password: PASSWORD } }),
+    await asked('GET', '/api/listPassword', { token })
+  ]
+  assert.deepEqual(answers.map(answer => answer.status), [200, 400, 401, 404, 401, 429, 429])
+  for (const { headers } of answers) {
+    assert.equal(headers['access-control-allow-origin'], APP)
+    assert.equal(headers['access-control-allow-credentials'], 'true')
+    assert.deepEqual(words(headers['access-control-expose-headers']).sort(),
+      ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining'])
+    assert.equal(headers['vary'], 'Origin')
+  }
+})
+
+const FOREIGN = [
+  'https://evil.example', 'https://app.example.org.evil.example', 'https://evil.app.example.org',
+  'http://app.example.org',
+  'https://app.example.org:444', 'https://app.example.org:443', 'https://app.example.org/', 'HTTPS://APP.EXAMPLE.ORG',
+  'https://app.example.orgx', 'null', '*', '', `${APP} ${OTHER}`, `${APP}, ${OTHER}`
+]
+
+test('§5.8 protected: a foreign origin gets no allowance, neither at the preflight nor later', async t => {
+  const started = await startProtected(t, CORS)
+  const token = await tokenOf(started)
+  for (const origin of FOREIGN) {
+    const fields = [`Origin: ${origin}`]
+    for (const answer of [
+      await call(t, started.url, 'OPTIONS', '/api/createPassword', { fields: [...fields, ...PREFLIGHT] }),
+      await call(t, started.url, 'GET', '/api/listPassword', { fields, token })
+    ]) {
+      assert.deepEqual(allowances(answer), [], origin)
+      assert.equal(answer.headers['vary'], 'Origin')
+    }
+  }
+})
+
+test('§5.8 every answer under /api varies by origin once origins are configured, and none elsewhere', async t => {
+  const { url } = await startService(t, CORS)
+  const ask = (method: string, path: string, fields: readonly string[] = []): Promise<RawAnswer> =>
+    call(t, url, method, path, { fields })
+  for (const answer of [
+    await ask('GET', '/api/listPassword'), await ask('GET', '/api/nothing'), await ask('PUT', '/api/listPassword'),
+    await ask('POST', '/api/createPassword', ['Content-Type: text/plain', 'Content-Length: 0']),
+    await ask('GET', '/api/listPassword', ['Origin: https://evil.example']),
+    await ask('GET', '/api/listPassword', ['Host: evil.example']), await ask('OPTIONS', '/api/listPassword')
+  ]) assert.equal(answer.headers['vary'], 'Origin', answer.line)
+  const elsewhere = await ask('GET', '/other', [`Origin: ${APP}`])
+  assert.equal(elsewhere.headers['vary'], undefined)
+  assert.deepEqual(allowances(elsewhere), [])
+})
+
+test('without CORS_ORIGINS nobody is allowed anything, and nothing varies', async t => {
+  const started = await startProtected(t)
+  for (const answer of [
+    await call(t, started.url, 'OPTIONS', '/api/listPassword', { fields: [`Origin: ${APP}`, ...PREFLIGHT] }),
+    await call(t, started.url, 'GET', '/api/listPassword', { fields: [`Origin: ${APP}`] })
+  ]) {
+    assert.deepEqual(allowances(answer), [])
+    assert.equal(answer.headers['vary'], undefined)
+  }
+})
+
+test('OPTIONS that is no preflight is answered as ever, and counts', async t => {
+  const { url } = await startService(t, { ...CORS, 'rate-limit': '5' })
+  const answer = await call(t, url, 'OPTIONS', '/api/listPassword', { fields: [`Origin: ${APP}`] })
+  assert.equal(answer.headers['allow'], 'GET, HEAD, OPTIONS')
+  assert.equal(answer.headers['x-ratelimit-remaining'], '4')
+})
+
+const WRONG = [
+  '*', 'null', 'https://*.example.org', 'app.example.org', `${APP}/`, `${APP}:443`, 'https://APP.example.org'
+]
+for (const wrong of WRONG) {
+  test(`CORS_ORIGINS=${wrong} is refused at the start`, () => {
+    assert.throws(() => readSettings([], { CORS_ORIGINS: wrong }), /CORS_ORIGINS must be origins/)
+    assert.throws(() => readSettings([`--cors-origins=${APP},${wrong}`], {}), /--cors-origins must be origins/)
+  })
+}
+
+// What a page can make its visitor's browser send, field by field (Fetch standard: no preflight for these).
+const FORM = ['Content-Type: application/x-www-form-urlencoded']
+const TEXT = ['Content-Type: text/plain;charset=UTF-8']
+const JSON_BODY = JSON.stringify(ENTRY)
+const HOSTILE: readonly (readonly [string, string, string, string | undefined, readonly string[]])[] = [
+  ['a cross-site form', 'POST', '/api/createPassword', 'password=p&sistema=s&usuario=u',
+    [...FORM, 'Origin: https://evil.example']],
+  ['a form that deletes', 'POST', '/api/deletePassword/1', undefined, ['Origin: https://evil.example']],
+  ['a form that deletes in a sandbox', 'POST', '/api/deletePassword/1', undefined, ['Origin: null']],
+  ['a form with JSON as text', 'POST', '/api/createPassword', JSON_BODY, ['Content-Type: text/plain', 'Origin: null']],
+  ['fetch with text/plain', 'POST', '/api/updatePassword/1', JSON_BODY, [...TEXT, 'Origin: https://evil.example']],
+  ['fetch with JSON', 'POST', '/api/createPassword', JSON_BODY, ['Origin: https://evil.example']],
+  ['fetch to read', 'GET', '/api/listPassword', undefined, ['Origin: https://evil.example']],
+  ['another port of this machine', 'POST', '/api/createPassword', JSON_BODY, ['Origin: http://127.0.0.1:1']],
+  ['the same place by another scheme', 'POST', '/api/createPassword', JSON_BODY, ['Origin: https://127.0.0.1']],
+  ['a file', 'GET', '/api/getPassword/1', undefined, ['Origin: file://']],
+  ['DNS rebinding that reads', 'GET', '/api/listPassword', undefined, ['Host: evil.example']],
+  ['DNS rebinding with a port', 'GET', '/api/getPassword/1', undefined, ['Host: evil.example:3000']],
+  ['DNS rebinding that writes', 'POST', '/api/createPassword', JSON_BODY,
+    ['Host: evil.example', 'Origin: http://evil.example']],
+  ['DNS rebinding to a name like ours', 'GET', '/api/listPassword', undefined, ['Host: localhost.evil.example']],
+  ['DNS rebinding to a name like an address', 'GET', '/api/listPassword', undefined, ['Host: 127.0.0.1.evil.example']],
+  ['a preflight', 'OPTIONS', '/api/createPassword', undefined, ['Origin: https://evil.example', ...PREFLIGHT]]
+]
+
+for (const [what, method, path, body, fields] of HOSTILE) {
+  test(`open: ${what} gets nothing and changes nothing`, async t => {
+    const { url, service } = await startService(t, { 'rate-limit': '5' })
+    await service.store.createEntry({ password: 'the-secret', sistema: 'the-system', usuario: 'the-user' }, null)
+    const { head } = service.store.journal.health()
+    const answer = await call(t, url, method, path, { body, fields })
+    assert.equal(answer.status, 403)
+    assert.match(answer.json.message, /^This (host|origin) is not allowed\. The setting [A-Z_]+ can allow it\.$/)
+    assert.deepEqual(answer.json, { message: answer.json.message, status: 403 })
+    assert.deepEqual(allowances(answer), [])
+    assert.equal(answer.headers['x-content-type-options'], 'nosniff')
+    assert.equal(service.store.journal.health().head, head)
+    assert.equal(answer.headers['x-ratelimit-remaining'], '5', 'nor does it use up what its visitor has left')
+  })
+}
+
+test('open: a page without an Origin cannot write, since a form has no JSON', async t => {
+  const { url, service } = await startService(t)
+  for (const fields of [FORM, TEXT, ['Content-Type: multipart/form-data; boundary=x'], ['Content-Type: text/json']]) {
+    assert.equal((await call(t, url, 'POST', '/api/createPassword', { body: JSON_BODY, fields })).status, 415)
+  }
+  assert.equal(service.store.entries, 0)
+})
+
+test('open: a configured origin may use it, and still not under a foreign Host', async t => {
+  const { url, service } = await startService(t, CORS)
+  const create = (fields: readonly string[]): Promise<RawAnswer> =>
+    call(t, url, 'POST', '/api/createPassword', { body: ENTRY, fields })
+  const answer = await create([`Origin: ${APP}`])
+  assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [200, APP])
+  assert.equal((await create([`Origin: ${APP}`, 'Host: evil.example'])).status, 403)
+  assert.equal((await create(['Origin: http://127.0.0.1'])).status, 200, 'its own origin')
+  assert.equal(service.store.entries, 2)
+})

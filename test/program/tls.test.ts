@@ -1,0 +1,333 @@
+/** HTTPS (contract §5.9): a certificate made by openssl, its renewal under load, and what production asks for. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { connect as connectPlain } from 'node:net'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { SHUTDOWN_TIMEOUT_MS, TLS_CHECK_MS } from '../../src/limits.ts'
+import { call } from '../support/accounts.ts'
+import { runProgram, soon, startProgram } from '../support/program.ts'
+import { message } from '../support/raw.ts'
+import { freshFolder, startService, type Started } from '../support/service.ts'
+
+const WAIT_MS = 10_000
+
+/** A certificate of this name, and its key, as files. */
+interface Pair {
+  readonly cert: string
+  readonly key: string
+}
+
+function makePair(folder: string, name: string): Pair {
+  const pair = { cert: join(folder, `${name}.crt`), key: join(folder, `${name}.pem`) }
+  execFileSync('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+    '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', pair.key, '-out', pair.cert
+  ], { stdio: 'pipe' })
+  return pair
+}
+
+/** A file takes another's content in one step. */
+function replace(file: string, by: string): void {
+  copyFileSync(by, `${file}.new`)
+  renameSync(`${file}.new`, file)
+}
+
+/** A service on a pair of its own, which starts as the pair called `first`. */
+async function startSecure(
+  t: TestContext, flags: Record<string, string> = {}
+): Promise<{ readonly started: Started, readonly live: Pair, readonly folder: string }> {
+  const folder = freshFolder(t)
+  const first = makePair(folder, 'first')
+  const live = { cert: join(folder, 'live.crt'), key: join(folder, 'live.pem') }
+  copyFileSync(first.cert, live.cert)
+  copyFileSync(first.key, live.key)
+  const started = await startService(t, { 'tls-cert': live.cert, 'tls-key': live.key, ...flags })
+  return { started, live, folder }
+}
+
+const portOf = (url: string): number => Number(new URL(url).port)
+
+/** Shakes hands; rejects with the error of a handshake that fails. */
+async function shakeHands(t: TestContext, url: string, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = connect({ host: '127.0.0.1', port: portOf(url), rejectUnauthorized: false, ...options })
+  t.after(() => { socket.destroy() })
+  await soon(once(socket, 'secureConnect'), () => 'a handshake')
+  return socket
+}
+
+/** The name on the certificate that a new connection is shown. */
+async function shownName(t: TestContext, url: string): Promise<string> {
+  const socket = await shakeHands(t, url)
+  const name = socket.getPeerCertificate().subject.CN
+  socket.destroy()
+  return name
+}
+
+/** Waits for what is looked at every now and then. */
+async function until(isSo: () => boolean, what: string): Promise<void> {
+  const endMs = performance.now() + WAIT_MS
+  while (!isSo()) {
+    if (performance.now() > endMs) throw new Error(`waited ${WAIT_MS} ms for ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const notRenewed = (started: Started): number =>
+  started.warnings.filter(line => line.startsWith('the certificate was not renewed, the old one stays: ')).length
+const renewed = (started: Started): number =>
+  started.info.filter(line => line === 'the certificate was renewed').length
+
+interface SecureAnswer {
+  readonly status: number
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly text: string
+}
+
+function ask(url: string, method: string, path: string, ca: string, body?: string): Promise<SecureAnswer> {
+  return new Promise((resolve, reject) => {
+    const headers = body === undefined ? {} : { 'Content-Type': 'application/json' }
+    const outgoing = request(url + path, { method, ca: readFileSync(ca), agent: false, headers }, response => {
+      let text = ''
+      response.setEncoding('utf8').on('data', part => { text += part }).on('error', reject)
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+test('§5.9 with TLS_CERT and TLS_KEY the operations are served by HTTPS', async t => {
+  const { started: { url }, live } = await startSecure(t)
+  assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
+  const entry = '{"password":"p","sistema":"s","usuario":"u"}'
+  const created = await ask(url, 'POST', '/api/createPassword', live.cert, entry)
+  assert.equal(created.status, 200)
+  const one = await ask(url, 'GET', '/api/getPassword/1', live.cert)
+  assert.equal(one.text, '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}')
+})
+
+test('every answer by HTTPS tells browsers to stay with it, and none by HTTP does', async t => {
+  const { started: { url }, live } = await startSecure(t, { auth: 'bearer', 'rate-limit': '3' })
+  const statuses = []
+  for (const [method, path] of [
+    ['GET', '/nothing'], ['GET', '/api/listPassword'], ['PUT', '/api/listPassword'], ['OPTIONS', '/api/listPassword'],
+    ['GET', '/api/listPassword']
+  ] as const) {
+    const { status, headers } = await ask(url, method, path, live.cert)
+    statuses.push(status)
+    assert.match(String(headers['strict-transport-security']), /^max-age=[1-9][0-9]{6,}$/, `${method} ${path}`)
+  }
+  assert.deepEqual(statuses, [404, 401, 405, 204, 429])
+  const plain = await startService(t)
+  assert.equal((await call(t, plain.url, 'GET', '/nothing')).headers['strict-transport-security'], undefined)
+})
+
+test('the versions of TLS: 1.3 and 1.2 are spoken, 1.1 and 1.0 refused by the server', async t => {
+  const { started: { url } } = await startSecure(t)
+  for (const version of ['TLSv1.3', 'TLSv1.2'] as const) {
+    const socket = await shakeHands(t, url, { minVersion: version, maxVersion: version })
+    assert.equal(socket.getProtocol(), version)
+    socket.destroy()
+  }
+  for (const version of ['TLSv1.1', 'TLSv1'] as const) {
+    const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }
+    await assert.rejects(shakeHands(t, url, options), { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' }, version)
+  }
+})
+
+test('a stop does not wait for a connection that has shaken hands and asked nothing', async t => {
+  const { started } = await startSecure(t)
+  const socket = await shakeHands(t, started.url)
+  const startMs = performance.now()
+  const closed = started.service.close()
+  await soon(once(socket, 'close'), () => 'the end of the connection')
+  await closed
+  assert.ok(performance.now() - startMs < SHUTDOWN_TIMEOUT_MS / 2, 'it took the bound of requests under way')
+})
+
+test('who speaks no TLS is let go at once and gets nothing, and others are served on', async t => {
+  const { started, live } = await startSecure(t)
+  const noHandshake = Buffer.from([0x16, 3, 1, 0, 4, 0xff, 0, 0, 0])
+  for (const bytes of [message('GET', '/api/listPassword'), noHandshake, Buffer.alloc(600, 'x')]) {
+    const socket = connectPlain({ host: '127.0.0.1', port: portOf(started.url) })
+    t.after(() => { socket.destroy() })
+    let received = ''
+    socket.on('error', () => {}).on('data', part => { received += part.toString('latin1') })
+    socket.write(bytes)
+    const startMs = performance.now()
+    await soon(once(socket, 'close'), () => `the end after ${bytes.toString('latin1')}`)
+    assert.ok(performance.now() - startMs < 5_000, 'not only by a timeout')
+    assert.ok(!received.includes('passwords'))
+  }
+  assert.equal((await ask(started.url, 'GET', '/api/listPassword', live.cert)).status, 404)
+  assert.deepEqual(started.warnings.filter(line => line.includes('failed')), [])
+})
+
+test('a new pair is taken over under load: no connection is dropped, no request fails, new ones see it', async t => {
+  const { started, live, folder } = await startSecure(t)
+  const next = makePair(folder, 'second')
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => shakeHands(t, started.url)))
+  let answers = 0
+  let isOver = false
+  const asking = message('GET', '/api/listPassword')
+  const loads = sockets.map(async socket => {
+    let received = ''
+    let wake = (): void => {}
+    socket.on('data', part => { received += part.toString(); wake() }).on('close', () => wake())
+    for (let own = 1; !isOver || own < 3; own++) {
+      socket.write(asking)
+      while (!received.endsWith('}')) {
+        if (socket.destroyed || socket.readableEnded) throw new Error(`dropped after ${own} requests`)
+        await new Promise<void>(resolve => { wake = resolve })
+      }
+      assert.ok(received.startsWith('HTTP/1.1 404 '), received)
+      received = ''
+      answers++
+    }
+  })
+  const load = Promise.all(loads)
+  load.catch(() => {})
+  let connects = 0
+  const names = new Set<string>()
+  const churn = (async () => {
+    while (!isOver) { names.add(await shownName(t, started.url)); connects++ }
+  })()
+  churn.catch(() => {})
+  await until(() => answers > 100 && connects > 2, 'load')
+  replace(live.key, next.key)
+  replace(live.cert, next.cert)
+  await until(() => renewed(started) > 0, 'the renewal')
+  const before = answers
+  assert.equal(await shownName(t, started.url), 'second')
+  await until(() => answers > before + 100, 'more load')
+  isOver = true
+  await Promise.all([load, churn])
+  assert.deepEqual([...names], ['first', 'second'])
+  for (const socket of sockets) {
+    assert.equal(socket.getPeerCertificate().subject.CN, 'first', 'an open connection keeps what it was opened with')
+  }
+  assert.equal((await ask(started.url, 'GET', '/api/listPassword', next.cert)).status, 404)
+  const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
+  await assert.rejects(shakeHands(t, started.url, old), { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' })
+})
+
+const BREAKS: readonly (readonly [string, (live: Pair) => void])[] = [
+  ['is no certificate', live => writeFileSync(live.cert, 'no certificate')],
+  ['is empty', live => writeFileSync(live.key, '')],
+  ['is gone', live => rmSync(live.cert)]
+]
+
+// The files are looked at every two seconds: these wait for that together.
+describe('renewal', { concurrency: true }, () => {
+  test('a pair changed by half is reported and the old one stays; the other half completes it', async t => {
+    const { started, live, folder } = await startSecure(t)
+    const next = makePair(folder, 'second')
+    replace(live.cert, next.cert)
+    await until(() => notRenewed(started) === 1, 'the report')
+    assert.equal(await shownName(t, started.url), 'first')
+    replace(live.key, next.key)
+    await until(() => renewed(started) === 1, 'the renewal')
+    assert.equal(await shownName(t, started.url), 'second')
+    assert.equal(notRenewed(started), 1)
+  })
+
+  test('a file that goes, comes back as it was, and goes again is reported twice', async t => {
+    const { started, live, folder } = await startSecure(t)
+    const first = join(folder, 'first.crt')
+    rmSync(live.cert)
+    await until(() => notRenewed(started) === 1, 'the first report')
+    replace(live.cert, first)
+    // Nothing tells that it was seen to be back; by then it was.
+    await new Promise(resolve => setTimeout(resolve, 1.5 * TLS_CHECK_MS))
+    rmSync(live.cert)
+    await until(() => notRenewed(started) === 2, 'the second report')
+    assert.equal(await shownName(t, started.url), 'first')
+  })
+
+  for (const [what, damage] of BREAKS) {
+    test(`a new pair of which a file ${what} is reported, the old one stays, and a good one is taken over`, async t => {
+      const { started, live, folder } = await startSecure(t)
+      const next = makePair(folder, 'second')
+      damage(live)
+      await until(() => notRenewed(started) === 1, 'the report')
+      assert.ok(!started.warnings.join('\n').includes('PRIVATE KEY'))
+      assert.equal(await shownName(t, started.url), 'first')
+      replace(live.key, next.key)
+      replace(live.cert, next.cert)
+      await until(() => renewed(started) === 1, 'the renewal')
+      assert.equal(await shownName(t, started.url), 'second')
+    })
+  }
+})
+
+test('a start with a pair that is missing, broken or does not fit is refused in one line', async t => {
+  const folder = freshFolder(t)
+  const [one, two] = [makePair(folder, 'one'), makePair(folder, 'two')]
+  const garbage = join(folder, 'garbage')
+  writeFileSync(garbage, 'garbage')
+  const none = join(folder, 'none')
+  for (const [cert, key] of [[one.cert, two.key], [garbage, one.key], [one.cert, garbage], [none, one.key]]) {
+    const ended = await runProgram(t, { flags: { 'tls-cert': cert!, 'tls-key': key! } })
+    assert.equal(ended.code, 1)
+    assert.match(ended.stderr, /^error: the certificate or its key is not valid: .*\n$/m)
+    assert.ok(!/^ready$/m.test(ended.stdout))
+    assert.ok(!ended.stderr.includes('PRIVATE KEY') && !/\n +at /.test(ended.stderr))
+  }
+})
+
+const PRODUCTION = { NODE_ENV: 'production' }
+
+for (const flags of [{}, { 'tls-cert': 'x' }, { 'tls-key': 'x' }, { auth: 'bearer' }]) {
+  test(`§5.9 production with ${JSON.stringify(flags)} is refused at the start`, async t => {
+    const ended = await runProgram(t, { flags, env: PRODUCTION })
+    assert.equal(ended.code, 2)
+    assert.match(ended.stderr, /^error: a setting is not valid: .*TLS_CERT.*TLS_KEY.*\n$/)
+    assert.equal(ended.stdout, '')
+  })
+}
+
+test('§5.9 production with a pair serves by HTTPS', async t => {
+  const pair = makePair(freshFolder(t), 'production')
+  const program = await startProgram(t, { flags: { 'tls-cert': pair.cert, 'tls-key': pair.key }, env: PRODUCTION })
+  assert.equal((await ask(program.url, 'GET', '/api/listPassword', pair.cert)).status, 404)
+  assert.equal((await program.stop()).code, 0)
+})
+
+test('§5.9 production behind a proxy: only what reached the proxy by HTTPS is answered', async t => {
+  const flags = { 'trust-proxy': '127.0.0.2', auth: 'bearer', 'rate-limit': '5' }
+  const { url } = await startProgram(t, { flags, env: PRODUCTION })
+  const proxy = '127.0.0.2'
+  const cases: readonly (readonly [string, readonly string[], number])[] = [
+    [proxy, ['X-Forwarded-Proto: https', 'X-Forwarded-For: 203.0.113.1'], 401],
+    [proxy, ['X-Forwarded-Proto: HTTPS'], 401],
+    [proxy, [], 403],
+    [proxy, ['X-Forwarded-Proto: http'], 403],
+    [proxy, ['X-Forwarded-Proto: '], 403],
+    [proxy, ['X-Forwarded-Proto: httpsx'], 403],
+    [proxy, ['X-Forwarded-Proto: http, https'], 403],
+    [proxy, ['X-Forwarded-Proto: https', 'X-Forwarded-Proto: http'], 400],
+    ['127.0.0.1', [], 403],
+    ['127.0.0.1', ['X-Forwarded-Proto: https'], 403],
+    ['127.0.0.1', ['X-Forwarded-Proto: https', 'X-Forwarded-For: 127.0.0.2'], 403]
+  ]
+  for (const [localAddress, fields, status] of cases) {
+    const answer = await call(t, url, 'GET', '/api/listPassword', { localAddress, fields })
+    assert.equal(answer.status, status, `${localAddress} ${fields.join()}`)
+    if (status !== 403) continue
+    assert.equal(answer.text, '{"message":"This service is reached by HTTPS only.","status":403}')
+  }
+  const body = { email: 'a@b', password: 'x' }
+  assert.equal((await call(t, url, 'POST', '/api/login', { body })).status, 403, 'nor is a password taken')
+})
+
+test('outside production nobody is asked for HTTPS', async t => {
+  const { url } = await startService(t, { 'trust-proxy': '127.0.0.2' })
+  for (const localAddress of ['127.0.0.1', '127.0.0.2']) {
+    assert.equal((await call(t, url, 'GET', '/api/listPassword', { localAddress })).status, 404)
+  }
+})
