@@ -88,8 +88,11 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
     }))
     const close = async (): Promise<void> => {
       await operator.close()
-      await store.close()
-      await hold.release()
+      try {
+        await store.close()
+      } finally {
+        await hold.release()
+      }
     }
     return { store, close }
   } catch (error) {
@@ -113,10 +116,14 @@ class OperatorDoor {
 
   open(pipeline: Answer): void { this.#pipeline = pipeline }
 
-  /** Takes nothing more, and waits for what is in flight. */
+  /** Takes nothing more, and waits for what is in flight, but not for ever. */
   async close(): Promise<void> {
     this.#pipeline = undefined
-    await Promise.all(this.#inFlight)
+    if (this.#inFlight.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise(resolve => { timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS) })
+    await Promise.race([Promise.all(this.#inFlight), late])
+    clearTimeout(timer)
   }
 }
 
@@ -147,6 +154,9 @@ async function listenOn(
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const listener = await listen({ host, port }, answer, {
     certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn
+  }).catch(error => {
+    certificate?.close()
+    throw error
   })
   certificate?.onChange(renewed => listener.renew(renewed))
   const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()

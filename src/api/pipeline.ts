@@ -165,7 +165,8 @@ class Exchange {
     if (Number(head.contentLength ?? 0) > maxBodyBytes) return this.#send(TOO_LARGE)
     if (head.expect !== undefined) this.#response.writeContinue()
     const bytes = await readBody(this.#request, maxBodyBytes)
-    if (bytes === undefined) return this.#send(TOO_LARGE)
+    if (bytes === 'gone') return // and nobody is left to answer
+    if (bytes === 'too-large') return this.#send(TOO_LARGE)
     this.#isBodyRead = true
     if (bytes.length === 0) return this.#validate(found, {})
     const parsed = parseJsonObject(bytes, MAX_JSON_DEPTH_LEVELS)
