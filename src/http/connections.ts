@@ -84,7 +84,10 @@ export class Connections {
       if (response.writableFinished) socket.destroy()
       else if (response.headersSent) response.on('close', () => socket.destroy()).end()
       else if (isStarted && request.listenerCount('data') === 0) response.shouldKeepAlive = false
-      else sendReply(response, statusReply(status), [], true)
+      else {
+        response.on('close', () => request.destroy()) // which tells who reads the body
+        sendReply(response, statusReply(status), [], true)
+      }
     } else if (response.writableFinished) {
       end()
     } else if (response.shouldKeepAlive) {
