@@ -63,7 +63,7 @@ export interface Setting<T> {
 export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } = {
   host: {
     variable: 'HOST', flag: 'host', value: 'ADDRESS', fallback: '127.0.0.1', shown: '`127.0.0.1`',
-    help: 'The address to listen on.', parse: nonEmpty
+    help: 'The address to listen on.', parse: listenAddress
   },
   port: {
     variable: 'PORT', flag: 'port', value: 'N', fallback: 3000, shown: '`3000`',
@@ -207,6 +207,13 @@ export function settingsTable(): string {
 }
 
 function fail(mustBe: string): never { throw new Error(mustBe) }
+
+/** An IP address, or a name; what is all digits at its end is an address gone wrong. */
+function listenAddress(text: string): string {
+  const isName = /^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*$/.test(text)
+  const isAddress = !text.includes('/') && parseAddressSet([text]) !== undefined
+  return isName || isAddress ? text : fail('an IP address or a name')
+}
 
 function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
 

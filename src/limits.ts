@@ -25,10 +25,10 @@ export const SOCKET_TIMEOUT_MS: number = 120_000
 export const TIMEOUT_CHECK_MS: number = 5_000
 /** How many connections are open at once; further ones are closed at once. */
 export const MAX_CONNECTIONS: number = 16_384
-/** Requests that may wait behind a change on one connection; with a further one it is cut. */
-export const MAX_PIPELINED_REQUESTS: number = 1_000
 /** How many of them one client (an IPv4 address, the /64 of an IPv6 address) may have, unless it is a trusted proxy. */
 export const MAX_CONNECTIONS_PER_CLIENT: number = 2_048
+/** Requests that may wait behind a change on one connection; with a further one it is cut. */
+export const MAX_PIPELINED_REQUESTS: number = 1_000
 /** What is still read of a body that an answer did not wait for, before the connection is cut. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 /** How long that may take. */

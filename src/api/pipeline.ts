@@ -58,6 +58,7 @@ const FOREIGN_HOST = said(403, 'This host is not allowed. The setting ALLOWED_HO
 const FOREIGN_ORIGIN = said(403, 'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
 const HTTPS_ONLY = said(403, 'This service is reached by HTTPS only.')
 const NOT_FOUND = statusReply(404)
+const SERVER_OPTIONS = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
 const TOO_LARGE = statusReply(413)
 const UNSUPPORTED = statusReply(415)
 const UNEXPECTED = statusReply(417)
@@ -101,8 +102,10 @@ class Exchange {
     const head = this.#head = readHead(this.#request)
     const peer = this.#request.socket.remoteAddress ?? ''
     this.#client = clientAddress(peer, head?.forwardedFor, this.#options.trustedProxies)
-    if (head === undefined) return this.#send(BAD_REQUEST)
-    const isLimited = rateLimit !== undefined && isUnderApi(head.path)
+    const isLimited = rateLimit !== undefined && isUnderApi(head?.path ?? this.#request.url ?? '')
+    if (head === undefined) {
+      return this.#send(isLimited && !this.#take(rateLimit, false) ? TOO_MANY : BAD_REQUEST)
+    }
 
     // What is refused here does not count: a page must not use up what the person before the browser has left.
     const early = this.#refusal(head) ?? (isUnderApi(head.path) && this.#preflight(head))
@@ -117,6 +120,7 @@ class Exchange {
     if (isLimited && !this.#take(rateLimit, this.#options.limitsByUser === true)) return this.#send(TOO_MANY)
 
     if (head.expect !== undefined && head.expect.toLowerCase() !== '100-continue') return this.#send(UNEXPECTED)
+    if (head.path === '*') return this.#send(SERVER_OPTIONS)
     const found = router.find(head.method, head.path)
     if (found === undefined) return this.#send(NOT_FOUND)
     if (found.target === undefined) return this.#send(otherMethod(head.method, found.allow))
@@ -236,6 +240,7 @@ function otherMethod(method: string, allow: readonly string[]): Reply {
 
 function isJson({ contentType, contentEncoding }: Head): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
+    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
     (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
 }
 

@@ -54,7 +54,8 @@ export function isTrusted(peer: string, trusted: AddressSet | undefined): boolea
 
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
 export function clientKey(address: string): string {
-  return isIPv6(address) ? `${expand(address).slice(0, 4).join(':')}::/64` : address
+  const bare = unmapped(address)
+  return isIPv6(bare) ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
 /** An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4; a zone (`%eth0`) is cut off. */

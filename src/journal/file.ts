@@ -16,19 +16,21 @@ export const JOURNAL_FILE = 'journal.jsonl'
  * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
  */
 export function openFileJournal(options: FileJournalOptions): FileJournal {
-  const { files, folder, fold } = options
+  const { files, folder, keyFile, fold } = options
   const path = join(folder, JOURNAL_FILE)
+  if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   try {
     const keys = openKeys(options, path)
     if (files.facts(path) === undefined) {
       files.close(files.createToAppend(path))
       syncFolder(options, folder)
     }
-    keepPrivate(options, folder, 0o700)
-    keepPrivate(options, path, 0o600)
     fold.begin()
     const found = readJournal(files, path, keys, record => fold.apply(record))
     removeLeftovers(files, path)
+    keepPrivate(options, folder, 0o700)
+    keepPrivate(options, keyFile, 0o600)
+    keepPrivate(options, path, 0o600)
     if (found.tornBytes > 0) repair(options, path, found)
     return new FileJournal(options, path, keys, found)
   } catch (error) {
@@ -41,8 +43,11 @@ export function openFileJournal(options: FileJournalOptions): FileJournal {
 function openKeys(options: FileJournalOptions, path: string): Keyring {
   const { files, keyFile } = options
   const keys = readKeyFile(files, keyFile)
-  if (keys !== undefined) { keepPrivate(options, keyFile, 0o600); return keys }
-  if (files.facts(path) !== undefined) throw new Failure('key-missing', `${path} was sealed with ${keyFile}`)
+  if (keys !== undefined) {
+    if (files.facts(path) === undefined) options.warn(`${path} is not there, though its key is; a new journal begins`)
+    return keys
+  }
+  if (files.facts(path) !== undefined) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
   let made: Keyring
   try {
     made = createKeyFile(files, keyFile, options.random)
@@ -58,9 +63,14 @@ function repair({ files, wallMs, warn }: FileJournalOptions, path: string, found
   const stem = `${path}.torn-${new Date(wallMs()).toISOString()}`
   let tail = stem
   for (let n = 2; files.facts(tail) !== undefined; n++) tail = `${stem}-${n}`
-  cutTail(files, path, found.goodBytes, tail)
-  warn(`the journal ended in ${found.tornBytes} bytes of an unfinished write that was never acknowledged; ` +
-    `they were moved to ${tail}`)
+  const what = `${found.tornBytes} bytes that are no record, as an unfinished write leaves them`
+  try {
+    cutTail(files, path, found.goodBytes, tail)
+  } catch (error) {
+    const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`
+    throw new Failure('folder-unusable', why, { cause: error })
+  }
+  warn(`the journal ended in ${what}; they were moved to ${tail}`)
 }
 
 /** Takes from others what only the owner should have; a folder or file of somebody else's stays as it is. */

@@ -7,6 +7,7 @@ import {
   readdirSync, renameSync, statSync, truncateSync, unlinkSync, write, writeSync, type Stats
 } from 'node:fs'
 import type { Buffer } from 'node:buffer'
+import { dirname } from 'node:path'
 
 /** What identifies a file, and how long it is. */
 export interface FileFacts {
@@ -54,7 +55,7 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
 
 /** The real disk. */
 export const disk: Files = {
-  makeFolder: path => { mkdirSync(path, { recursive: true, mode: 0o700 }) },
+  makeFolder,
   list: folder => readdirSync(folder),
   facts: path => {
     const stats = statSync(path, { throwIfNoEntry: false })
@@ -80,6 +81,24 @@ export const disk: Files = {
     } finally {
       closeSync(descriptor)
     }
+  }
+}
+
+/** Not by `recursive`, which never returns where a parent is there and nothing can be made in it (`/proc`). */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
+  const parent = dirname(path)
+  if (parent !== path) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process that starts just now may have made it.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
+  }
+  try {
+    disk.syncFolder(parent)
+  } catch {
+    // Where the runtime refuses that, the start says so when it comes to the journal itself.
   }
 }
 

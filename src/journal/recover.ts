@@ -96,25 +96,44 @@ function parse(raw: RawLine): Line | undefined {
 
 /**
  * Whether a malformed line and all that follows it are one write that a crash cut: either no line follows it, or
- * there are zeros among the malformed bytes and no line that follows started another write. A first line that only
+ * it holds a lost sector and no line that follows started another write. A first line that only
  * looks like one, whole and without zeros, was not cut: something has turned the journal into another form.
  */
 function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
-  let zeros = false
+  let sectorLost = false
   let linesFollow = false
   /** Takes note of a piece; says whether it holds a line that started a write. */
   const startsOther = (raw: RawLine): boolean => {
     // Where the line end before a line was lost, that line is the end of a malformed one.
     const at = Math.max(0, raw.bytes.lastIndexOf('{"seq":'))
     const line = parse({ ...raw, bytes: raw.bytes.subarray(at) })
-    zeros ||= (line === undefined ? raw.bytes : raw.bytes.subarray(0, at)).includes(0)
+    const malformed = line === undefined ? raw.bytes : raw.bytes.subarray(0, at)
+    sectorLost ||= holdsLostSector(malformed, raw.offset, first.offset)
     linesFollow ||= line !== undefined
     return line !== undefined && startsWrite(line)
   }
   const isOtherForm = first.offset === 0 && first.ended && first.bytes.indexOf('{"seq":') === 0
-  if (startsOther(first) || (isOtherForm && !zeros)) return false
+  if (startsOther(first) || (isOtherForm && !first.bytes.includes(0))) return false
   for (const raw of rest) if (startsOther(raw)) return false
-  return zeros || !linesFollow
+  return sectorLost || !linesFollow
+}
+
+/** What a device writes whole or not at all. */
+const SECTOR_BYTES = 512
+
+/**
+ * Whether bytes hold zeros as a lost sector leaves them: from a sector's beginning, or where the write began, to a
+ * sector's end or the end of the bytes. `offset` is that of the bytes in the file, `writeOffset` that of the write.
+ */
+function holdsLostSector(bytes: Buffer, offset: number, writeOffset: number): boolean {
+  for (let start = bytes.indexOf(0); start >= 0;) {
+    let end = start
+    while (bytes[end] === 0) end++
+    const startsRight = (offset + start) % SECTOR_BYTES === 0 || offset + start === writeOffset
+    if (startsRight && (end === bytes.length || (offset + end) % SECTOR_BYTES === 0)) return true
+    start = bytes.indexOf(0, end)
+  }
+  return false
 }
 
 /** A file's lines without their line ends, in pieces of the file that are read as they are needed. */

@@ -184,7 +184,7 @@ test('a key is never made while a journal stands, be it empty', t => {
     const folder = freshFolder(t)
     writeJournal(folder, content)
     const before = snapshot(folder)
-    assert.throws(() => openIn(folder), failure('key-missing', /journal\.jsonl was sealed with .*journal\.key/))
+    assert.throws(() => openIn(folder), failure('key-missing', /journal\.jsonl needs .*journal\.key/))
     assert.deepEqual(snapshot(folder), before)
   }
 })

@@ -210,9 +210,10 @@ test('recovery: zeros in the last write are cut off with what follows; in an old
   const records = recordsOf(verify(older, keysOf(origin)))
   const lines = linesOf(older)
   const first = offsetOf(lines, 2)
-  for (let from = first; from < older.length - 1; from += 97) {
-    for (const length of [1, 64, 512, 1200]) {
-      const to = Math.min(from + length, older.length - 1)
+  const sectors = Array.from({ length: Math.ceil(older.length / 512) }, (_, i) => i * 512)
+  for (const from of [first, ...sectors.filter(at => at > first)]) {
+    for (const count of [1, 2, 100]) {
+      const to = Math.min((Math.floor(from / 512) + count) * 512, older.length - 1)
       const what = `zeros from ${from} to ${to} of ${older.length}`
       const zeroed = Buffer.from(both).fill(0, from, to)
       const whole = linesOf(older.subarray(0, from)).length
@@ -221,6 +222,16 @@ test('recovery: zeros in the last write are cut off with what follows; in an old
       await assertRecovered(crashed, records.slice(0, whole), zeroed.subarray(start, older.length), what)
       assertRefused(folderOf(t, origin, zeroed), 'journal-damaged', `line ${whole + 1} at byte ${start}: `)
     }
+  }
+})
+
+test('recovery: zeros that are no lost sector are damage, and are refused', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 1), [long(2, 300), long(3, 300), long(4, 300)]])
+  const second = offsetOf(linesOf(bytes), 2)
+  for (const [from, length] of [[second + 40, 1], [second, 1], [512, 511], [513, 511], [700, 12]] as const) {
+    const damaged = Buffer.from(bytes).fill(0, from, from + length)
+    assertRefused(folderOf(t, origin, damaged), 'journal-damaged', `line 2 at byte ${second}: `)
   }
 })
 
@@ -241,7 +252,7 @@ test('recovery: several gaps of zeros in one write, also with its end missing, a
   const records = recordsOf(verify(bytes, keysOf(origin)))
   const lines = linesOf(bytes)
   const torn = Buffer.from(bytes)
-  for (const n of [3, 5]) torn.fill(0, offsetOf(lines, n) - 20, offsetOf(lines, n) + 50)
+  for (const sector of [1, 3]) torn.fill(0, sector * 512, sector * 512 + 512)
   for (const cut of [0, 1, 100]) {
     const left = torn.subarray(0, torn.length - cut)
     const start = offsetOf(lines, 2)
@@ -309,7 +320,7 @@ test('recovery: a tail that cannot be copied stays, and the start is refused wit
   writeFileSync(journalPath(folder), Buffer.concat([bytes, Buffer.from('torn')]))
   for (const name of ['createToAppend', 'appendSync'] as const) {
     const fails = (): never => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) }
-    assertRefused(folder, 'folder-unusable', `${folder}: ENOSPC`, { files: { ...disk, [name]: fails } })
+    assertRefused(folder, 'folder-unusable', ': ENOSPC', { files: { ...disk, [name]: fails } })
   }
 })
 

@@ -346,7 +346,7 @@ describe('the program', { concurrency: 2 }, () => {
 
   /** Ways to harm a folder, and the line that says so. The key file and the journal are given by their paths. */
   const HARMS: readonly (readonly [what: string, harm: (key: string, journal: string) => void, line: RegExp])[] = [
-    ['a missing key', key => rmSync(key), /^error: the journal stands, but its key file does not: .*journal\.key\n$/],
+    ['a missing key', key => rmSync(key), /^error: the journal stands, but its key file does not: .*journal\.key; is KEY_FILE right\?\n$/],
     [
       'another key', key => writeFileSync(key, `${randomBytes(32).toString('hex')}\n`),
       /^error: the key file lacks the key that sealed .*: .*journal\.jsonl, line 1 needs key [0-9a-f]{8}\n$/
