@@ -24,6 +24,11 @@ const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
 async function main(args: readonly string[]): Promise<void> {
   const terminal = new Terminal({ input: process.stdin, output: process.stdout, error: process.stderr })
   assertLimits()
+  process.stdout.on('error', error => {
+    const code = systemCode(error)
+    if (code !== 'EPIPE') process.stderr.write(`error: the output could not be written: ${code}\n`)
+    process.exit(1) // what was asked for is done, or will be refused a second time
+  })
   const command = COMMANDS.find(({ name }) => name.split(' ').every((word, i) => args[i] === word))
   const asksForHelp = args.includes('--help')
   if (command === undefined) {
@@ -39,7 +44,7 @@ async function main(args: readonly string[]): Promise<void> {
 async function run(command: Command, args: readonly string[], terminal: Terminal): Promise<void> {
   const { positionals, flags } = parse(command, args)
   const settings = { ...readTable(PLACE, flags as { [name: string]: string }, process.env), journal: 'file' as const }
-  const store = reachStore(settings, command.mayCreate === true, terminal)
+  const store = reachStore(settings, command.mayCreate === true, process.geteuid?.(), terminal)
   try {
     await command.run({ positionals, flags, terminal, store })
   } finally {

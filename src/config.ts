@@ -230,6 +230,7 @@ function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
 
 function addresses(text: string): AddressSet {
   const items = list(text)
+  if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies; everybody is not one')
   return (items.length === 0 ? undefined : parseAddressSet(items)) ??
     fail('IP addresses or CIDR ranges, separated by commas')
 }

@@ -21,7 +21,11 @@ async function main(): Promise<void> {
   assertLimits()
   const stop = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
-  const service = await openService(readSettings(process.argv.slice(2), process.env), log)
+  const settings = readSettings(process.argv.slice(2), process.env)
+  if (settings.accessLog && process.stdout.isTTY) {
+    throw new Failure('setting-invalid', 'ACCESS_LOG=on needs a file or a pipe: a paused terminal would hold up requests')
+  }
+  const service = await openService(settings, log)
   const onStop = async (): Promise<void> => {
     await service.close()
     // Not before the last line is out, but not after a reader either who takes none.

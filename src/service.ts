@@ -8,7 +8,7 @@ import type { Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
 import type { Environment, Settings } from './config.ts'
-import { createAccessLog, type Sink } from './http/access-log.ts'
+import { createAccessLog, refusalRecord, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import { listen, type Answer } from './http/listener.ts'
 import { localDoor } from './http/local.ts'
@@ -62,7 +62,10 @@ export async function openService(settings: Environment, log: Log): Promise<Serv
 
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
 export async function openStore(settings: StoreSettings, log: Log): Promise<OpenStore> {
-  const accounts = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
+  const accounts = {
+    hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
+    wallMs: Date.now
+  }
   if (settings.journal === 'memory') {
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(fold => openMemoryJournal(fold, Date.now), accounts)
@@ -136,6 +139,7 @@ async function listenOn(
   const scheme = isTls ? 'https' : 'http'
   const { accounts } = store
   let isStopping = false
+  const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
   const answer = createPipeline({
     router: routerOf(routes(settings, store)),
     rateLimit: limitOf(settings.rateLimit),
@@ -148,12 +152,13 @@ async function listenOn(
     maxBodyBytes: settings.maxBodyBytes,
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: () => isStopping,
-    accessLog: settings.accessLog ? { log: createAccessLog(log.access), clocks: CLOCKS } : undefined,
+    accessLog: accessLog && { log: accessLog.log, clocks: CLOCKS },
     warn: log.warn
   })
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const listener = await listen({ host, port }, answer, {
-    certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn
+    certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn,
+    onRefusal: accessLog && ((address, status) => accessLog.log(refusalRecord(address, status, CLOCKS.wallMs())))
   }).catch(error => {
     certificate?.close()
     throw error
@@ -169,6 +174,7 @@ async function listenOn(
       clearInterval(sweeping)
       certificate?.close()
       await listener.close(SHUTDOWN_TIMEOUT_MS)
+      accessLog?.close()
     }
   }
 }

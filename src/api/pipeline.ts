@@ -7,7 +7,7 @@ import { readBody } from '../http/body.ts'
 import { corsHeaders, isPreflight, PREFLIGHT } from '../http/cors.ts'
 import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
-import { isHostAllowed, isOriginAllowed } from '../http/origin.ts'
+import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
 import { jsonReply, said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
@@ -50,6 +50,9 @@ export interface PipelineOptions {
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
+
+/** What the access log says where a client left before it could be answered (nginx's number for it). */
+const CLIENT_GONE = 499
 
 const BAD_REQUEST = statusReply(400)
 const UNAUTHENTICATED = said(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
@@ -114,9 +117,7 @@ class Exchange {
       return this.#send(early)
     }
 
-    const token = authenticate && bearerToken(head)
-    this.#session = token === undefined ? undefined : authenticate?.(token)
-
+    this.#session = this.#authenticate(head)
     if (isLimited && !this.#take(rateLimit, this.#options.limitsByUser === true)) return this.#send(TOO_MANY)
 
     if (head.expect !== undefined && head.expect.toLowerCase() !== '100-continue') return this.#send(UNEXPECTED)
@@ -139,19 +140,25 @@ class Exchange {
   }
 
   /** Refuses what did not come by HTTPS where it must, and, in the open configuration, what a web page may send. */
-  #refusal({ host, origin, forwardedProto }: Head): Reply | undefined {
+  #refusal({ host, origin, forwardedProto, fetchSite, path }: Head): Reply | undefined {
     const { asksForHttps, guard, corsOrigins = NONE, trustedProxies } = this.#options
     const isProxied = isTrusted(this.#request.socket.remoteAddress ?? '', trustedProxies)
     const isHttps = isProxied && forwardedProto?.toLowerCase() === 'https'
     if (asksForHttps === true && !isHttps) return HTTPS_ONLY
     if (guard === undefined) return undefined
     if (!isHostAllowed(host!, guard.hosts)) return FOREIGN_HOST
-    if (origin === undefined) return undefined
+    if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
     return isOriginAllowed(origin, isHttps ? 'https' : guard.scheme, host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
   }
 
   #preflight(head: Head): Reply | undefined {
-    return this.#options.corsOrigins?.has(head.origin ?? '') === true && isPreflight(head) ? PREFLIGHT : undefined
+    if (!isPreflight(head)) return undefined
+    return this.#options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
+  }
+
+  #authenticate(head: Head): Session | undefined {
+    const token = bearerToken(head)
+    return token === undefined ? undefined : this.#options.authenticate?.(token)
   }
 
   /** Counts the request, or says that it is one too many. */
@@ -169,9 +176,11 @@ class Exchange {
     if (Number(head.contentLength ?? 0) > maxBodyBytes) return this.#send(TOO_LARGE)
     if (head.expect !== undefined) this.#response.writeContinue()
     const bytes = await readBody(this.#request, maxBodyBytes)
-    if (bytes === 'gone') return // and nobody is left to answer
+    if (bytes === 'gone') return this.#log(CLIENT_GONE, randomUUID()) // nobody is left to answer
     if (bytes === 'too-large') return this.#send(TOO_LARGE)
     this.#isBodyRead = true
+    // A body can take its time: what was revoked meanwhile is refused like any other.
+    if (this.#session !== undefined && this.#authenticate(head) === undefined) return this.#send(UNAUTHENTICATED)
     if (bytes.length === 0) return this.#validate(found, {})
     const parsed = parseJsonObject(bytes, MAX_JSON_DEPTH_LEVELS)
     if (parsed.ok) return this.#validate(found, parsed.value)
@@ -204,7 +213,7 @@ class Exchange {
   }
 
   #send(reply: Reply, id?: string): void {
-    const { headers = [], corsOrigins, accessLog } = this.#options
+    const { headers = [], corsOrigins } = this.#options
     const extra = [...headers]
     if (this.#verdict !== undefined) extra.push(...limitHeaders(this.#verdict))
     if (corsOrigins !== undefined && this.#head !== undefined && isUnderApi(this.#head.path)) {
@@ -213,18 +222,21 @@ class Exchange {
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
-    accessLog?.log(this.#record(reply.status, id ?? randomUUID(), accessLog.clocks))
+    if (this.#options.accessLog !== undefined) this.#log(reply.status, id ?? randomUUID())
   }
 
-  #record(status: number, request: string, clocks: Clocks): AccessRecord {
+  #log(status: number, request: string): void {
+    const { accessLog } = this.#options
+    if (accessLog === undefined) return
+    const { log, clocks } = accessLog
     const session = this.#session
-    return {
+    log({
       time: new Date(clocks.wallMs()).toISOString(), request, client: this.#client,
       user: session?.user ?? null, token: session === undefined ? null : tokenId(session.hash),
       method: this.#request.method ?? '', route: this.#found?.target.operation ?? null,
       entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
       status, ms: Math.round((clocks.nowMs() - this.#startMs) * 1000) / 1000
-    }
+    })
   }
 }
 

@@ -4,6 +4,8 @@
  * lines, which are counted and reported once it reads again, but never a request.
  */
 import { Buffer } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { clientAddress } from './address.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../limits.ts'
 
 /** One request. */
@@ -26,20 +28,40 @@ export interface AccessRecord {
   readonly ms: number
 }
 
+/** The record of what was not even a request; `wallMs` is when. */
+export function refusalRecord(address: string, status: number, wallMs: number): AccessRecord {
+  return {
+    time: new Date(wallMs).toISOString(), request: randomUUID(), client: clientAddress(address, undefined), user: null,
+    token: null, method: '', route: null, entry: null, status, ms: 0
+  }
+}
+
 /** Where lines go: `pendingBytes` is what was written and not yet taken. */
 export interface Sink {
   write(line: string): void
   pendingBytes(): number
 }
 
-/** Makes the function that logs a request. */
-export function createAccessLog(sink: Sink): (record: AccessRecord) => void {
+/** Logs requests; `close` tells what was dropped last. */
+export interface AccessLog {
+  log(record: AccessRecord): void
+  close(): void
+}
+
+/** Makes an access log. */
+export function createAccessLog(sink: Sink): AccessLog {
   let dropped = 0
-  return record => {
-    const line = `${JSON.stringify(record)}\n`
-    if (sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) { dropped++; return }
-    if (dropped > 0) sink.write(`${JSON.stringify({ time: record.time, dropped })}\n`)
+  const tellDropped = (): void => {
+    if (dropped > 0) sink.write(`${JSON.stringify({ dropped })}\n`)
     dropped = 0
-    sink.write(line)
+  }
+  return {
+    log: record => {
+      const line = `${JSON.stringify(record)}\n`
+      if (sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) { dropped++; return }
+      tellDropped()
+      sink.write(line)
+    },
+    close: tellDropped
   }
 }

@@ -42,7 +42,13 @@ export class Connections {
   readonly #answer: Answer
   readonly #known = new WeakMap<Duplex, Connection>()
 
-  constructor(answer: Answer) { this.#answer = answer }
+  readonly #onRefusal: (socket: Duplex, status: Refused) => void
+
+  /** `onRefusal` is told of each answer that is given to what was not even a request. */
+  constructor(answer: Answer, onRefusal: (socket: Duplex, status: Refused) => void) {
+    this.#answer = answer
+    this.#onRefusal = onRefusal
+  }
 
   /** Has a request answered, now or when its turn comes. */
   take(request: IncomingMessage, response: ServerResponse): void {
@@ -73,6 +79,7 @@ export class Connections {
   refuse(socket: Duplex, status: Refused): void {
     socket.on('error', () => {}) // of a client that is gone
     const end = (): void => {
+      this.#onRefusal(socket, status)
       if (socket.writable) socket.end(REFUSALS[status], () => socket.destroy())
       else socket.destroy()
     }

@@ -22,6 +22,7 @@ export interface Head {
   forwardedFor?: string
   forwardedProto?: string
   requestMethod?: string
+  fetchSite?: string
 }
 
 type Field = Exclude<keyof Head, 'method' | 'path'>
@@ -37,7 +38,8 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['expect', 'expect'],
   ['x-forwarded-for', 'forwardedFor'],
   ['x-forwarded-proto', 'forwardedProto'],
-  ['access-control-request-method', 'requestMethod']
+  ['access-control-request-method', 'requestMethod'],
+  ['sec-fetch-site', 'fetchSite']
 ])
 const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 

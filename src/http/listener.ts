@@ -44,15 +44,19 @@ export interface ListenOptions {
   readonly certificate?: Certificate | undefined
   /** Proxies, behind whose one address there are many clients. */
   readonly trustedProxies?: AddressSet | undefined
+  /** Is told of what was not even a request: the peer's address, and the status it was answered with. */
+  readonly onRefusal?: ((address: string, status: number) => void) | undefined
   /** Takes what went wrong with accepting a connection. */
   readonly warn?: (line: string) => void
 }
 
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(place: Place, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
-  const { certificate, trustedProxies, warn } = options
+  const { certificate, trustedProxies, onRefusal, warn } = options
   const server = create(certificate)
-  const connections = new Connections(answer)
+  if ('path' in place) server.timeout = 0 // the operator may ask for what takes long
+  const connections = new Connections(answer, (socket, status) =>
+    onRefusal?.((socket as Socket).remoteAddress ?? '', status))
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
   server.on('request', take)
   server.on('checkContinue', take) // the pipeline says 100 once it wants the body

@@ -1,7 +1,7 @@
 /**
  * The guard of the open configuration: no web page may reach it. A page can send requests anywhere, but it cannot
- * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` on
- * anything but a plain GET (which defeats cross-site requests; the answer of such a GET is hidden from it).
+ * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a
+ * plain GET, what the browser says of its site (which defeats cross-site requests).
  */
 import { isIP } from 'node:net'
 
@@ -11,6 +11,11 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
   if (bracketed !== null) return isIP(bracketed[1]!) === 6
   const name = host.replace(/:\d+$/, '').toLowerCase()
   return name === 'localhost' || isIP(name) === 4 || allowed.has(name) || allowed.has(host.toLowerCase())
+}
+
+/** Whether a browser says that another site's page asks (Fetch Metadata); for what is sent without an `Origin`. */
+export function isFromOtherSite(fetchSite: string | undefined): boolean {
+  return fetchSite === 'cross-site' || fetchSite === 'same-site'
 }
 
 /** Whether an `Origin` is the service itself, as the request's `Host` names it, or an allowed one. */

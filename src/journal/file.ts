@@ -15,9 +15,12 @@ export const JOURNAL_FILE = 'journal.jsonl'
  * Opens the journal of a folder, makes it (and its key file) on the first start, and folds every record. Throws
  * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
  */
-export function openFileJournal(options: FileJournalOptions): FileJournal {
-  const { files, folder, keyFile, fold } = options
-  const path = join(folder, JOURNAL_FILE)
+export function openFileJournal(given: FileJournalOptions): FileJournal {
+  const { files, folder, fold } = given
+  // Links are followed once: what is replaced by a new file must not be the link to it.
+  const keyFile = files.real(given.keyFile)
+  const path = files.real(join(folder, JOURNAL_FILE))
+  const options = { ...given, keyFile }
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   try {
     const keys = openKeys(options, path)

@@ -3,8 +3,8 @@
  * can make the Nth call fail or keep a disk of its own.
  */
 import {
-  chmodSync, closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, readSync,
-  readdirSync, renameSync, statSync, truncateSync, unlinkSync, write, writeSync, type Stats
+  chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, readSync,
+  readdirSync, realpathSync, renameSync, statSync, truncateSync, unlinkSync, write, writeSync, type Stats
 } from 'node:fs'
 import type { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
@@ -14,6 +14,8 @@ export interface FileFacts {
   readonly device: number
   readonly inode: number
   readonly bytes: number
+  /** The user's number. */
+  readonly owner: number
   /** The permission bits. */
   readonly mode: number
 }
@@ -28,6 +30,8 @@ export interface Files {
   list(folder: string): string[]
   /** The facts of a file or folder; undefined if it does not exist. Links are followed. */
   facts(path: string): FileFacts | undefined
+  /** The path without links; the path itself if nothing stands there. */
+  real(path: string): string
   setMode(path: string, mode: number): void
   /** Reads a small file whole. */
   read(path: string): Buffer
@@ -61,6 +65,7 @@ export const disk: Files = {
     const stats = statSync(path, { throwIfNoEntry: false })
     return stats && factsOf(stats)
   },
+  real: path => existsSync(path) ? realpathSync(path) : path,
   setMode: (path, mode) => chmodSync(path, mode),
   read: path => readFileSync(path),
   openToRead: path => openSync(path, constants.O_RDONLY),
@@ -103,7 +108,7 @@ function makeFolder(path: string): void {
 }
 
 function factsOf(stats: Stats): FileFacts {
-  return { device: stats.dev, inode: stats.ino, bytes: stats.size, mode: stats.mode & 0o777 }
+  return { device: stats.dev, inode: stats.ino, bytes: stats.size, owner: stats.uid, mode: stats.mode & 0o777 }
 }
 
 /** A new file that is being written, durably. */

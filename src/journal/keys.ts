@@ -46,7 +46,7 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     if (files.facts(path) === undefined) return undefined
     text = files.read(path).toString('latin1')
   } catch (error) {
-    throw new Failure('key-invalid', `${path}: ${systemCode(error)}`, { cause: error })
+    throw new Failure('folder-unusable', `${path}: ${systemCode(error)}`, { cause: error })
   }
   const lines = text.replace(/\n$/, '').split('\n')
   lines.forEach((line, i) => {

@@ -138,7 +138,7 @@ export class FileJournal implements Journal {
       } catch (error) {
         throw this.#latch(`the rewritten journal could not be opened: ${systemCode(error)}`)
       }
-      return this.#keys.names.slice(0, -1)
+      return this.#keys.names.filter(name => name !== this.#keys.newest.name)
     })
   }
 

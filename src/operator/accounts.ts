@@ -1,4 +1,5 @@
 /** The commands on users and tokens. */
+import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { Misuse, type Command, type Context } from './command.ts'
 
 const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
@@ -16,7 +17,9 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   const text = flags['ttl-minutes']
   if (text === undefined) return undefined
   const minutes = typeof text === 'string' && /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
-  if (minutes <= 0) throw new Misuse('--ttl-minutes must be a number of minutes above 0')
+  if (minutes <= 0 || minutes > MAX_TOKEN_TTL_MINUTES) {
+    throw new Misuse(`--ttl-minutes must be a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
+  }
   return minutes
 }
 

@@ -1,5 +1,5 @@
 /** The commands on the journal, its keys, and the history that it holds. */
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { disk } from '../journal/files.ts'
 import type { Committed } from '../journal/journal.ts'
 import type { JournalLocation } from '../journal/file.ts'
@@ -70,9 +70,11 @@ function idOf({ positionals: [text] }: Context): number {
 
 /** Asks for something that takes long and shows how far it is. */
 async function askSlowly(context: Context, path: string): Promise<any> {
-  const look = (): void => void context.store.ask('GET', '/operator/status')
-    .then((status: Status) => context.terminal.progress('rewriting the journal', status.progress), () => {})
-  const timer = setInterval(look, 200)
+  const look = async (): Promise<void> => {
+    const status: Status | undefined = await context.store.look('/operator/status')
+    if (status?.progress !== undefined) context.terminal.progress('rewriting the journal', status.progress)
+  }
+  const timer = setInterval(() => void look(), 200)
   try {
     return await context.store.ask('POST', path)
   } finally {
@@ -119,13 +121,18 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     run: async context => {
       const status = await statusOf(context)
       const target = resolve(context.positionals[0]!)
+      const part = `${target}.part` // it gets its name once it is whole and verified
+      if (disk.facts(target) !== undefined) throw new Refusal(`${target} stands already`)
+      if (disk.facts(part) !== undefined) disk.remove(part)
       const onProgress = (reached: number): void => context.terminal.progress('copying', reached / status.bytes)
-      copyFile(disk, status.path, target, 0, status.bytes, onProgress)
+      copyFile(disk, status.path, part, 0, status.bytes, onProgress)
       try {
-        const { records, head } = await readAll(context, () => {}, { ...status, path: target })
+        const { records, head } = await readAll(context, () => {}, { ...status, path: part })
+        disk.rename(part, target)
+        disk.syncFolder(dirname(target))
         context.terminal.print(`${records} records, head ${head}`)
       } catch (error) {
-        disk.remove(target)
+        if (disk.facts(part) !== undefined) disk.remove(part)
         throw error
       }
     }

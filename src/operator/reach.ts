@@ -17,6 +17,8 @@ import type { Terminal } from './terminal.ts'
 export interface Reached {
   /** Asks for something and gives the answer's body; throws a `Refusal` with the message of an answer that is none. */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
+  /** Asks whoever holds the folder, once, and never opens it; undefined when nobody answers. */
+  look(path: string): Promise<any>
   close(): Promise<void>
 }
 
@@ -26,9 +28,12 @@ const PAUSE_MS = 100
 
 /**
  * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with a `Refusal` when
- * no journal stands there and `mayCreate` is false: a mistyped folder should not become a new one.
+ * no journal stands there and `mayCreate` is false (a mistyped folder should not become a new one), or when the
+ * folder is another's than `user`'s, whose number is undefined where the system has none.
  */
-export function reachStore(settings: StoreSettings, mayCreate: boolean, terminal: Terminal): Reached {
+export function reachStore(
+  settings: StoreSettings, mayCreate: boolean, user: number | undefined, terminal: Terminal
+): Reached {
   const folder = resolve(settings.dataDir)
   let opened: OpenStore | undefined
 
@@ -38,6 +43,10 @@ export function reachStore(settings: StoreSettings, mayCreate: boolean, terminal
     if (live !== undefined || opened !== undefined) return live
     if (!mayCreate && disk.facts(join(folder, JOURNAL_FILE)) === undefined) {
       throw new Refusal(`there is no journal in ${folder}; the command init makes one`)
+    }
+    const owner = disk.facts(folder)?.owner
+    if (user !== undefined && owner !== undefined && owner !== user) {
+      throw new Refusal(`${folder} belongs to user ${owner}; what user ${user} makes in it, that one could not read`)
     }
     const quiet = { info: () => {}, warn: terminal.warn, access: { write: () => {}, pendingBytes: () => 0 } }
     opened = await openStore(settings, quiet)
@@ -55,6 +64,14 @@ export function reachStore(settings: StoreSettings, mayCreate: boolean, terminal
           if (!isMoment(error) || tries === TRIES) throw error
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+      }
+    },
+    look: async path => {
+      try {
+        const live = await liveSocket(folder)
+        return live && (await requestLocal(live, 'GET', path)).body
+      } catch {
+        return undefined
       }
     },
     close: async () => { await opened?.close() }

@@ -11,6 +11,8 @@ export interface Streams {
 /** Prints, asks, and shows progress. */
 export class Terminal {
   readonly #streams: Streams
+  /** What came behind the line that was asked for. */
+  #typedAhead = ''
 
   constructor(streams: Streams) { this.#streams = streams }
 
@@ -37,12 +39,19 @@ export class Terminal {
   /** Whether somebody sits there who can be asked. */
   get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
 
-  /** Asks for a secret twice, without echo, or takes the first line of standard input. */
+  /** Asks for a secret twice, without echo, or takes the first line of standard input, unless that is a terminal. */
   async newSecret(fromInput: boolean): Promise<string> {
-    if (fromInput) return this.#firstLine()
-    const first = await this.#hidden('password: ')
-    if (await this.#hidden('again: ') !== first) throw new Misuse('the two passwords differ')
-    return first
+    const { input } = this.#streams
+    if (fromInput && !input.isTTY) return this.#firstLine()
+    if (!this.isInteractive) throw new Misuse('there is no terminal to ask for the password at; use --password-stdin')
+    input.setEncoding('utf8').setRawMode(true)
+    try {
+      const first = await this.#hidden('password: ')
+      if (await this.#hidden('again: ') !== first) throw new Misuse('the two passwords differ')
+      return nonEmpty(first)
+    } finally {
+      input.setRawMode(false).pause()
+    }
   }
 
   async #firstLine(): Promise<string> {
@@ -56,26 +65,27 @@ export class Terminal {
 
   #hidden(prompt: string): Promise<string> {
     const { input, error } = this.#streams
-    if (!this.isInteractive) throw new Misuse('there is no terminal to ask for the password at; use --password-stdin')
     error.write(prompt)
-    input.setRawMode(true)
-    input.setEncoding('utf8')
     return new Promise((resolve, reject) => {
       let text = ''
-      const onData = (typed: string): void => {
-        for (const character of typed) {
-          if (character === '\r' || character === '\n') { end(); resolve(text); return }
-          if (character === '\x03' || character === '\x04') { end(); reject(new Misuse('given up')); return }
+      const end = (rest: string): void => {
+        input.off('data', take)
+        this.#typedAhead = rest
+        error.write('\n')
+      }
+      const take = (typed: string): void => {
+        for (let i = 0; i < typed.length; i++) {
+          const character = typed[i]!
+          if (character === '\r' || character === '\n') { end(typed.slice(i + 1)); resolve(text); return }
+          if (character === '\x03' || character === '\x04') { end(''); reject(new Misuse('given up')); return }
           text = character === '\x7f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character
         }
       }
-      const end = (): void => {
-        input.off('data', onData).pause()
-        input.setRawMode(false)
-        error.write('\n')
-      }
-      input.on('data', onData).resume()
-    }).then(text => nonEmpty(text as string))
+      const typed = this.#typedAhead
+      this.#typedAhead = ''
+      input.on('data', take).resume()
+      take(typed)
+    })
   }
 }
 

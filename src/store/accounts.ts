@@ -10,6 +10,8 @@ import type { Commit } from './store.ts'
 /** What accounts need from outside. */
 export interface AccountsOptions {
   readonly hasher: PasswordHasher
+  /** For passwords that the operator sets, if not the same: a flood of logins should not keep those waiting. */
+  readonly operatorHasher?: PasswordHasher
   /** Bytes that nobody can foresee. */
   readonly random: (bytes: number) => Buffer
   /** The wall clock, milliseconds since 1970. */
@@ -71,7 +73,7 @@ export class Accounts {
   async addUser(
     email: string, name: string, abilities: readonly string[], password: string
   ): Promise<ListedUser | undefined> {
-    const passwordHash = await this.#options.hasher.hash(password)
+    const passwordHash = await this.#hash(password)
     return this.#commit<ListedUser | undefined>(state => {
       if (userOf(state, normalized(email)) !== undefined) return { outcome: undefined }
       const user = { id: state.users.size + 1, email: normalized(email), name, abilities }
@@ -81,7 +83,7 @@ export class Accounts {
 
   /** Gives a user a new password and ends the user's tokens; false for an unknown address. */
   async setPassword(email: string, password: string): Promise<boolean> {
-    const passwordHash = await this.#options.hasher.hash(password)
+    const passwordHash = await this.#hash(password)
     return this.#change(email, user => fact('password.changed', null, { id: user.id, passwordHash }))
   }
 
@@ -167,6 +169,11 @@ export class Accounts {
     for (const [hash, token] of this.#state.tokens.entries()) {
       if (!users.some(user => user.id === token.user)) throw new Error(`token ${tokenId(hash)} belongs to nobody`)
     }
+  }
+
+  #hash(password: string): Promise<string> {
+    const { hasher, operatorHasher = hasher } = this.#options
+    return operatorHasher.hash(password)
   }
 
   #change(email: string, factOf: (user: User) => ReturnType<typeof fact>): Promise<boolean> {

@@ -108,7 +108,7 @@ const RECORD: AccessRecord = {
 test('lines beyond what may wait are dropped, counted, and reported once there is room', () => {
   const written: string[] = []
   let pending = 0
-  const log = createAccessLog({ write: line => { written.push(line) }, pendingBytes: () => pending })
+  const { log, close } = createAccessLog({ write: line => { written.push(line) }, pendingBytes: () => pending })
   const line = `${JSON.stringify(RECORD)}\n`
   log(RECORD)
   pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length
@@ -119,7 +119,12 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   pending = 0
   log(RECORD)
   log(RECORD)
-  assert.deepEqual(written, [line, line, `${JSON.stringify({ time: RECORD.time, dropped: 3 })}\n`, line, line])
+  assert.deepEqual(written, [line, line, `${JSON.stringify({ dropped: 3 })}\n`, line, line])
+  pending = MAX_ACCESS_LOG_PENDING_BYTES
+  log(RECORD)
+  close()
+  close()
+  assert.deepEqual(written.slice(5), [`${JSON.stringify({ dropped: 1 })}\n`])
 })
 
 test('a slow reader of the program\'s output costs lines, which it is told of, and never a request', async t => {

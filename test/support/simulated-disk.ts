@@ -110,6 +110,7 @@ export class SimulatedDisk implements Files {
   }
 
   makeFolder(): void {}
+  real(path: string): string { return path }
   setMode(path: string, mode: number): void { this.#inode(path).mode = mode }
   list(folder: string): string[] {
     return [...this.#names.keys()].filter(path => path.startsWith(`${folder}/`)).map(path => path.slice(folder.length + 1))
@@ -198,7 +199,7 @@ export class SimulatedDisk implements Files {
 const truncations = new WeakMap<() => void, Inode>()
 
 function factsOf(inode: Inode): FileFacts {
-  return { device: 1, inode: inode.number, bytes: inode.bytes.length, mode: inode.mode }
+  return { device: 1, inode: inode.number, bytes: inode.bytes.length, owner: 0, mode: inode.mode }
 }
 
 function systemError(code: string): Error { return Object.assign(new Error(code), { code }) }

@@ -1,0 +1,87 @@
+/** What is done to the program from outside: file systems, system calls that fail, and a look at its memory. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { requestLocal } from '../../src/http/client.ts'
+import { soon, socketsIn, type Program } from './program.ts'
+import { atEnd, freshFolder } from './service.ts'
+
+/** Runs a command of the system; throws with its words when it fails. */
+export function system(command: string, ...args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`)
+}
+
+/** Why this machine cannot mount; false if it can. */
+export function mountMissing(): string | false {
+  const folder = mkdtempSync(join(tmpdir(), 'pes-'))
+  try {
+    system('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder)
+    system('umount', folder)
+    return false
+  } catch (error) {
+    return `a file system can be mounted by root only: ${(error as Error).message.trim()}`
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Why the program cannot be traced here; false if it can. */
+export function straceMissing(): string | false {
+  const { status, error } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'])
+  return status === 0 ? false : `strace is not there, or may not trace: ${error?.message ?? `exit code ${status}`}`
+}
+
+/** A fresh folder on a file system of its own, in memory, of that size; gone when the test ends. */
+export function smallDisk(t: TestContext, size: string): string {
+  const folder = join(freshFolder(t), 'data')
+  mkdirSync(folder)
+  system('mount', '-t', 'tmpfs', '-o', `size=${size},mode=700`, 'tmpfs', folder)
+  // Once for each file system that a test has put above the other.
+  atEnd(t, () => { while (spawnSync('umount', ['-l', folder]).status === 0); })
+  return folder
+}
+
+/** A program under strace, which meddles with its calls on one file. */
+export interface Meddling {
+  /** What strace has seen so far, a line a call. */
+  calls(): string[]
+  /** Leaves the program alone again. */
+  end(): Promise<void>
+}
+
+/**
+ * Meddles with the calls on a file (`write:error=EIO:when=1`) from now on. strace counts them for each thread: a
+ * program for which that matters has `UV_THREADPOOL_SIZE=1` in its environment.
+ */
+export async function meddle(t: TestContext, pid: number, path: string, ...how: readonly string[]): Promise<Meddling> {
+  const log = join(freshFolder(t), 'calls')
+  const inject = how.flatMap(one => ['-e', `inject=${one}`])
+  const names = how.map(one => one.slice(0, one.indexOf(':'))).join(',')
+  const args = ['-f', '-p', String(pid), '-o', log, '-P', path, '-e', `trace=${names}`, ...inject]
+  const child = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = new Promise<void>(resolve => child.on('close', () => resolve()))
+  const end = async (): Promise<void> => { child.kill('SIGINT'); await soon(ended, () => 'the end of strace') }
+  atEnd(t, end)
+  let said = ''
+  await soon(new Promise<void>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', () => reject(new Error(`strace ended: ${said}`)))
+    child.stderr.setEncoding('utf8').on('data', text => { if (/ attached/.test(said += text)) resolve() })
+  }), () => `strace to attach; ${said}`)
+  return { calls: () => readFileSync(log, 'utf8').split('\n').filter(line => /^\d+ +\w+\(/.test(line)), end }
+}
+
+/** What the operator is told of the program. */
+export async function statusOf({ folder }: Program, moved: string = folder): Promise<any> {
+  const { status, body } = await requestLocal(join(moved, socketsIn(moved)[0]!), 'GET', '/operator/status')
+  if (status !== 200) throw new Error(`the operator was answered ${status}`)
+  return body
+}
+
+/** The memory that a process has, in MiB. */
+export function memoryMiB(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
