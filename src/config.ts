@@ -187,7 +187,8 @@ function readFlags(args: readonly string[]): Variables {
   try {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
   } catch (error) {
-    throw new Failure('setting-invalid', (error as Error).message.split('\n')[0]!)
+    const line = (error as Error).message.split('\n')[0]!
+    throw new Failure('setting-invalid', line.replace(/\p{C}/gu, '?'))
   }
 }
 

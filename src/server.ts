@@ -23,7 +23,8 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
   const settings = readSettings(process.argv.slice(2), process.env)
   if (settings.accessLog && process.stdout.isTTY) {
-    throw new Failure('setting-invalid', 'ACCESS_LOG=on needs a file or a pipe: a paused terminal would hold up requests')
+    const why = 'a paused terminal would hold up requests'
+    throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
   const service = await openService(settings, log)
   const onStop = async (): Promise<void> => {

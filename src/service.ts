@@ -1,5 +1,5 @@
 /** The composition: from settings to a service that listens. It knows no signals and never ends the process. */
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { entryRoutes } from './api/entries.ts'
 import { operatorRoutes } from './api/operator.ts'
@@ -158,7 +158,9 @@ async function listenOn(
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const listener = await listen({ host, port }, answer, {
     certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn,
-    onRefusal: accessLog && ((address, status) => accessLog.log(refusalRecord(address, status, CLOCKS.wallMs())))
+    onRefusal: accessLog && ((address, status) => {
+      accessLog.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
+    })
   }).catch(error => {
     certificate?.close()
     throw error

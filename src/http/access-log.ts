@@ -4,7 +4,6 @@
  * lines, which are counted and reported once it reads again, but never a request.
  */
 import { Buffer } from 'node:buffer'
-import { randomUUID } from 'node:crypto'
 import { clientAddress } from './address.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../limits.ts'
 
@@ -28,10 +27,10 @@ export interface AccessRecord {
   readonly ms: number
 }
 
-/** The record of what was not even a request; `wallMs` is when. */
-export function refusalRecord(address: string, status: number, wallMs: number): AccessRecord {
+/** The record of what was not even a request: its peer, its answer, when that was, and an id. */
+export function refusalRecord(address: string, status: number, wallMs: number, request: string): AccessRecord {
   return {
-    time: new Date(wallMs).toISOString(), request: randomUUID(), client: clientAddress(address, undefined), user: null,
+    time: new Date(wallMs).toISOString(), request, client: clientAddress(address, undefined), user: null,
     token: null, method: '', route: null, entry: null, status, ms: 0
   }
 }

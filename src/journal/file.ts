@@ -15,31 +15,34 @@ export const JOURNAL_FILE = 'journal.jsonl'
  * Opens the journal of a folder, makes it (and its key file) on the first start, and folds every record. Throws
  * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
  */
-export function openFileJournal(given: FileJournalOptions): FileJournal {
-  const { files, folder, fold } = given
-  // Links are followed once: what is replaced by a new file must not be the link to it.
-  const keyFile = files.real(given.keyFile)
-  const path = files.real(join(folder, JOURNAL_FILE))
-  const options = { ...given, keyFile }
-  if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+export function openFileJournal(options: FileJournalOptions): FileJournal {
+  const { files, folder } = options
   try {
-    const keys = openKeys(options, path)
-    if (files.facts(path) === undefined) {
-      files.close(files.createToAppend(path))
-      syncFolder(options, folder)
-    }
-    fold.begin()
-    const found = readJournal(files, path, keys, record => fold.apply(record))
-    removeLeftovers(files, path)
-    keepPrivate(options, folder, 0o700)
-    keepPrivate(options, keyFile, 0o600)
-    keepPrivate(options, path, 0o600)
-    if (found.tornBytes > 0) repair(options, path, found)
-    return new FileJournal(options, path, keys, found)
+    // Links are followed once: what is replaced by a new file must not be the link to it.
+    const keyFile = files.real(options.keyFile)
+    return open({ ...options, keyFile }, files.real(join(folder, JOURNAL_FILE)))
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
   }
+}
+
+function open(options: FileJournalOptions, path: string): FileJournal {
+  const { files, folder, keyFile, fold } = options
+  if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+  const keys = openKeys(options, path)
+  if (files.facts(path) === undefined) {
+    files.close(files.createToAppend(path))
+    syncFolder(options, folder)
+  }
+  fold.begin()
+  const found = readJournal(files, path, keys, record => fold.apply(record))
+  removeLeftovers(files, path)
+  keepPrivate(options, folder, 0o700)
+  keepPrivate(options, keyFile, 0o600)
+  keepPrivate(options, path, 0o600)
+  if (found.tornBytes > 0) repair(options, path, found)
+  return new FileJournal(options, path, keys, found)
 }
 
 /** The keys of the journal; new ones only where no journal stands yet. */

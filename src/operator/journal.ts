@@ -13,6 +13,8 @@ const REVEAL = { reveal: { help: 'show passwords' } }
 const HIDDEN = '********'
 
 interface Status extends JournalLocation {
+  /** Why the service takes no more changes. */
+  readonly fault?: string
   readonly records: number
   readonly head: string
   readonly progress: number
@@ -98,11 +100,13 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     name: 'journal verify',
     help: 'checks every hash and every seal',
     run: async context => {
-      const { records, head, state } = await readAll(context, () => {})
+      const status = await statusOf(context)
+      const { records, head, state } = await readAll(context, () => {}, status)
       state.entries.check()
       context.terminal.print(`records ${records}`)
       context.terminal.print(`entries ${state.entries.size} (${state.entries.active} active)`)
       context.terminal.print(`head    ${head}`)
+      if (status.fault !== undefined) throw new Refusal(`the service takes no more changes: ${status.fault}`)
     }
   },
   {

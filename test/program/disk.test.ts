@@ -1,0 +1,387 @@
+/** The program on disks that are full, closed, slow, broken, or taken away from under it. */
+import { strict as assert } from 'node:assert'
+import { spawn } from 'node:child_process'
+import {
+  appendFileSync, copyFileSync, existsSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync,
+  writeFileSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { meddle, mountMissing, smallDisk, statusOf, straceMissing, system } from '../support/outside.ts'
+import { runProgram, soon, startProgram, type Program } from '../support/program.ts'
+import { send, type Answered } from '../support/service.ts'
+
+const ADMIN = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
+const NO_MOUNT = mountMissing()
+const NO_STRACE = straceMissing()
+const REFUSED = '{"message":"Error creating password","status":500}'
+/** strace counts the calls of each thread: with one thread, those of the program. */
+const ONE_THREAD = { UV_THREADPOOL_SIZE: '1' }
+/** In what time an answer counts as given at once. */
+const AT_ONCE_MS = 1_000
+
+/** A client that knows what was acknowledged. */
+class Client {
+  readonly acknowledged: string[] = []
+  #url: string
+  #serial = 0
+
+  constructor({ url }: Program) { this.#url = url }
+
+  async create(length: number = 10): Promise<Answered> {
+    const password = `${++this.#serial}`.padEnd(length, '-')
+    const answer = await send(this.#url, 'POST', '/api/createPassword', { password, sistema: 's', usuario: 'u' })
+    if (answer.status === 200) this.acknowledged.push(password)
+    return answer
+  }
+
+  /** Creates an entry that must be acknowledged. */
+  async created(): Promise<void> { assert.equal((await this.create()).status, 200) }
+
+  /** Tries each kind of write, and holds that each is refused at once while reads go on. */
+  async isOnlyRead(): Promise<void> {
+    const started = performance.now()
+    assert.equal((await this.create()).text, REFUSED)
+    const updated = await send(this.#url, 'POST', '/api/updatePassword/1', { sistema: 'other' })
+    assert.equal(updated.text, '{"message":"Error updating password","status":500}')
+    const deleted = await send(this.#url, 'POST', '/api/deletePassword/1')
+    assert.equal(deleted.text, '{"message":"Error deleting password","status":500}')
+    await this.isListed()
+    assert.ok(performance.now() - started < AT_ONCE_MS, `it took ${performance.now() - started} ms`)
+  }
+
+  /** Holds that the program, or another one, shows all that was acknowledged and nothing else. */
+  async isListed(program?: Program): Promise<void> {
+    if (program !== undefined) this.#url = program.url
+    const { status, json } = await send(this.#url, 'GET', '/api/listPassword')
+    assert.equal(status, 200)
+    assert.deepEqual(json.map((entry: { password: string }) => entry.password), this.acknowledged)
+  }
+}
+
+async function startedWithEntries(t: TestContext, flags: Record<string, string> = {}): Promise<[Program, Client]> {
+  const program = await startProgram(t, { flags, env: ONE_THREAD })
+  const client = new Client(program)
+  for (let n = 0; n < 3; n++) await client.created()
+  return [program, client]
+}
+
+/** Ends a program in some way and starts another one on its folder. */
+async function restarted(t: TestContext, program: Program, folder: string = program.folder): Promise<Program> {
+  assert.equal((await program.stop()).code, 0)
+  return startProgram(t, { flags: { data: folder } })
+}
+
+/** Writes a file until the disk has no room left. */
+function fillUp(path: string): void {
+  try {
+    for (let n = 0; n < 10_000; n++) appendFileSync(path, Buffer.alloc(4096))
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC')
+    return
+  }
+  assert.fail('the disk never became full')
+}
+
+/** The exit code and last words of `admin.js journal verify`. */
+function verify(t: TestContext, folder: string): Promise<{ code: number | null, stderr: string }> {
+  const child = spawn(process.execPath, [ADMIN, 'journal', 'verify', `--data=${folder}`], {
+    env: {}, stdio: ['ignore', 'ignore', 'pipe']
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', text => { stderr += text })
+  return soon(new Promise(resolve => child.on('close', code => resolve({ code, stderr }))), () => `verify; ${stderr}`)
+}
+
+describe('a disk filled to the brim', { skip: NO_MOUNT }, () => {
+  test('§4.3 create: `Error creating password`, reads go on, heals with room, SIGKILL loses nothing', async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    fillUp(join(folder, 'filler'))
+    let answer = await client.create(500)
+    for (let n = 0; n < 20 && answer.status === 200; n++) answer = await client.create(500)
+    assert.equal(answer.text, REFUSED)
+    await client.isListed()
+    assert.equal((await client.create(60_000)).text, REFUSED)
+    assert.equal((await statusOf(program)).fault, undefined)
+    assert.equal(statSync(join(folder, 'journal.jsonl')).size, (await statusOf(program)).bytes)
+    rmSync(join(folder, 'filler'))
+    await client.created()
+    await program.kill()
+    await client.isListed(await startProgram(t, { flags: { data: folder } }))
+  })
+
+  test('a start on it serves what is there, refuses writes, and heals with room', async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    fillUp(join(folder, 'filler'))
+    for (let n = 0; n < 20 && (await client.create(500)).status === 200;) n++
+    await program.kill()
+    const again = await startProgram(t, { flags: { data: folder } })
+    await client.isListed(again)
+    assert.equal((await client.create(5_000)).text, REFUSED)
+    rmSync(join(folder, 'filler'))
+    await client.created()
+    await client.isListed(await restarted(t, again))
+  })
+
+  test('a torn tail that finds no room beside the journal stays where it is, and the start is refused', async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    await program.kill()
+    const journal = join(folder, 'journal.jsonl')
+    appendFileSync(journal, `{"seq":4,${'x'.repeat(9_000)}`)
+    const bytes = readFileSync(journal)
+    fillUp(join(folder, 'filler'))
+    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
+    assert.equal(code, 1)
+    assert.match(stderr, /^error: .*ENOSPC\n$/)
+    assert.deepEqual(readFileSync(journal), bytes)
+    assert.deepEqual(readdirSync(folder).filter(name => name.includes('torn')), [])
+    rmSync(join(folder, 'filler'))
+    await client.isListed(await startProgram(t, { flags: { data: folder } }))
+    assert.equal(readdirSync(folder).filter(name => name.includes('torn')).length, 1)
+  })
+
+  test('a first start without room for the journal says so and leaves a folder that a later one can use', async t => {
+    const folder = smallDisk(t, '64k')
+    fillUp(join(folder, 'filler'))
+    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
+    assert.equal(code, 1)
+    assert.match(stderr, /^error: .*ENOSPC.*\n$/)
+    rmSync(join(folder, 'filler'))
+    const program = await startProgram(t, { flags: { data: folder } })
+    await new Client(program).created()
+  })
+})
+
+describe('a read-only folder', { skip: NO_MOUNT }, () => {
+  test('at the start is refused in one line and left as it is; writable again, it starts', async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    assert.equal((await program.stop()).code, 0)
+    const before = readdirSync(folder)
+    system('mount', '-o', 'remount,ro', folder)
+    const { code, stdout, stderr } = await runProgram(t, { flags: { data: folder } })
+    assert.equal(code, 1)
+    assert.match(stderr, /^error: the data folder [^\n]*EROFS\n$/)
+    assert.doesNotMatch(stdout, /ready/)
+    assert.deepEqual(readdirSync(folder), before)
+    system('mount', '-o', 'remount,rw', folder)
+    await client.isListed(await startProgram(t, { flags: { data: folder } }))
+  })
+
+  test('mounted over the running program costs nothing that was acknowledged', async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    assert.throws(() => system('mount', '-o', 'remount,ro', folder), 'the system spares a file that is being written')
+    system('mount', '--bind', folder, folder)
+    system('mount', '-o', 'remount,bind,ro', folder)
+    await client.create()
+    await client.isListed()
+    await program.kill()
+    system('umount', folder)
+    await client.isListed(await startProgram(t, { flags: { data: folder } }))
+  })
+})
+
+describe('a data folder that goes away under the running program', () => {
+  test('removed: writes are refused before they are acknowledged, reads go on, the stop is clean', async t => {
+    const [program, client] = await startedWithEntries(t)
+    rmSync(program.folder, { recursive: true })
+    await client.isOnlyRead()
+    assert.match(program.stderr, /the journal takes no more writes until a restart: .* was removed/)
+    assert.ok(!existsSync(program.folder), 'nothing is made anew by the running program')
+    const { code, stderr } = await program.stop()
+    assert.equal(code, 0, stderr)
+    assert.doesNotMatch(stderr, /^ +at /m)
+  })
+
+  test('renamed: refused, told to the operator at the new place, and all there once it is back', async t => {
+    const [program, client] = await startedWithEntries(t)
+    const away = `${program.folder}-away`
+    t.after(() => rmSync(away, { recursive: true, force: true }))
+    renameSync(program.folder, away)
+    assert.match((await statusOf(program, away)).fault, /was removed$/, 'noticed without a write')
+    await client.isOnlyRead()
+    renameSync(away, program.folder)
+    await client.isOnlyRead()
+    await client.isListed(await restarted(t, program))
+  })
+
+  test('unmounted: an acknowledged write goes to no file that no one will find', { skip: NO_MOUNT }, async t => {
+    const folder = smallDisk(t, '256k')
+    const [program, client] = await startedWithEntries(t, { data: folder })
+    system('umount', '-l', folder)
+    await client.isOnlyRead()
+    assert.match(program.stderr, /the journal takes no more writes until a restart: .* was removed/)
+    assert.equal((await program.stop()).code, 0)
+    assert.deepEqual(readdirSync(folder), [])
+  })
+
+  test('hidden by another file system mounted over it: the same', { skip: NO_MOUNT }, async t => {
+    const [program, client] = await startedWithEntries(t)
+    system('mount', '-t', 'tmpfs', 'tmpfs', program.folder)
+    try {
+      await client.isOnlyRead()
+    } finally {
+      system('umount', program.folder)
+    }
+    await client.isListed(await restarted(t, program))
+  })
+})
+
+describe('a journal that somebody touches under the running program', () => {
+  const replace = (journal: string): void => {
+    copyFileSync(journal, `${journal}.copy`)
+    renameSync(`${journal}.copy`, journal)
+  }
+  const ways: readonly (readonly [string, (journal: string) => void, RegExp, number])[] = [
+    ['deleted', journal => rmSync(journal), /was removed$/, 0],
+    ['replaced by a copy', replace, /was replaced$/, 3],
+    ['replaced by an empty file', journal => { rmSync(journal); writeFileSync(journal, '') }, /was replaced$/, 0],
+    ['truncated to nothing', journal => truncateSync(journal, 0), /was changed by another program$/, 0],
+    ['truncated by a byte', journal => truncateSync(journal, statSync(journal).size - 1), /was changed by/, 2],
+    ['appended to', journal => appendFileSync(journal, 'x'), /was changed by another program$/, 3]
+  ]
+  for (const [what, touch, fault, left] of ways) {
+    test(`${what}: refused before acknowledging, reads go on, the operator is told, what is left starts`, async t => {
+      const [program, client] = await startedWithEntries(t)
+      touch(join(program.folder, 'journal.jsonl'))
+      assert.match((await statusOf(program)).fault, fault, 'noticed without a write')
+      await client.isOnlyRead()
+      const { code, stderr } = await verify(t, program.folder)
+      assert.ok(code !== null && code > 0, 'journal verify tells it as well')
+      assert.match(stderr, /^error: [^\n]+\n$/)
+      client.acknowledged.length = left // what the one who touched it has left
+      const again = await restarted(t, program)
+      if (left > 0) await client.isListed(again)
+      else assert.equal((await send(again.url, 'GET', '/api/listPassword')).status, 404)
+    })
+  }
+
+  test('noticed by the write itself, with nothing asked before', async t => {
+    const [program, client] = await startedWithEntries(t)
+    replace(join(program.folder, 'journal.jsonl'))
+    await client.isOnlyRead()
+    await client.isListed(await restarted(t, program))
+  })
+
+  test('changed in a byte: `journal verify` fails and names the place', async t => {
+    const [program, client] = await startedWithEntries(t)
+    const journal = join(program.folder, 'journal.jsonl')
+    const bytes = readFileSync(journal)
+    const at = bytes.indexOf('"sealed":"') + 20
+    bytes[at] = bytes[at] === 0x41 ? 0x42 : 0x41
+    writeFileSync(journal, bytes)
+    const { code, stderr } = await verify(t, program.folder)
+    assert.equal(code, 3)
+    assert.match(stderr, /line 1 at byte 0/)
+    await client.isListed()
+  })
+})
+
+describe('calls that fail', { skip: NO_STRACE }, () => {
+  const latching: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['EIO of one write', ['write:error=EIO:when=1'], /I\/O error/],
+    ['a full disk, and a cut that fails', ['write:error=ENOSPC:when=1', 'ftruncate:error=EIO'], /cut back: EIO/],
+    ['a file system that has become read-only', ['write:error=EROFS', 'openat:error=EROFS'], /cut back: EROFS/],
+    ['a write of which bytes are missing', ['write:retval=10:when=1'], /was changed by another program$/],
+    ['EIO of one look at the file', ['statx:error=EIO:when=1'], /: EIO$/]
+  ]
+  for (const [what, how, fault] of latching) {
+    test(`${what} latches: all later writes 500 at once, reads go on, a restart clears it`, async t => {
+      const [program, client] = await startedWithEntries(t)
+      const path = join(program.folder, 'journal.jsonl')
+      const meddling = await meddle(t, program.pid, path, ...how)
+      assert.equal((await client.create()).text, REFUSED)
+      for (let n = 0; n < 3; n++) await client.isOnlyRead()
+      assert.ok(meddling.calls().some(call => call.includes('(INJECTED)')), 'the call did fail')
+      await meddling.end()
+      await client.isOnlyRead()
+      assert.match((await statusOf(program)).fault, fault)
+      assert.match(program.stderr, /the journal takes no more writes until a restart/)
+      const again = await restarted(t, program)
+      await client.isListed(again)
+      await client.created()
+      await client.isListed(await restarted(t, again))
+    })
+  }
+
+  const healing: readonly (readonly [string, string])[] = [
+    ['ENOSPC of one write', 'write:error=ENOSPC:when=1'],
+    ['EDQUOT of one write', 'write:error=EDQUOT:when=1'],
+    ['a write of nothing', 'write:retval=0:when=1']
+  ]
+  for (const [what, how] of healing) {
+    test(`${what}: one 500, and it heals`, async t => {
+      const [program, client] = await startedWithEntries(t)
+      await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), how)
+      assert.equal((await client.create()).text, REFUSED)
+      await client.isListed()
+      for (let n = 0; n < 3; n++) await client.created()
+      assert.equal((await statusOf(program)).fault, undefined)
+      await program.kill()
+      await client.isListed(await startProgram(t, { flags: { data: program.folder } }))
+    })
+  }
+
+  test('a slow disk: reads are answered meanwhile, and the writes that wait share the next write', async t => {
+    const [program, client] = await startedWithEntries(t)
+    const delayMs = 1_500
+    const path = join(program.folder, 'journal.jsonl')
+    const meddling = await meddle(t, program.pid, path, `write:delay_exit=${delayMs}000`)
+    const started = performance.now()
+    let isFirstDone = false
+    const size = statSync(path).size
+    const first = client.create().then(answer => { isFirstDone = true; return answer })
+    while (statSync(path).size === size) await new Promise(resolve => setTimeout(resolve, 5))
+    const others = Array.from({ length: 20 }, () => client.create())
+    for (let n = 0; n < 20; n++) {
+      const asked = performance.now()
+      assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200)
+      assert.ok(performance.now() - asked < delayMs / 3, `a read took ${performance.now() - asked} ms`)
+    }
+    const early = await send(program.url, 'GET', '/api/getPassword/4')
+    assert.equal(early.status, 404, 'nothing is served before it is safe')
+    assert.ok(!isFirstDone, 'the reads did not wait for the write')
+    for (const { status } of await Promise.all([first, ...others])) assert.equal(status, 200)
+    assert.ok(performance.now() - started >= 2 * delayMs, 'nothing was acknowledged before its write had returned')
+    assert.equal(meddling.calls().filter(call => call.includes('write(')).length, 2)
+    await meddling.end()
+    client.acknowledged.sort((a, b) => parseInt(a) - parseInt(b))
+    const { json } = await send(program.url, 'GET', '/api/listPassword')
+    assert.equal(json.length, client.acknowledged.length)
+    await program.kill()
+    const again = await startProgram(t, { flags: { data: program.folder } })
+    assert.deepEqual((await send(again.url, 'GET', '/api/listPassword')).json, json)
+  })
+
+  test('SIGKILL in the midst of a slow write: what was acknowledged is there', async t => {
+    const [program, client] = await startedWithEntries(t)
+    await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), 'write:delay_enter=1000000')
+    const unanswered = client.create().then(() => 'answered', () => 'cut')
+    assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200)
+    await program.kill()
+    assert.equal(await unanswered, 'cut')
+    const again = await startProgram(t, { flags: { data: program.folder } })
+    const { json } = await send(again.url, 'GET', '/api/listPassword')
+    assert.deepEqual(json.slice(0, 3).map((entry: { password: string }) => entry.password), client.acknowledged)
+    assert.ok(json.length <= 4)
+  })
+})
+
+test('a key file that goes away costs the running program nothing; the next start names it', async t => {
+  const [program, client] = await startedWithEntries(t)
+  const key = join(program.folder, 'journal.key')
+  renameSync(key, `${key}.away`)
+  await client.created()
+  assert.equal((await program.stop()).code, 0)
+  const { code, stderr } = await runProgram(t, { flags: { data: program.folder } })
+  assert.equal(code, 1)
+  assert.match(stderr, /^error: [^\n]*journal\.key[^\n]*\n$/)
+  renameSync(`${key}.away`, key)
+  await client.isListed(await startProgram(t, { flags: { data: program.folder } }))
+})
