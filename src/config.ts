@@ -188,7 +188,7 @@ function readFlags(args: readonly string[]): Variables {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
   } catch (error) {
     const line = (error as Error).message.split('\n')[0]!
-    throw new Failure('setting-invalid', line.replace(/\p{C}/gu, '?'))
+    throw new Failure('setting-invalid', line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?'))
   }
 }
 
