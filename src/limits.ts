@@ -77,8 +77,8 @@ export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 export const READ_CHUNK_BYTES: number = 1024 * 1024
 /** What a rewrite of the journal does before it lets others have their turn. */
 export const REWRITE_SLICE_BYTES: number = 256 * 1024
-/** How many entries share a page of the list. */
-export const PAGE_ENTRIES: number = 256
+/** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
+export const PAGE_ENTRIES: number = 64
 
 /** Holds the bounds that lean on each other to their relations; both programs call it at their start. */
 export function assertLimits(): void {

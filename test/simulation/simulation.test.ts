@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { openFileJournal } from '../../src/journal/file.ts'
+import { openFileJournal, type FileJournal } from '../../src/journal/file.ts'
 import type { Committed } from '../../src/journal/journal.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
@@ -13,13 +13,14 @@ import { SimulatedDisk } from '../support/simulated-disk.ts'
 const FOLDER = '/data'
 const SEEDS = Number(process.env['SEEDS'] ?? 2_000)
 const FIRST_SEED = Number(process.env['SEED'] ?? 1)
-const STEPS = 40
 
 /** One life of a store, from a first start to a last one, over any number of power cuts and restarts. */
 class Life {
   readonly #random: Random
   readonly #disk: SimulatedDisk
   #store!: Store
+  #journal!: FileJournal
+  #repaired = false
   /** Every record that was ever applied, in order: what was served, or could have been. */
   #applied: string[] = []
   /** The data of every record that anybody ever asked for. */
@@ -28,7 +29,9 @@ class Life {
   #nowMs = Date.parse('2026-01-31T12:00:00.000Z')
   #serial = 0
   /** Counts what happened, so that the test can tell that it has tried something. */
-  readonly seen: { [what: string]: number } = { acknowledged: 0, failed: 0, cuts: 0, stops: 0, torn: 0, latched: 0 }
+  readonly seen: { [what: string]: number } = {
+    acknowledged: 0, failed: 0, cuts: 0, stops: 0, torn: 0, latched: 0, rotated: 0, rewritten: 0
+  }
 
   constructor(seed: number) {
     this.#random = seeded(seed)
@@ -37,12 +40,14 @@ class Life {
   }
 
   async run(): Promise<void> {
-    for (let step = 0; step < STEPS; step++) {
+    // Most lives are short: a start reads all that came before, so that the cost grows with the square of the length.
+    for (let steps = 10 + this.#random.int(this.#random.next() < 0.1 ? 90 : 20); steps > 0; steps--) {
       const chance = this.#random.next()
-      if (chance < 0.6) await this.#changes()
-      else if (chance < 0.75) await this.#cut()
-      else if (chance < 0.85) await this.#stop()
-      else this.#weather()
+      if (chance < 0.55) await this.#changes()
+      else if (chance < 0.7) await this.#cut()
+      else if (chance < 0.8) await this.#stop()
+      else if (chance < 0.95) this.#weather()
+      else await this.#operate()
       this.#store.check()
       if (this.#store.journal.health().fault !== undefined) {
         this.seen['latched']!++
@@ -67,10 +72,23 @@ class Life {
     else await new Promise(resolve => setImmediate(resolve))
   }
 
+  /** Makes a new key, or seals everything anew; waits for it, or goes on with changes, or a power cut, beside it. */
+  async #operate(): Promise<void> {
+    const [what, done] = this.#random.next() < 0.5
+      ? ['rotated', this.#journal.rotateKey()] as const
+      : ['rewritten', this.#journal.rewrite(() => {})] as const
+    const settled = done.then(() => { this.seen[what]!++ }, error => {
+      assert.ok(error instanceof Failure || 'code' in error, String(error))
+      this.seen['failed']!++
+    })
+    if (this.#random.next() < 0.5) await settled
+  }
+
   async #change(): Promise<void> {
     this.#nowMs += this.#random.int(2)
     const id = 1 + this.#random.int(this.#store.entries + 1)
-    const password = `${++this.#serial}${'x'.repeat(this.#random.int(600))}`
+    // Mostly short, for speed; a long one is torn in more places.
+    const password = `${++this.#serial}${'x'.repeat(this.#random.int(this.#random.next() < 0.2 ? 600 : 60))}`
     const chance = this.#random.next()
     try {
       let record: string | undefined
@@ -116,29 +134,43 @@ class Life {
     Object.assign(this.#disk.faults, { full: 0, broken: 0, truncate: 0 })
     const before = this.#applied
     this.#start()
-    assert.deepEqual(this.#applied.slice(0, before.length), before, 'what was applied is there, and as it was')
+    assertStartsWith(this.#applied, before, 'what was applied is there, and as it was')
     const notes = new Set(this.#applied)
     for (const note of this.#acknowledged) assert.ok(notes.has(note), `acknowledged, but lost: ${note}`)
     for (const note of notes) assert.ok(this.#attempted.has(note), `never asked for: ${note}`)
-    const created = this.#applied.filter(note => note.startsWith('entry.created')).length
+    let created = 0
+    for (const note of this.#applied) if (note.startsWith('entry.created')) created++
     assert.equal(this.#store.entries, created, 'an id for each entry')
     this.#store.check()
-    const list = JSON.stringify(this.#store.list()?.map(String))
+    // Two replays give the same state: always where the first has repaired something, else now and then, since the
+    // next restart is a second replay as well.
+    if (!this.#repaired && this.#random.next() < 0.7) return
     const first = this.#applied
-    // Two replays give the same state.
+    const list = Buffer.concat(this.#store.list() ?? [])
     await this.#store.close()
     this.#start()
-    assert.deepEqual(this.#applied, first)
-    assert.equal(JSON.stringify(this.#store.list()?.map(String)), list)
+    assertStartsWith(this.#applied, first, 'a second replay gives the same')
+    assert.equal(this.#applied.length, first.length)
+    assert.ok(list.equals(Buffer.concat(this.#store.list() ?? [])))
+  }
+
+  /** Four bytes a number: the journal asks for thousands at each start. */
+  #randomBytes(bytes: number): Buffer {
+    const whole = Buffer.allocUnsafe(Math.ceil(bytes / 4) * 4)
+    for (let at = 0; at < whole.length; at += 4) whole.writeUInt32LE(this.#random.int(2 ** 32), at)
+    return whole.subarray(0, bytes)
   }
 
   #start(): void {
     this.#applied = []
-    const warn = (line: string): void => { if (line.includes('unfinished write')) this.seen['torn']!++ }
-    const random = (bytes: number): Buffer => Buffer.from(Array.from({ length: bytes }, () => this.#random.int(256)))
+    this.#repaired = false
+    const warn = (line: string): void => {
+      if (line.includes('unfinished write')) { this.#repaired = true; this.seen['torn']!++ }
+    }
+    const random = (bytes: number): Buffer => this.#randomBytes(bytes)
     const wallMs = (): number => this.#nowMs
     const applied = this.#applied
-    this.#store = new Store(fold => openFileJournal({
+    this.#store = new Store(fold => this.#journal = openFileJournal({
       files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn,
       fold: {
         begin: () => fold.begin(),
@@ -146,6 +178,10 @@ class Life {
       }
     }), { hasher: new PasswordHasher(random), random, wallMs })
   }
+}
+
+function assertStartsWith(notes: readonly string[], before: readonly string[], what: string): void {
+  if (before.some((note, i) => notes[i] !== note)) assert.deepEqual(notes.slice(0, before.length), before, what)
 }
 
 /** What a record says, without the id of a created entry, which is not known when it is asked for. */
@@ -167,5 +203,6 @@ test(`what was acknowledged survives full and broken disks, power cuts and resta
     }
   }
   t.diagnostic(JSON.stringify(total))
-  if (SEEDS >= 100) for (const [what, count] of Object.entries(total)) assert.ok(count > SEEDS / 20, `${what}: ${count}`)
+  if (SEEDS < 100) return
+  for (const [what, count] of Object.entries(total)) assert.ok(count > SEEDS / 20, `${what}: ${count}`)
 })

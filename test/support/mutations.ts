@@ -88,8 +88,8 @@ const swapLines: Mutation = (bytes, random) => {
 
 const TOKENS = [
   '\r', '\n', '\r\n', '\r\n\r\n', '\n\n', '\0', ' ', '\t', '\r\n ', ':', ';', ',', '"', '\\', '{', '}', '[', ']', '%00',
-  '%2f', '..', '?', '#', '0', '-1', '9999999999999999999', '0x10', '1e9', '\xff', '\xc3\xb1', '\ufffd', '\u2028', '\\ud800',
-  'null', 'true', '__proto__', 'constructor'
+  '%2f', '..', '?', '#', '0', '-1', '9999999999999999999', '0x10', '1e9', '\xff', '\xc3\xb1', '\ufffd', '\u2028',
+  '\\ud800', 'null', 'true', '__proto__', 'constructor'
 ]
 
 const insertToken: Mutation = (bytes, random) => {
@@ -99,7 +99,8 @@ const insertToken: Mutation = (bytes, random) => {
 
 const insertLong: Mutation = (bytes, random) => {
   const at = random.int(bytes.length + 1)
-  return replaced(bytes, at, at, random.pick(['a', '0', ' ', '[', '\0', 'é', 'a,', 'X: y\r\n']).repeat(random.int(6_000)))
+  const long = random.pick(['a', '0', ' ', '[', '\0', 'é', 'a,', 'X: y\r\n']).repeat(random.int(6_000))
+  return replaced(bytes, at, at, long)
 }
 
 const MUTATIONS: readonly Mutation[] = [

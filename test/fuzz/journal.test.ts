@@ -1,0 +1,187 @@
+/** Journals that somebody has laid hands on: whatever their bytes, the records are a true beginning, or none. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import {
+  journalBytes, openIn, referenceLines, snapshot, tornFiles, writeJournal, writeKeys, type OpenedJournal
+} from '../support/journal.ts'
+import { rechain } from '../support/journal-file.ts'
+import { countFromEnv, mutate } from '../support/mutations.ts'
+import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { freshFolder } from '../support/service.ts'
+
+const COUNT = countFromEnv(3_000)
+
+/** A journal and what its lines say. */
+interface Original {
+  readonly lines: readonly string[]
+  readonly bytes: Buffer
+  readonly data: readonly unknown[]
+}
+
+/** A journal of some writes of one to four records each. */
+function original(secret: Buffer | ((line: number) => Buffer), name: string, random: Random): Original {
+  const writes = Array.from({ length: 4 + random.int(5) }, (_, write) =>
+    Array.from({ length: 1 + random.int(4) }, (_, i) => `${name} ${write}.${i} ${'x'.repeat(random.int(60))}`))
+  const lines = referenceLines(secret, writes)
+  return { lines, bytes: bytesOf(lines), data: writes.flat() }
+}
+
+function bytesOf(lines: readonly string[]): Buffer { return Buffer.from(lines.map(line => `${line}\n`).join('')) }
+
+/** What somebody does to the bytes, as often as he likes. */
+function tampered(of: Original, random: Random, others: readonly Original[]): Buffer {
+  const chance = random.next()
+  if (chance < 0.4) return mutate(of.bytes, random, others.map(({ bytes }) => bytes))
+  if (chance < 0.5) return zeroed(of.bytes, random)
+  const lines = [...of.lines]
+  const foreign = random.pick(others).lines
+  for (let rest = 1 + random.int(3); rest > 0; rest--) {
+    const at = random.int(lines.length)
+    const act = random.int(5)
+    if (act === 0) lines.splice(at, 1)
+    else if (act === 1) lines.splice(at, 0, lines[random.int(lines.length)] ?? '')
+    else if (act === 2) [lines[at], lines[0]] = [lines[0] ?? '', lines[at] ?? '']
+    else if (act === 3) lines[at] = foreign[Math.min(at, foreign.length - 1)]!
+    else lines.splice(at, lines.length, ...foreign.slice(at))
+  }
+  // Whoever has no key can still number the lines and compute the chain anew.
+  const whole = lines.filter(line => line !== '')
+  return bytesOf(chance < 0.75 ? whole : rechain(whole))
+}
+
+/** Some sectors from anywhere on read as zeros, as after a power cut; sometimes it is shorter as well. */
+function zeroed(bytes: Buffer, random: Random): Buffer {
+  const copy = Buffer.from(bytes.subarray(0, random.next() < 0.5 ? bytes.length : random.int(bytes.length + 1)))
+  const start = random.int(copy.length + 1)
+  copy.fill(0, start, Math.min(copy.length, start + 1 + random.int(600)))
+  return copy
+}
+
+function isBeginning(data: readonly unknown[], of: readonly unknown[]): boolean {
+  return data.length <= of.length && data.every((one, i) => one === of[i])
+}
+
+/** Tries cases in a folder; each must be refused with nothing changed, or give the beginning of an original. */
+async function tryAll(
+  t: TestContext, folder: string, random: Random, originals: readonly Original[], isWithinReach: boolean
+): Promise<void> {
+  const seen: { [what: string]: number } = { whole: 0, shorter: 0, torn: 0, 'journal-damaged': 0, 'key-unknown': 0 }
+  for (let done = 0; done < COUNT / 2; done++) {
+    const bytes = tampered(random.pick(originals), random, originals)
+    writeJournal(folder, bytes)
+    try {
+      const what = await tryOne(folder, bytes, originals, random)
+      for (const one of what) seen[one] = (seen[one] ?? 0) + 1
+    } catch (error) {
+      t.diagnostic(`case ${done}, the journal's bytes, base64: ${bytes.toString('base64')}`)
+      throw error
+    }
+  }
+  t.diagnostic(JSON.stringify(seen))
+  for (const what of ['shorter', 'torn', 'journal-damaged']) assert.ok(seen[what]! > 0, what)
+  assert.equal(seen['key-unknown']! > 0, !isWithinReach, 'key-unknown where, and only where, a key is missing')
+}
+
+async function tryOne(
+  folder: string, bytes: Buffer, originals: readonly Original[], random: Random
+): Promise<readonly string[]> {
+  const before = snapshot(folder)
+  let opened: OpenedJournal
+  try {
+    opened = openIn(folder)
+  } catch (error) {
+    assert.ok(error instanceof Failure, String(error))
+    assert.ok(error.code === 'key-unknown' || error.code === 'journal-damaged', error.message)
+    const says = error.code === 'key-unknown' ? /, line \d+ needs key [0-9a-f]{8}$/ : /, line \d+ at byte \d+: .+$/
+    assert.match(error.message, says)
+    assert.deepEqual(snapshot(folder), before, 'a refusal changes nothing')
+    return [error.code]
+  }
+  const { data } = opened.fold
+  const of = originals.find(one => isBeginning(data, one.data))
+  assert.ok(of !== undefined, `nobody ever wrote ${JSON.stringify(data)}`)
+  const torn = tornFiles(folder)
+  const cut = torn.map(path => readFileSync(path))
+  assert.ok(Buffer.concat([journalBytes(folder), ...cut]).equals(bytes), 'what was cut off is kept')
+  assert.equal(opened.warnings.length, torn.length)
+  for (const path of torn) rmSync(path)
+  // What was opened can be written to, and reads the same the next time.
+  if (random.next() < 0.1) await opened.journal.commit(opened.fold.recording('more'))
+  const again = [...opened.fold.data]
+  await opened.journal.close()
+  const second = openIn(folder)
+  assert.deepEqual(second.fold.data, again)
+  assert.deepEqual(second.warnings, [])
+  await second.journal.close()
+  const isWhole = data.length === of.data.length
+  return [isWhole ? 'whole' : 'shorter', ...torn.length > 0 ? ['torn'] : []]
+}
+
+test('a journal mixed with others under the same key gives the beginning of one of them, or is refused', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const folder = freshFolder(t)
+  const secret = random.bytes(32)
+  writeKeys(folder, secret)
+  const first = original(secret, 'a', random)
+  // One that starts like another and goes its own way, as after a backup was put back.
+  const branch = referenceLines(secret, first.data.slice(0, 3).map(one => [one]).concat([['b 1'], ['b 2', 'b 3']]))
+  const originals = [
+    first, original(secret, 'c', random),
+    { lines: branch, bytes: bytesOf(branch), data: [...first.data.slice(0, 3), 'b 1', 'b 2', 'b 3'] }
+  ]
+  await tryAll(t, folder, random, originals, true)
+})
+
+test('a journal mixed with others under other keys gives the beginning of one of them, or is refused', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const folder = freshFolder(t)
+  const [older, newer, foreign] = [random.bytes(32), random.bytes(32), random.bytes(32)]
+  writeKeys(folder, older, newer)
+  const originals = [
+    original(older, 'a', random), original(newer, 'b', random), original(foreign, 'c', random),
+    original(line => line < 5 ? older : newer, 'd', random)
+  ]
+  await tryAll(t, folder, random, originals, false)
+})
+
+test('a mutated key file is refused with nothing changed, or lacks nothing that the journal needs', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const folder = freshFolder(t)
+  const [older, newer] = [random.bytes(32), random.bytes(32)]
+  const { bytes, data } = original(line => line < 5 ? older : newer, 'a', random)
+  writeKeys(folder, older, newer)
+  writeJournal(folder, bytes)
+  const keyFile = join(folder, 'journal.key')
+  const valid = readFileSync(keyFile)
+  const other = Buffer.from(`${random.bytes(32).toString('hex')}\n`)
+  const seen: { [what: string]: number } = { opened: 0, 'key-invalid': 0, 'key-unknown': 0 }
+  for (let done = 0; done < COUNT / 5; done++) {
+    const keys = mutate(valid, random, [valid, other])
+    writeFileSync(keyFile, keys)
+    const before = snapshot(folder)
+    try {
+      const { journal, fold } = openIn(folder)
+      await journal.close()
+      assert.deepEqual(fold.data, data)
+      seen['opened']!++
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      assert.ok(error.code in seen, error.message)
+      assert.ok(!/[0-9a-f]{16}/.test(error.message.replaceAll(folder, '')), 'a refusal tells no key')
+      seen[error.code]!++
+    }
+    assert.deepEqual(snapshot(folder), before)
+  }
+  t.diagnostic(JSON.stringify(seen))
+  for (const [what, count] of Object.entries(seen)) assert.ok(count > 0, what)
+})

@@ -1,0 +1,171 @@
+/** The operator's socket under bytes and bodies that no operator sends: whoever reaches it may do all but break it. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { operatorRoutes } from '../../src/api/operator.ts'
+import { createPipeline } from '../../src/api/pipeline.ts'
+import type { Route } from '../../src/api/route.ts'
+import { requestLocal } from '../../src/http/client.ts'
+import { localDoor } from '../../src/http/local.ts'
+import { Router } from '../../src/http/router.ts'
+import { openFileJournal, type FileJournal } from '../../src/journal/file.ts'
+import { disk } from '../../src/journal/files.ts'
+import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import { PasswordHasher } from '../../src/store/password.ts'
+import { Store } from '../../src/store/store.ts'
+import { CHEAP } from '../support/accounts.ts'
+import { assertErrorForm, hear, type Said } from '../support/answers.ts'
+import { countFromEnv, mutate } from '../support/mutations.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+import { message } from '../support/raw.ts'
+import { atEnd, freshFolder } from '../support/service.ts'
+
+const COUNT = countFromEnv(3_000)
+const AT_ONCE = 8
+const BATCH = 100
+
+/** A store in a folder behind an operator's socket, with passwords that cost next to nothing to hash. */
+interface Operated {
+  readonly folder: string
+  readonly path: string
+  readonly store: Store
+  readonly routes: readonly Route[]
+}
+
+function openStoreIn(folder: string): { readonly store: Store, readonly journal: FileJournal } {
+  let journal: FileJournal | undefined
+  const store = new Store(fold => journal = openFileJournal({
+    files: disk, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes,
+    warn: line => { throw new Error(line) }
+  }), { hasher: new PasswordHasher(randomBytes, CHEAP), random: randomBytes, wallMs: Date.now })
+  return { store, journal: journal! }
+}
+
+async function operated(t: TestContext): Promise<Operated> {
+  const folder = freshFolder(t)
+  const { store, journal } = openStoreIn(folder)
+  const routes = operatorRoutes(store, journal)
+  const router = new Router<Route>()
+  for (const route of routes) router.add(route.method, route.path, route)
+  const path = join(folder, 'operator.sock')
+  const close = await localDoor(createPipeline({
+    router, maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true, isStopping: () => false, warn: () => {}
+  })).open(path)
+  await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'password')
+  atEnd(t, async () => {
+    await close()
+    store.check()
+    const before = shown(store)
+    await store.close()
+    const again = openStoreIn(folder).store
+    again.check()
+    assert.deepEqual(shown(again), before, 'a restart shows what was served')
+    await again.close()
+  })
+  return { folder, path, store, routes }
+}
+
+/** All that a store can show. */
+function shown(store: Store): unknown {
+  const { accounts } = store
+  return [Buffer.concat(store.list() ?? []).toString(), accounts.users(), accounts.tokens()]
+}
+
+const BODIES: { readonly [operation: string]: string } = {
+  addUser: '{"email":"bob@example.org","password":"b","name":"Bob","abilities":["password:read","*"]}',
+  setPassword: '{"email":"ana@example.org","password":"other"}',
+  removeUser: '{"email":"bob@example.org"}',
+  issueToken: '{"email":"ANA@example.org","abilities":["a"],"ttlMinutes":0.5}',
+  revokeToken: '{"id":"0123456789ab"}',
+  revokeTokens: '{"email":"ana@example.org"}',
+  restoreEntry: '{"id":1}'
+}
+
+function assertForm(said: Said): void {
+  const { status, json } = said
+  assert.ok([200, 204, 400, 404, 405, 408, 409, 413, 415, 417, 431, 503].includes(status), JSON.stringify(said))
+  if (json !== undefined && status !== 200) assertErrorForm(said)
+}
+
+/** Sends cases on connections of their own, some at once; after each batch the operator is answered as ever. */
+async function bombard(
+  t: TestContext, { path, store }: Operated, some: () => readonly Buffer[]
+): Promise<Map<string, number>> {
+  const seen = new Map<string, number>()
+  const one = async (): Promise<void> => {
+    const pieces = some()
+    try {
+      for (const said of (await hear({ path }, pieces)).answers) {
+        assertForm(said)
+        seen.set(String(said.status), (seen.get(String(said.status)) ?? 0) + 1)
+      }
+    } catch (error) {
+      t.diagnostic(`the bytes, base64: ${pieces.map(piece => piece.toString('base64')).join(' ')}`)
+      throw error
+    }
+  }
+  for (let done = 0; done < COUNT / 2; done += BATCH) {
+    for (let i = 0; i < BATCH; i += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one))
+    store.check()
+    const { status, body } = await requestLocal(path, 'GET', '/operator/status')
+    assert.equal(status, 200)
+    assert.equal((body as { fault?: string }).fault, undefined)
+    // Somebody is there for the next batch, whoever was removed in this one.
+    await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'password')
+    await store.deleteEntry(1, null)
+  }
+  t.diagnostic(JSON.stringify(Object.fromEntries([...seen].sort())))
+  return seen
+}
+
+test('mutated requests on the operator\'s socket are answered, and break nothing', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const on = await operated(t)
+  const valid = on.routes.map(({ operation, method, path }) => message(method, path, BODIES[operation]))
+  const seen = await bombard(t, on, () => {
+    const many = Array.from({ length: 1 + random.int(3) }, () => {
+      const one = random.pick(valid)
+      return random.next() < 0.8 ? mutate(one, random, valid) : one
+    })
+    const bytes = Buffer.concat(many)
+    const cut = random.next() < 0.7 ? bytes.length : random.int(bytes.length)
+    return [bytes.subarray(0, cut), bytes.subarray(cut)]
+  })
+  for (const status of ['200', '400', '404']) assert.ok(seen.has(status), status)
+})
+
+/** JSON values that fit some field, or none. */
+const VALUES: readonly unknown[] = [
+  'ana@example.org', 'bob@example.org', 'ANA@EXAMPLE.ORG', 'İ@x', '@', '', ' ', 'ñ'.repeat(300), '\ud800@x',
+  'x'.repeat(1025), '__proto__', 'p', 0, 1, 2, -1, 0.5, 1e-320, 1e308, 52_560_000, 9007199254740991, 1.5, null, true,
+  [], ['*'], [''], [1], ['a', 'b'], {}, { length: 1 }, [[]]
+]
+
+test('a body of any JSON on each of the operator\'s routes is answered, and breaks nothing', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const on = await operated(t)
+  const others = Object.values(BODIES).map(text => Buffer.from(text))
+  const tried = new Set<string>()
+  const seen = await bombard(t, on, () => {
+    const { operation, path } = random.pick(on.routes.filter(({ method }) => method === 'POST'))
+    tried.add(operation)
+    const valid = BODIES[operation] ?? '{}'
+    if (random.next() < 0.4) return [message('POST', path, mutate(Buffer.from(valid), random, others))]
+    const body = JSON.parse(valid)
+    for (const field of Object.keys(body)) {
+      const chance = random.next()
+      if (chance < 0.4) body[field] = random.pick(VALUES)
+      else if (chance < 0.5) delete body[field]
+    }
+    return [message('POST', path, JSON.stringify(body))]
+  })
+  assert.equal(tried.size, on.routes.filter(({ method }) => method === 'POST').length, 'each route was tried')
+  for (const status of ['200', '400', '404']) assert.ok(seen.has(status), status)
+})
