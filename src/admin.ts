@@ -66,7 +66,7 @@ function parse(command: Command, args: readonly string[]): Pick<Context, 'positi
       return { positionals, flags: values as Context['flags'] }
     }
   } catch (error) {
-    throw new Misuse((error as Error).message.split('\n')[0]!)
+    throw new Misuse((error as Error).message.split('\n')[0]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?'))
   }
   throw new Misuse(usage(command))
 }

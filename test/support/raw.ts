@@ -31,7 +31,7 @@ export interface RawOptions {
   readonly allowHalfOpen?: boolean
 }
 
-const WAIT_MS = 5_000
+const WAIT_MS = 15_000
 const CRLF = '\r\n'
 
 /** The bytes of a request of HTTP/1.1 to 127.0.0.1; a body gets its Content-Length and, unless given, its JSON type. */
