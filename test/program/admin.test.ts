@@ -163,11 +163,13 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   while (created < 50) await new Promise(resolve => setImmediate(resolve))
   const target = join(freshFolder(t), 'copy')
   const before = created
+  writeFileSync(`${target}.part`, 'what a killed backup left')
   const printed = await done(folder, `journal backup ${target}`)
   isOver = true
   await load
   assert.ok(Number(/^(\d+) records/.exec(printed)?.[1]) >= before)
   assert.equal(statSync(target).mode & 0o777, 0o600)
+  assert.ok(!existsSync(`${target}.part`))
   await refused(folder, `journal backup ${target}`, 1, /stands already/)
   const restored = join(freshFolder(t), 'restored')
   mkdirSync(restored)

@@ -114,3 +114,15 @@ test('HTTPS: a connection that has not begun its handshake does not hold up a st
   const tookMs = performance.now() - before
   assert.ok(tookMs < PROMPT_MS, `${tookMs.toFixed()} ms`)
 })
+
+test('an operator\'s request that broke off in its body does not hold up the stop', async t => {
+  const program = await startProgram(t, {})
+  const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
+  await once(socket, 'connect')
+  const head = 'POST /operator/users/remove HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99'
+  await new Promise(resolve => socket.write(`${head}\r\n\r\n{`, resolve))
+  socket.destroy()
+  const before = performance.now()
+  assert.equal((await program.stop()).code, 0)
+  assert.ok(performance.now() - before < 5_000)
+})
