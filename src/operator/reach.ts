@@ -56,12 +56,14 @@ export function reachStore(
   return {
     ask: async (method, path, body) => {
       for (let tries = 1; ; tries++) {
+        let asked = folder
         try {
-          const answer = await requestLocal(await socket() ?? folder, method, path, body)
+          asked = await socket() ?? folder
+          const answer = await requestLocal(asked, method, path, body)
           if (answer.status === 200) return answer.body
           if (answer.status !== 503 || tries === TRIES) throw refusalOf(answer)
         } catch (error) {
-          if (!isMoment(error) || tries === TRIES) throw error
+          if (!isMoment(error, asked) || tries === TRIES) throw error
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
@@ -78,9 +80,13 @@ export function reachStore(
   }
 }
 
-/** Whether an error says that nobody has heard the request: whoever held the folder has just let go of it. */
-function isMoment(error: unknown): boolean {
+/**
+ * Whether an error says that nobody has heard the request: whoever held the folder has just let go of it. Who lets go
+ * in order answers all that was heard, then removes its socket, then cuts what is left; who crashes leaves it.
+ */
+function isMoment(error: unknown, socket: string): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
+  if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return disk.facts(socket) === undefined
   return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
 }
 

@@ -221,6 +221,11 @@ test('several commands at once without a server all come to pass', async t => {
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
 
+test('commands that take turns without a server never run into one that is just leaving', async t => {
+  const folder = await initialized(t)
+  await Promise.all([1, 2, 3, 4].map(async () => { for (let n = 0; n < 5; n++) await done(folder, 'user list') }))
+})
+
 test('a password is asked for without echo, twice, at a terminal', async t => {
   const folder = await initialized(t)
   const script = [
