@@ -1,5 +1,4 @@
 /** The five operations (contract §4), their texts word for word (§4, §7). */
-import { Buffer } from 'node:buffer'
 import { jsonReply, said, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { optional, text } from '../json/shape.ts'
@@ -32,7 +31,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
       handle: ({ params }) => {
         const entry = store.entryText(idOf(params))
-        return entry === undefined ? UNKNOWN : { status: 200, body: Buffer.from(`{"passwords":${entry},"status":200}`) }
+        return entry === undefined ? UNKNOWN : { status: 200, body: `{"passwords":${entry},"status":200}` }
       }
     },
     route({

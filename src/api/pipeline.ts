@@ -193,7 +193,7 @@ class Exchange {
   }
 
   #handle({ target, params }: FoundRoute, body: unknown): void | Promise<void> {
-    const reply = target.handle({ params, body, session: this.#session })
+    const reply = target.handle({ head: this.#head!, params, body, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
     return reply.then(reply => this.#send(reply), error => this.fail(error))
   }

@@ -1,4 +1,5 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
+import type { Head } from '../http/head.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
@@ -7,6 +8,7 @@ import type { Session } from '../store/accounts.ts'
 
 /** A request that has come as far as its handler. */
 export interface Call<Body> {
+  readonly head: Head
   readonly params: Params
   /** The validated body; undefined for a route without a shape. */
   readonly body: Body

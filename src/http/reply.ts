@@ -7,9 +7,21 @@ import type { Head } from './head.ts'
 /** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
 export interface Reply {
   readonly status: number
-  readonly body?: Buffer | readonly Buffer[]
+  readonly body?: Body
   readonly headers?: readonly string[]
+  /** What the body is, and how long it may be kept; JSON that nobody may keep, unless told. */
+  readonly kind?: Kind
 }
+
+type Body = string | Buffer | readonly Buffer[]
+
+/** What a body is (`Content-Type`) and who may keep it (`Cache-Control`). */
+export interface Kind {
+  readonly type: string
+  readonly cache: string
+}
+
+const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
 
 /** The texts of the answers that are HTTP's own and not the contract's. */
 const TEXTS = {
@@ -27,7 +39,7 @@ const TEXTS = {
 
 /** A reply whose body is the JSON of a value. */
 export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
-  return { status, body: Buffer.from(JSON.stringify(value)), headers }
+  return { status, body: JSON.stringify(value), headers }
 }
 
 /** A reply of a message and its status, the form of most answers (contract §7). */
@@ -40,29 +52,28 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
   return said(status, TEXTS[status], headers)
 }
 
-const HEADERS = [
-  'Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'
-]
-
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
-function fields(reply: Reply, extra: readonly string[]): string[] {
-  const own = reply.headers ?? []
-  if (reply.body === undefined) return [...HEADERS.slice(2), ...own, ...extra]
-  return [...HEADERS, 'Content-Length', String(bodyBytes(reply.body)), ...own, ...extra]
+function fields({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
+  const common = ['Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff']
+  if (body === undefined) return [...common, ...headers, ...extra]
+  return ['Content-Type', kind.type, ...common, 'Content-Length', String(bodyBytes(body)), ...headers, ...extra]
 }
 
-function bodyBytes(body: Buffer | readonly Buffer[]): number {
-  return Buffer.isBuffer(body) ? body.length : body.reduce((sum, part) => sum + part.length, 0)
+function bodyBytes(body: Body): number {
+  return isOnePiece(body) ? Buffer.byteLength(body) : body.reduce((sum, part) => sum + part.length, 0)
 }
+
+function isOnePiece(body: Body): body is string | Buffer { return typeof body === 'string' || Buffer.isBuffer(body) }
 
 /** Sends a reply to a request whose body, if it has one, was read to its end; `close` ends the connection with it. */
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], close: boolean): void {
   if (close) response.shouldKeepAlive = false
   response.writeHead(reply.status, fields(reply, extra))
-  if (Buffer.isBuffer(reply.body) || reply.body === undefined) { response.end(reply.body); return }
-  for (const part of reply.body.slice(0, -1)) response.write(part)
+  const { body } = reply
+  if (body === undefined || isOnePiece(body)) { response.end(body); return }
+  for (const part of body.slice(0, -1)) response.write(part)
   // To node:http a connection whose answer has ended is idle: a stop would cut what is not sent by then.
-  response.write(reply.body.at(-1)!, () => response.end())
+  response.write(body.at(-1)!, () => response.end())
 }
 
 /**
@@ -79,7 +90,7 @@ export function sendReplyUnread(
   if (isRestShort) { sendReply(response, reply, extra, close); return }
   response.shouldKeepAlive = false
   response.writeHead(reply.status, fields(reply, extra))
-  for (const part of [reply.body ?? []].flat()) response.write(part)
+  for (const part of pieces(reply.body)) response.write(part)
   let rest = MAX_DRAIN_BYTES
   const end = (): void => { clearTimeout(timer); response.end() }
   const timer = setTimeout(end, DRAIN_TIMEOUT_MS)
@@ -92,5 +103,9 @@ export function rawReply(reply: Reply): Buffer {
   const lines = [`HTTP/1.1 ${reply.status} ${TEXTS[reply.status as keyof typeof TEXTS]}`]
   const all = fields(reply, ['Connection', 'close'])
   for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`)
-  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), ...[reply.body ?? []].flat()])
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), ...pieces(reply.body)])
+}
+
+function pieces(body: Body = []): readonly Buffer[] {
+  return typeof body === 'string' ? [Buffer.from(body)] : Buffer.isBuffer(body) ? [body] : body
 }
