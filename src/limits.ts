@@ -67,6 +67,8 @@ export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
 
 /** Records that one write to the journal may hold. */
 export const MAX_COMMIT_RECORDS: number = 1024
+/** Turns of the event loop that a write may wait for further records. */
+export const MAX_GATHER_TURNS: number = 16
 /** Bytes after which a write to the journal takes no further record. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that may wait for the journal; a further one is answered 503. */

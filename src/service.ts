@@ -107,26 +107,31 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
 /** Answers the operator while the store is open, and 503 before and after: the folder is held for longer than that. */
 class OperatorDoor {
   #pipeline: Answer | undefined
-  readonly #inFlight = new Set<Promise<void>>()
+  #inFlight = 0
+  #onIdle: (() => void) | undefined
 
-  readonly answer: Answer = (request, response) => {
-    if (this.#pipeline === undefined) return sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
-    const answered = this.#pipeline(request, response)
-    if (answered === undefined) return
-    this.#inFlight.add(answered)
-    return answered.finally(() => this.#inFlight.delete(answered))
+  readonly answer: Answer = (request, response, done) => {
+    if (this.#pipeline === undefined) {
+      sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
+      return done()
+    }
+    this.#inFlight++
+    this.#pipeline(request, response, () => {
+      done()
+      if (--this.#inFlight === 0) this.#onIdle?.()
+    })
   }
 
   open(pipeline: Answer): void { this.#pipeline = pipeline }
 
   /** Takes nothing more, and waits for what is in flight, but not for ever. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#pipeline = undefined
-    if (this.#inFlight.size === 0) return
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise(resolve => { timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS) })
-    await Promise.race([Promise.all(this.#inFlight), late])
-    clearTimeout(timer)
+    if (this.#inFlight === 0) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS)
+      this.#onIdle = () => { clearTimeout(timer); resolve() }
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 /** The way of a request, from its head to its answer. No step reads the body before those above it had their say. */
+import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { AccessRecord } from '../http/access-log.ts'
@@ -71,13 +72,8 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
-  return (request, response) => {
-    const exchange = new Exchange(options, request, response)
-    try {
-      return exchange.answer()?.catch(error => exchange.fail(error))
-    } catch (error) {
-      return exchange.fail(error)
-    }
+  return (request, response, done) => {
+    new Exchange(options, request, response, done).start()
   }
 }
 
@@ -85,6 +81,7 @@ class Exchange {
   readonly #options: PipelineOptions
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #done: () => void
   readonly #startMs: number
   #head: Head | undefined
   #client = ''
@@ -93,14 +90,26 @@ class Exchange {
   #found: FoundRoute | undefined
   #isBodyRead = false
 
-  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse) {
+  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse, done: () => void) {
     this.#options = options
     this.#request = request
     this.#response = response
+    this.#done = done
     this.#startMs = options.accessLog?.clocks.nowMs() ?? 0
   }
 
-  answer(): void | Promise<void> {
+  start(): void { this.#run(() => this.#answer()) }
+
+  /** Takes a step; what it throws is answered. */
+  #run(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #answer(): void {
     const { router, rateLimit, authenticate } = this.#options
     const head = this.#head = readHead(this.#request)
     const peer = this.#request.socket.remoteAddress ?? ''
@@ -169,14 +178,20 @@ class Exchange {
     return verdict.allowed
   }
 
-  async #readBody(found: FoundRoute, head: Head): Promise<void> {
+  #readBody(found: FoundRoute, head: Head): void {
     if (!hasBody(head)) return this.#validate(found, {})
     if (!isJson(head)) return this.#send(UNSUPPORTED)
     const { maxBodyBytes } = this.#options
     if (Number(head.contentLength ?? 0) > maxBodyBytes) return this.#send(TOO_LARGE)
     if (head.expect !== undefined) this.#response.writeContinue()
-    const bytes = await readBody(this.#request, maxBodyBytes)
-    if (bytes === 'gone') return this.#log(CLIENT_GONE, randomUUID()) // nobody is left to answer
+    readBody(this.#request, maxBodyBytes, body => this.#run(() => this.#takeBody(found, head, body)))
+  }
+
+  #takeBody(found: FoundRoute, head: Head, bytes: Buffer | 'too-large' | 'gone'): void {
+    if (bytes === 'gone') { // nobody is left to answer
+      this.#log(CLIENT_GONE, randomUUID())
+      return this.#done()
+    }
     if (bytes === 'too-large') return this.#send(TOO_LARGE)
     this.#isBodyRead = true
     // A body can take its time: what was revoked meanwhile is refused like any other.
@@ -187,19 +202,19 @@ class Exchange {
     this.#send(invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
   }
 
-  #validate(found: FoundRoute, body: { readonly [field: string]: unknown }): void | Promise<void> {
+  #validate(found: FoundRoute, body: { readonly [field: string]: unknown }): void {
     const checked = check(found.target.shape!, body)
     return checked.ok ? this.#handle(found, checked.value) : this.#send(invalid(checked.errors))
   }
 
-  #handle({ target, params }: FoundRoute, body: unknown): void | Promise<void> {
+  #handle({ target, params }: FoundRoute, body: unknown): void {
     const reply = target.handle({ head: this.#head!, params, body, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
-    return reply.then(reply => this.#send(reply), error => this.fail(error))
+    reply.then(reply => this.#run(() => this.#send(reply)), error => this.#fail(error))
   }
 
   /** Answers what went wrong on the way: an expected failure by its code, anything else by a bare 500. */
-  fail(error: unknown): void {
+  #fail(error: unknown): void {
     if (error instanceof Failure) {
       if (error.code === 'queue-full' || error.code === 'hashes-busy') return this.#send(BUSY)
       const message = this.#found?.target.storingFailed
@@ -208,8 +223,9 @@ class Exchange {
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-    if (this.#response.headersSent) this.#response.destroy()
-    else this.#send(statusReply(500, ['X-Request-Id', id]), id)
+    if (!this.#response.headersSent) return this.#send(statusReply(500, ['X-Request-Id', id]), id)
+    this.#response.destroy()
+    this.#done()
   }
 
   #send(reply: Reply, id?: string): void {
@@ -223,6 +239,7 @@ class Exchange {
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
     if (this.#options.accessLog !== undefined) this.#log(reply.status, id ?? randomUUID())
+    this.#done()
   }
 
   #log(status: number, request: string): void {

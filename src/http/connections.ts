@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 import { MAX_PIPELINED_REQUESTS } from '../limits.ts'
 import { rawReply, sendReply, statusReply } from './reply.ts'
 
-/** Answers a request: at once, or later, in which case the promise settles with the answer. Never throws. */
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+/** Answers a request, at once or later, and calls `done` when it has. Never throws. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void) => void
 
 /** What node:http refuses by itself, or does not know an answer to. */
 export type Refused = 400 | 405 | 408 | 413 | 431
@@ -22,15 +22,16 @@ const REFUSALS: { readonly [S in Refused]: Buffer } = {
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** The response to the request before it on the connection. */
+  readonly before: ServerResponse | undefined
   isStarted: boolean
 }
 
-/** A connection's last request so far, and the end of the answers that are not given at once. */
+/** A connection's last request so far, whether one is being answered, and those that wait for that. */
 interface Connection {
   last?: Exchange
-  turn?: Promise<void> | undefined
-  /** How many requests wait for that. */
-  waiting: number
+  isBusy: boolean
+  readonly parked: Exchange[]
 }
 
 /**
@@ -53,26 +54,28 @@ export class Connections {
   /** Has a request answered, now or when its turn comes. */
   take(request: IncomingMessage, response: ServerResponse): void {
     let connection = this.#known.get(request.socket)
-    if (connection === undefined) this.#known.set(request.socket, connection = { waiting: 0 })
-    const before = connection.last?.response
-    const own: Exchange = connection.last = { request, response, isStarted: false }
-    const start = (): void | Promise<void> => {
-      own.isStarted = true
-      if (before?.shouldKeepAlive === false || response.headersSent) response.shouldKeepAlive = false
-      else return this.#answer(request, response)
-    }
-    const answered = connection.turn === undefined ? start() : this.#afterTurn(connection, own, start)
-    if (answered === undefined) return
-    const turn = connection.turn = answered.then(() => { if (connection.turn === turn) connection.turn = undefined })
+    if (connection === undefined) this.#known.set(request.socket, connection = { isBusy: false, parked: [] })
+    const { last, isBusy, parked } = connection
+    const exchange = connection.last = { request, response, before: last?.response, isStarted: false }
+    if (!isBusy && parked.length === 0) return this.#start(connection, exchange)
+    // node:http would read on and on; what it has read is kept.
+    if (parked.push(exchange) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
-  #afterTurn(connection: Connection, { request }: Exchange, start: () => void | Promise<void>): Promise<void> {
-    // node:http would read on and on; what it has read is kept.
-    if (++connection.waiting > MAX_PIPELINED_REQUESTS) request.socket.destroy()
-    return connection.turn!.then(() => {
-      connection.waiting--
-      return start()
+  #start(connection: Connection, exchange: Exchange): void {
+    const { request, response, before } = exchange
+    exchange.isStarted = true
+    if (before?.shouldKeepAlive === false || response.headersSent) { response.shouldKeepAlive = false; return }
+    connection.isBusy = true
+    this.#answer(request, response, () => {
+      connection.isBusy = false
+      if (connection.parked.length > 0) queueMicrotask(() => this.#startParked(connection))
     })
+  }
+
+  /** Not from within the answer before: a thousand of them would make a deep stack. */
+  #startParked(connection: Connection): void {
+    while (!connection.isBusy && connection.parked.length > 0) this.#start(connection, connection.parked.shift()!)
   }
 
   /** Answers what is not a request, once all requests before it are answered, and ends the connection. */

@@ -54,9 +54,9 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
 
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
 function fields({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
-  const common = ['Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff']
-  if (body === undefined) return [...common, ...headers, ...extra]
-  return ['Content-Type', kind.type, ...common, 'Content-Length', String(bodyBytes(body)), ...headers, ...extra]
+  const content = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
+  content.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra)
+  return content
 }
 
 function bodyBytes(body: Body): number {

@@ -14,6 +14,7 @@ import type { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { Batch, nonces } from './batch.ts'
 import type { Descriptor, FileFacts, Files } from './files.ts'
+import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
 import type { Decision, Fold, Journal, JournalHealth } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
@@ -154,11 +155,22 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Starts a write once everything that has arrived by now had its chance to be part of it. */
   #schedule(): void {
     if (this.#busy) return
     this.#busy = true
-    setImmediate(() => this.#write())
+    this.#gather(0, MAX_GATHER_TURNS)
+  }
+
+  /**
+   * Starts a write once a turn of the event loop has brought no further decision: those whose changes were just
+   * acknowledged may be about to ask for the next, and a write costs as much as several records.
+   */
+  #gather(seen: number, turns: number): void {
+    setImmediate(() => {
+      const { length } = this.#queue
+      if (length > seen && length < MAX_COMMIT_RECORDS && turns > 0) this.#gather(length, turns - 1)
+      else this.#write()
+    })
   }
 
   #write(): void {

@@ -96,14 +96,13 @@ export class Store {
   /** Waits for what was queued and lets go of the journal. */
   close(): Promise<void> { return this.#journal.close() }
 
-  async #commit<T>(decide: (state: State) => Decided<T>): Promise<T> {
+  #commit<T>(decide: (state: State) => Decided<T>): Promise<T> {
     let outcome: T | undefined
-    await this.#journal.commit(() => {
+    return this.#journal.commit(() => {
       const decided = decide(this.#draft)
       outcome = decided.outcome
       if (decided.fact !== undefined) apply(this.#draft, decided.fact.type, decided.fact.data)
       return decided.fact
-    })
-    return outcome as T
+    }).then(() => outcome as T)
   }
 }
