@@ -1,10 +1,9 @@
 /** The way of a request, from its head to its answer. No step reads the body before those above it had their say. */
-import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { AccessRecord } from '../http/access-log.ts'
 import { clientAddress, clientKey, isTrusted, type AddressSet } from '../http/address.ts'
-import { readBody } from '../http/body.ts'
+import { readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders, isPreflight, PREFLIGHT } from '../http/cors.ts'
 import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
@@ -187,7 +186,7 @@ class Exchange {
     readBody(this.#request, maxBodyBytes, body => this.#run(() => this.#takeBody(found, head, body)))
   }
 
-  #takeBody(found: FoundRoute, head: Head, bytes: Buffer | 'too-large' | 'gone'): void {
+  #takeBody(found: FoundRoute, head: Head, bytes: BodyRead): void {
     if (bytes === 'gone') { // nobody is left to answer
       this.#log(CLIENT_GONE, randomUUID())
       return this.#done()

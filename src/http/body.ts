@@ -2,17 +2,17 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 
-/**
- * Reads a body whole and hands it on, once: or 'too-large' when it exceeds `maxBytes`, with the rest unread, or 'gone'
- * when its client is.
- */
+/** A whole body; or that it exceeds its bound, with the rest unread; or that its client is gone. */
+export type BodyRead = Buffer | 'too-large' | 'gone'
+
+/** Reads a body of at most `maxBytes` and hands it on, once. */
 export function readBody(
-  request: IncomingMessage, maxBytes: number, done: (body: Buffer | 'too-large' | 'gone') => void
+  request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void
 ): void {
   const chunks: Buffer[] = []
   let bytes = 0
   let isDone = false
-  const settle = (body: Buffer | 'too-large' | 'gone'): void => {
+  const settle = (body: BodyRead): void => {
     if (isDone) return
     isDone = true
     done(body)
