@@ -6,47 +6,10 @@ import {
   copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { send, freshFolder } from '../support/service.ts'
+import { test } from 'node:test'
+import { ADMIN, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
-
-const ADMIN = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
-
-interface Done { readonly code: number | null, readonly out: string, readonly error: string }
-
-/** Runs a command on a folder; `input` is its standard input. */
-async function admin(folder: string, words: string, input = ''): Promise<Done> {
-  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder } })
-  let out = ''
-  let error = ''
-  child.stdout.setEncoding('utf8').on('data', text => { out += text })
-  child.stderr.setEncoding('utf8').on('data', text => { error += text })
-  child.stdin.on('error', () => {}).end(input)
-  const [code] = await once(child, 'close')
-  return { code, out, error }
-}
-
-/** Runs a command that must succeed, and say nothing on standard error; gives what it prints. */
-async function done(folder: string, words: string, input?: string): Promise<string> {
-  const { code, out, error } = await admin(folder, words, input)
-  assert.deepEqual([code, error], [0, ''], `${words}: ${error}`)
-  return out
-}
-
-/** Runs a command that must end with a code and one line that matches. */
-async function refused(folder: string, words: string, code: number, line: RegExp, input?: string): Promise<void> {
-  const ended = await admin(folder, words, input)
-  assert.deepEqual([ended.code, ended.out], [code, ''], `${words}: ${ended.error}`)
-  assert.match(ended.error, /^error: [^\n]+\n$/)
-  assert.match(ended.error, line)
-}
-
-async function initialized(t: TestContext): Promise<string> {
-  const folder = join(freshFolder(t), 'data')
-  await done(folder, 'init')
-  return folder
-}
+import { send, freshFolder } from '../support/service.ts'
 
 const bearer = (token: string): RequestInit => ({ headers: { Authorization: `Bearer ${token}` } })
 const entry = { password: 'SECRET-entry', sistema: 's', usuario: 'u' }
@@ -118,7 +81,7 @@ test('`--help` of the program and of each command tells all, and ends with 0', a
   const folder = freshFolder(t)
   const overview = await done(folder, '--help')
   const names = [...overview.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
-  assert.equal(names.length, 15)
+  assert.equal(names.length, 17)
   for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))
   assert.deepEqual(readdirSync(folder), [])
 })
