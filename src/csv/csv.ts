@@ -25,7 +25,8 @@ export function * readCsv(bytes: Uint8Array): Generator<CsvRow, void, void> {
     const { cells, end } = readRow(text, at)
     if (end > at) {
       columns ??= cells.length
-      if (cells.length !== columns) throw malformed(text, at, `${cells.length} cells, where the first row has ${columns}`)
+      const { length } = cells
+      if (length !== columns) throw malformed(text, at, `${length} cells, where the first row has ${columns}`)
       yield { line, cells }
     }
     const next = end + (text.startsWith('\r\n', end) ? 2 : 1)

@@ -1,4 +1,4 @@
-/** JSON lines: an object a line, and a line feed after each. An empty line is none; a carriage return is white space. */
+/** JSON lines: an object a line, a line feed behind each. An empty line is none; a carriage return is white space. */
 import type { Buffer } from 'node:buffer'
 import { parseJsonObject, type Json, type Parsed } from './parse.ts'
 

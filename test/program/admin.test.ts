@@ -1,13 +1,11 @@
 /** The operator's program, as its user runs it: beside the running server, and without it. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ADMIN, done, initialized, refused } from '../support/admin.ts'
+import { atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -191,27 +189,10 @@ test('commands that take turns without a server never run into one that is just 
 
 test('a password is asked for without echo, twice, at a terminal', async t => {
   const folder = await initialized(t)
-  const script = [
-    'import os, pty, sys',
-    'pid, fd = pty.fork()',
-    'if pid == 0: os.execv(sys.argv[1], sys.argv[1:3] + ["user", "add", sys.argv[3]])',
-    'seen = b""',
-    'def until(word):',
-    '  global seen',
-    '  while word not in seen: seen += os.read(fd, 1024)',
-    'until(b"password: "); os.write(fd, sys.argv[4].encode() + b"\\r")',
-    'until(b"again: "); os.write(fd, sys.argv[5].encode() + b"\\r")',
-    'try:',
-    '  while True: seen += os.read(fd, 1024)',
-    'except OSError: pass',
-    'sys.stdout.write(seen.decode()); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
-  ].join('\n')
   for (const [email, again, code] of [['a@x', 'SECRET-typed', 0], ['b@x', 'other', 2]] as const) {
-    const child = spawn('python3', ['-c', script, process.execPath, ADMIN, email, 'SECRET-typed', again],
-      { env: { ...process.env, DATA_DIR: folder } })
-    let seen = ''
-    child.stdout.setEncoding('utf8').on('data', text => { seen += text })
-    assert.deepEqual((await once(child, 'close'))[0], code, seen)
+    const typed = [['password: ', 'SECRET-typed'], ['again: ', again]] as const
+    const { code: ended, seen } = await atTerminal(folder, `user add ${email}`, typed)
+    assert.equal(ended, code, seen)
     assert.ok(seen.includes('password: ') && !seen.includes('SECRET'), seen)
   }
   assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 1)

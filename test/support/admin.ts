@@ -46,3 +46,30 @@ export async function initialized(t: TestContext): Promise<string> {
   await done(folder, 'init')
   return folder
 }
+
+const TYPIST = [
+  'import json, os, pty, sys',
+  'typed = json.loads(sys.argv[1])',
+  'pid, fd = pty.fork()',
+  'if pid == 0: os.execv(sys.argv[2], sys.argv[2:])',
+  'seen = b""',
+  'for prompt, answer in typed:',
+  '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',
+  '  os.write(fd, answer.encode() + b"\\r")',
+  'try:',
+  '  while True: seen += os.read(fd, 1024)',
+  'except OSError: pass',
+  'sys.stdout.buffer.write(seen); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+].join('\n')
+
+/** Runs a command at a terminal of its own and types an answer after each prompt; gives what could be seen there. */
+export async function atTerminal(
+  folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = []
+): Promise<{ readonly code: number | null, readonly seen: string }> {
+  const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, ADMIN, ...words.split(' ')]
+  const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+  let seen = ''
+  child.stdout.setEncoding('utf8').on('data', text => { seen += text })
+  const [code] = await once(child, 'close')
+  return { code, seen }
+}
