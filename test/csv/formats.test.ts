@@ -4,8 +4,12 @@ import { Buffer } from 'node:buffer'
 import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
+import { Failure } from '../../src/errors.ts'
 import { MAX_IMPORT_FILE_BYTES } from '../../src/limits.ts'
+import { Refusal } from '../../src/operator/command.ts'
 import { readSource, type Source } from '../../src/operator/formats.ts'
+import { countFromEnv, mutate } from '../support/mutations.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 function sourceOf(t: TestContext, text: string | Buffer): Source {
@@ -187,4 +191,27 @@ test('a file that is too large, or cannot be read, is refused', t => {
   writeFileSync(path, '')
   truncateSync(path, MAX_IMPORT_FILE_BYTES + 1)
   assert.throws(() => readSource(path), /larger than .*; split it/)
+})
+
+test('a file that has gone wrong is read or refused, and nothing else happens', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const lines = [A, B].map(entry => `${JSON.stringify(entry)}\n`).join('')
+  const samples = [lines, ...SAMPLES.map(sample => sample.lines.join(sample.end))].map(text => Buffer.from(text))
+  const path = join(freshFolder(t), 'file')
+  const seen = { read: 0, refused: 0 }
+  for (let count = countFromEnv(600); count > 0; count--) {
+    writeFileSync(path, mutate(random.pick(samples), random, samples))
+    try {
+      for (const { entry } of readSource(path).rows) {
+        assert.ok(entry === undefined || Object.values(entry).every(value => value !== ''))
+      }
+      seen.read++
+    } catch (error) {
+      assert.ok(error instanceof Refusal || error instanceof Failure, String(error))
+      seen.refused++
+    }
+  }
+  assert.ok(seen.read > 50 && seen.refused > 50, JSON.stringify(seen))
 })
