@@ -12,8 +12,9 @@ import { Misuse, Refusal, type Command, type Context } from './operator/command.
 import { JOURNAL_COMMANDS } from './operator/journal.ts'
 import { reachStore } from './operator/reach.ts'
 import { Terminal } from './operator/terminal.ts'
+import { TRANSFER_COMMANDS } from './operator/transfer.ts'
 
-const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS]
+const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS, ...TRANSFER_COMMANDS]
 const PLACE = { dataDir: SETTINGS.dataDir, keyFile: SETTINGS.keyFile }
 const PROGRAM = 'node dist/admin.js'
 

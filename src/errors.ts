@@ -16,7 +16,8 @@ const SENTENCES = {
   'queue-full': 'too many changes wait for the journal',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',
-  'address-unusable': 'the address cannot be listened on'
+  'address-unusable': 'the address cannot be listened on',
+  'csv-malformed': 'the file is not CSV as RFC 4180 has it'
 } as const
 
 /** The name of an expected failure. */

@@ -82,6 +82,13 @@ export const REWRITE_SLICE_BYTES: number = 256 * 1024
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
 
+/** The entries of one import, as JSON: they are one record. */
+export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
+/** After how many bytes of entries the operator's program begins another part of an import. */
+export const IMPORT_PART_BYTES: number = 128 * 1024
+/** A file to import; most of what other programs write into theirs is not imported. */
+export const MAX_IMPORT_FILE_BYTES: number = 64 * 1024 * 1024
+
 /** Holds the bounds that lean on each other to their relations; both programs call it at their start. */
 export function assertLimits(): void {
   assert.ok(MAX_CONNECTIONS_PER_CLIENT * 4 <= MAX_CONNECTIONS, 'one client cannot take all connections')
@@ -90,5 +97,7 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
   assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
   assert.ok(MAX_BODY_SETTING_BYTES * 4 / 3 < MAX_LINE_BYTES, 'the largest body fits a line in base64')
+  assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
+  assert.ok((MAX_IMPORT_BYTES + 1024) * 4 / 3 < MAX_LINE_BYTES - 1024, 'the largest import fits a line in base64')
   assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
 }

@@ -19,7 +19,7 @@ import { openFileJournal, type FileJournal } from './journal/file.ts'
 import { disk } from './journal/files.ts'
 import { holdFolder } from './journal/lock.ts'
 import { openMemoryJournal } from './journal/memory.ts'
-import { HSTS_MAX_AGE_SECONDS, MAX_BODY_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
+import { HSTS_MAX_AGE_SECONDS, MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { PasswordHasher } from './store/password.ts'
 import { Store } from './store/store.ts'
 
@@ -86,7 +86,7 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
     log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
     log.info(`chain head     ${head}`)
     operator.open(createPipeline({
-      router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true,
+      router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_IMPORT_BYTES, tellsFailures: true,
       isStopping: () => false, warn: log.warn
     }))
     const close = async (): Promise<void> => {

@@ -27,6 +27,7 @@ interface Room {
 const HOUSE: readonly Room[] = [
   { name: 'errors', floor: 0, holds: ['errors.ts'], modules: [] },
   { name: 'limits', floor: 0, holds: ['limits.ts'], modules: ['node:assert'] },
+  { name: 'csv', floor: 1, holds: ['csv/'], modules: [] },
   { name: 'json', floor: 1, holds: ['json/'], modules: ['node:buffer'] },
   {
     name: 'http', floor: 1, holds: ['http/'],

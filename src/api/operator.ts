@@ -5,6 +5,7 @@ import type { FileJournal } from '../journal/file.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { ANY_ABILITY } from '../store/record.ts'
 import type { Store } from '../store/store.ts'
+import { importRoutes } from './import.ts'
 import { route, type Route } from './route.ts'
 
 const DONE = said(200, 'done')
@@ -17,7 +18,7 @@ const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
 
 /** The operator's routes on a store and its journal. */
 export function operatorRoutes(store: Store, journal: FileJournal): readonly Route[] {
-  return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal)]
+  return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal), ...importRoutes(store)]
 }
 
 function userRoutes({ accounts }: Store): readonly Route[] {

@@ -6,7 +6,7 @@ import {
   chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, readSync,
   readdirSync, realpathSync, renameSync, statSync, truncateSync, unlinkSync, write, writeSync, type Stats
 } from 'node:fs'
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
 
 /** What identifies a file, and how long it is. */
@@ -132,11 +132,11 @@ export function createWriter(files: Files, path: string): FileWriter {
   }
 }
 
-/** Writes a whole new file durably, mode 0600; leaves nothing behind when it fails. */
-export function createWhole(files: Files, path: string, bytes: Buffer): void {
+/** Writes a whole new file of one or more texts durably, mode 0600; leaves nothing behind when it fails. */
+export function createWhole(files: Files, path: string, texts: Iterable<string>): void {
   const writer = createWriter(files, path)
   try {
-    writer.write(bytes)
+    for (const text of texts) writer.write(Buffer.from(text))
   } catch (error) {
     writer.abandon()
     throw error

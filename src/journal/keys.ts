@@ -80,6 +80,6 @@ export function createKeyFile(files: Files, path: string, random: (bytes: number
 function replace(files: Files, path: string, text: string): void {
   const fresh = `${path}.new`
   if (files.facts(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
-  createWhole(files, fresh, Buffer.from(text))
+  createWhole(files, fresh, [text])
   files.rename(fresh, path)
 }

@@ -90,6 +90,28 @@ export const texts: Rule<readonly string[]> = {
       : `The ${field} field must be a list of strings.`)
 }
 
+/** One of some numbers. */
+export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
+  return {
+    optional: false,
+    fault: (field, value) => required(field, value) ??
+      (numbers.includes(value as N) ? undefined : `The ${field} field must be ${numbers.join(' or ')}.`)
+  }
+}
+
+/** A list of objects that each have a shape. */
+export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
+  const isItem = (item: unknown): boolean =>
+    typeof item === 'object' && item !== null && check(shape, item as { readonly [field: string]: unknown }).ok
+  return {
+    optional: false,
+    fault: (field, value) => required(field, value) ??
+      (Array.isArray(value) && value.every(isItem)
+        ? undefined
+        : `The ${field} field must be a list of objects with ${Object.keys(shape).join(', ')}.`)
+  }
+}
+
 /** The same rule for a field that may be absent; once present it is held to the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return { optional: true, fault: rule.fault }

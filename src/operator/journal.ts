@@ -1,64 +1,31 @@
 /** The commands on the journal, its keys, and the history that it holds. */
-import { dirname, resolve } from 'node:path'
 import { disk } from '../journal/files.ts'
 import type { Committed } from '../journal/journal.ts'
-import type { JournalLocation } from '../journal/file.ts'
-import { readKeyFile } from '../journal/keys.ts'
-import { copyFile, readInSteps, type Recovered } from '../journal/recover.ts'
-import type { EntryChanges } from '../store/record.ts'
-import { apply, emptyState, type CommittedState } from '../store/state.ts'
+import { copyFile } from '../journal/recover.ts'
+import type { EntryChanges, Facts } from '../store/record.ts'
+import type { CommittedState } from '../store/state.ts'
 import { Misuse, Refusal, type Command, type Context } from './command.ts'
+import { readAll, statusOf, type Status } from './read.ts'
+import { makeFile } from './target.ts'
 
 const REVEAL = { reveal: { help: 'show passwords' } }
 const HIDDEN = '********'
 
-interface Status extends JournalLocation {
-  /** Why the service takes no more changes. */
-  readonly fault?: string
-  readonly records: number
-  readonly head: string
-  readonly progress: number
-}
-
-/**
- * Reads the journal as it stands now, verifying all of it, and hands on every record with the state before it. The
- * file is read here and not by the service, which has others to serve; what the service has acknowledged is in it.
- */
-async function readAll(
-  context: Context, onRecord: (record: Committed, state: CommittedState) => void, status?: Status
-): Promise<Recovered & { readonly state: CommittedState }> {
-  const { bytes, path, keyFile } = status ?? await statusOf(context)
-  const keys = readKeyFile(disk, keyFile)
-  if (keys === undefined) throw new Refusal(`there is no key file ${keyFile}`)
-  const state = emptyState()
-  const each = (record: Committed): void => {
-    onRecord(record, state)
-    apply(state, record.type, record.data)
-  }
-  const steps = readInSteps(disk, path, keys, each, bytes)
-  let shown = 0
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) {
-      context.terminal.progress('', 1)
-      if (step.value.goodBytes !== bytes) throw new Refusal(`${path} ends before its last record`)
-      return { ...step.value, state }
-    }
-    if (step.value - shown > bytes / 100) context.terminal.progress('reading the journal', (shown = step.value) / bytes)
-  }
-}
-
-async function statusOf(context: Context): Promise<Status> {
-  return await context.store.ask('GET', '/operator/status')
-}
-
 /** A record's data as a person reads it, without what must not be seen. */
 function shown(record: Committed, reveal: boolean): string {
-  const data = Object.entries(record.data as object).map(([name, value]) => {
+  return JSON.stringify(record.data, (name, value) => {
     const isSecret = (name === 'password' && !reveal) || name === 'passwordHash'
-    return [name, isSecret ? HIDDEN : value]
+    return isSecret ? HIDDEN : value
   })
-  return JSON.stringify(Object.fromEntries(data))
+}
+
+/** What a record says of an entry; undefined where it is about something else. */
+function changesOf({ type, data }: Committed, id: number): EntryChanges | undefined {
+  if (type === 'entries.imported') {
+    const { first, entries } = data as Facts['entries.imported']
+    return entries[id - first]
+  }
+  return type.startsWith('entry.') && (data as { id: number }).id === id ? data as EntryChanges : undefined
 }
 
 function whoWas(state: CommittedState, by: number | null): string {
@@ -124,21 +91,12 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     help: 'copies the journal, verified; to restore, put the copy back',
     run: async context => {
       const status = await statusOf(context)
-      const target = resolve(context.positionals[0]!)
-      const part = `${target}.part` // it gets its name once it is whole and verified
-      if (disk.facts(target) !== undefined) throw new Refusal(`${target} stands already`)
-      if (disk.facts(part) !== undefined) disk.remove(part)
       const onProgress = (reached: number): void => context.terminal.progress('copying', reached / status.bytes)
-      copyFile(disk, status.path, part, 0, status.bytes, onProgress)
-      try {
-        const { records, head } = await readAll(context, () => {}, { ...status, path: part })
-        disk.rename(part, target)
-        disk.syncFolder(dirname(target))
-        context.terminal.print(`${records} records, head ${head}`)
-      } catch (error) {
-        if (disk.facts(part) !== undefined) disk.remove(part)
-        throw error
-      }
+      const { records, head } = await makeFile(context.positionals[0]!, async part => {
+        copyFile(disk, status.path, part, 0, status.bytes, onProgress)
+        return readAll(context, () => {}, { ...status, path: part })
+      })
+      context.terminal.print(`${records} records, head ${head}`)
     }
   },
   {
@@ -148,9 +106,10 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
       const id = idOf(context)
       let found = false
       await readAll(context, (record, state) => {
-        if (!record.type.startsWith('entry.') || (record.data as { id: number }).id !== id) return
+        const changes = changesOf(record, id)
+        if (changes === undefined) return
         found = true
-        const { password, sistema, usuario } = { ...state.entries.get(id), ...record.data as EntryChanges }
+        const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
         const values = { password: context.flags['reveal'] === true ? password : HIDDEN, sistema, usuario }
         const what = `${record.type} ${JSON.stringify(values)}`
         context.terminal.print(`${record.time} ${whoWas(state, record.by)} ${what}`)

@@ -36,13 +36,19 @@ export class Terminal {
     if (error.isTTY) error.write(share >= 1 ? '\r\x1b[K' : `\r\x1b[K${what} ${Math.floor(share * 100)} %`)
   }
 
+  /** Whether results are shown to somebody, and do not go to a file or another program. */
+  get showsResults(): boolean { return this.#streams.output.isTTY }
+
+  /** A result as it is; not for a terminal, which would obey its control characters. */
+  pass(text: string): void { this.#streams.output.write(text) }
+
   /** Whether somebody sits there who can be asked. */
   get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
 
   /** Asks for a secret twice, without echo, or takes the first line of standard input, unless that is a terminal. */
   async newSecret(fromInput: boolean): Promise<string> {
     const { input } = this.#streams
-    if (fromInput && !input.isTTY) return this.#firstLine()
+    if (fromInput && !input.isTTY) return nonEmpty(await this.#firstLine())
     if (!this.isInteractive) throw new Misuse('there is no terminal to ask for the password at; use --password-stdin')
     input.setEncoding('utf8').setRawMode(true)
     try {
@@ -54,13 +60,21 @@ export class Terminal {
     }
   }
 
+  /** Asks for a yes, unless it was given beforehand. */
+  async confirm(what: string, isGiven: boolean): Promise<void> {
+    if (isGiven) return
+    if (!this.isInteractive) throw new Misuse('there is no terminal to confirm at; use --yes')
+    this.#streams.error.write(`${what} Type yes to go on: `)
+    if (await this.#firstLine() !== 'yes') throw new Misuse('given up')
+  }
+
   async #firstLine(): Promise<string> {
     let text = ''
     for await (const chunk of this.#streams.input.setEncoding('utf8')) {
       text += chunk as string
       if (text.includes('\n')) break
     }
-    return nonEmpty(text.split('\n')[0]!.replace(/\r$/, ''))
+    return text.split('\n')[0]!.replace(/\r$/, '')
   }
 
   #hidden(prompt: string): Promise<string> {

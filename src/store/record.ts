@@ -1,4 +1,5 @@
 /** The facts that the journal may hold, and the things that they are about. */
+import { Buffer } from 'node:buffer'
 import type { Fact } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
@@ -19,6 +20,12 @@ export const ENTRY_FIELDS: readonly (keyof EntryFields)[] = ['password', 'sistem
 
 /** Any of them, where the others stay as they are. */
 export type EntryChanges = { readonly [F in keyof EntryFields]?: EntryFields[F] | undefined }
+
+/** An entry that is imported: it gets an id of its own. */
+export type ImportedEntry = Omit<Entry, 'id'>
+
+/** What an imported entry takes in a record, bytes. */
+export function importedBytes(entry: ImportedEntry): number { return Buffer.byteLength(JSON.stringify(entry)) + 1 }
 
 /** Who may log in (contract §5). A removed user stays, so that the journal's `by` can still be told. */
 export interface User {
@@ -53,6 +60,8 @@ export interface Facts {
   'entry.updated': EntryChanges & { readonly id: number }
   'entry.deleted': { readonly id: number }
   'entry.restored': { readonly id: number }
+  /** New entries, with the ids from `first` on. Many in one record, since a record is whole or not at all. */
+  'entries.imported': { readonly first: number, readonly entries: readonly ImportedEntry[] }
   'user.added': Pick<User, 'id' | 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
   /** A new password: the user's tokens end. */
   'password.changed': { readonly id: number, readonly passwordHash: string }

@@ -52,6 +52,12 @@ const APPLIERS: Appliers = {
   },
   'entry.deleted': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 0 }) },
   'entry.restored': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 1 }) },
+  'entries.imported': ({ entries }, { first, entries: imported }) => {
+    isNext(entries, first)
+    for (const [i, { password, sistema, usuario, status }] of imported.entries()) {
+      entries.set(first + i, { id: first + i, password, sistema, usuario, status })
+    }
+  },
 
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
     isNext(state.users, id)

@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { Committed, Fact, Fold, Journal } from '../journal/journal.ts'
-import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields } from './record.ts'
+import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields, type ImportedEntry } from './record.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
 import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
 
@@ -84,6 +84,16 @@ export class Store {
       const old = state.entries.get(id)
       if (old === undefined || old.status === 1) return { outcome: old !== undefined }
       return { outcome: true, fact: fact('entry.restored', by, { id }) }
+    })
+  }
+
+  /** Creates entries, all of them or none, and gives the id of the first; the others follow it. */
+  importEntries(entries: readonly ImportedEntry[], by: number | null): Promise<number> {
+    return this.#commit(state => {
+      const first = state.entries.size + 1
+      return entries.length === 0
+        ? { outcome: first }
+        : { outcome: first, fact: fact('entries.imported', by, { first, entries }) }
     })
   }
 

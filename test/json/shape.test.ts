@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, email, number, optional, text, texts, textUpTo } from '../../src/json/shape.ts'
+import { check, email, listOf, number, oneOf, optional, text, texts, textUpTo } from '../../src/json/shape.ts'
 import type { Checked, Rule } from '../../src/json/shape.ts'
 
 const login = { name: text, email: text, password: text }
@@ -299,6 +299,30 @@ test('texts: a list with anything else in it, or what is no list, is refused', (
   for (const abilities of wrong) {
     const expected = { abilities: ['The abilities field must be a list of strings.'] }
     assert.deepEqual(errorsOf(check({ abilities: texts }, { abilities })), expected)
+  }
+})
+
+test('oneOf: one of the numbers is kept as given, anything else is refused', () => {
+  for (const kept of [0, 1] as const) assert.equal(valueOf(check({ status: oneOf(0, 1) }, { status: kept })).status, kept)
+  for (const status of [2, -1, 0.5, NaN, '0', true, false, [0], {}]) {
+    const expected = { status: ['The status field must be 0 or 1.'] }
+    assert.deepEqual(errorsOf(check({ status: oneOf(0, 1) }, { status })), expected)
+  }
+})
+
+test('listOf: a list of objects that have the shape is kept as given; the list itself may be empty', () => {
+  for (const items of [[], [{ title: 't' }], [{ title: 't', more: 1 }, { title: 'u' }]]) {
+    assert.deepEqual(valueOf(check({ items: listOf({ title: text }) }, { items })).items, items)
+  }
+})
+
+test('listOf: a list with anything else in it, or what is no list, is refused', () => {
+  const wrong: readonly unknown[] = [
+    [{}], [{ title: '' }], [{ title: 't' }, { title: 1 }], [null], ['t'], [[]], [undefined], 't', 0, {}, { length: 0 }
+  ]
+  for (const items of wrong) {
+    const expected = { items: ['The items field must be a list of objects with title.'] }
+    assert.deepEqual(errorsOf(check({ items: listOf({ title: text }) }, { items })), expected)
   }
 })
 

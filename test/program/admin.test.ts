@@ -1,52 +1,13 @@
 /** The operator's program, as its user runs it: beside the running server, and without it. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { send, freshFolder } from '../support/service.ts'
+import { test } from 'node:test'
+import { atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
-
-const ADMIN = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
-
-interface Done { readonly code: number | null, readonly out: string, readonly error: string }
-
-/** Runs a command on a folder; `input` is its standard input. */
-async function admin(folder: string, words: string, input = ''): Promise<Done> {
-  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder } })
-  let out = ''
-  let error = ''
-  child.stdout.setEncoding('utf8').on('data', text => { out += text })
-  child.stderr.setEncoding('utf8').on('data', text => { error += text })
-  child.stdin.on('error', () => {}).end(input)
-  const [code] = await once(child, 'close')
-  return { code, out, error }
-}
-
-/** Runs a command that must succeed, and say nothing on standard error; gives what it prints. */
-async function done(folder: string, words: string, input?: string): Promise<string> {
-  const { code, out, error } = await admin(folder, words, input)
-  assert.deepEqual([code, error], [0, ''], `${words}: ${error}`)
-  return out
-}
-
-/** Runs a command that must end with a code and one line that matches. */
-async function refused(folder: string, words: string, code: number, line: RegExp, input?: string): Promise<void> {
-  const ended = await admin(folder, words, input)
-  assert.deepEqual([ended.code, ended.out], [code, ''], `${words}: ${ended.error}`)
-  assert.match(ended.error, /^error: [^\n]+\n$/)
-  assert.match(ended.error, line)
-}
-
-async function initialized(t: TestContext): Promise<string> {
-  const folder = join(freshFolder(t), 'data')
-  await done(folder, 'init')
-  return folder
-}
+import { send, freshFolder } from '../support/service.ts'
 
 const bearer = (token: string): RequestInit => ({ headers: { Authorization: `Bearer ${token}` } })
 const entry = { password: 'SECRET-entry', sistema: 's', usuario: 'u' }
@@ -118,7 +79,7 @@ test('`--help` of the program and of each command tells all, and ends with 0', a
   const folder = freshFolder(t)
   const overview = await done(folder, '--help')
   const names = [...overview.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
-  assert.equal(names.length, 15)
+  assert.equal(names.length, 17)
   for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))
   assert.deepEqual(readdirSync(folder), [])
 })
@@ -228,27 +189,10 @@ test('commands that take turns without a server never run into one that is just 
 
 test('a password is asked for without echo, twice, at a terminal', async t => {
   const folder = await initialized(t)
-  const script = [
-    'import os, pty, sys',
-    'pid, fd = pty.fork()',
-    'if pid == 0: os.execv(sys.argv[1], sys.argv[1:3] + ["user", "add", sys.argv[3]])',
-    'seen = b""',
-    'def until(word):',
-    '  global seen',
-    '  while word not in seen: seen += os.read(fd, 1024)',
-    'until(b"password: "); os.write(fd, sys.argv[4].encode() + b"\\r")',
-    'until(b"again: "); os.write(fd, sys.argv[5].encode() + b"\\r")',
-    'try:',
-    '  while True: seen += os.read(fd, 1024)',
-    'except OSError: pass',
-    'sys.stdout.write(seen.decode()); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
-  ].join('\n')
   for (const [email, again, code] of [['a@x', 'SECRET-typed', 0], ['b@x', 'other', 2]] as const) {
-    const child = spawn('python3', ['-c', script, process.execPath, ADMIN, email, 'SECRET-typed', again],
-      { env: { ...process.env, DATA_DIR: folder } })
-    let seen = ''
-    child.stdout.setEncoding('utf8').on('data', text => { seen += text })
-    assert.deepEqual((await once(child, 'close'))[0], code, seen)
+    const typed = [['password: ', 'SECRET-typed'], ['again: ', again]] as const
+    const { code: ended, seen } = await atTerminal(folder, `user add ${email}`, typed)
+    assert.equal(ended, code, seen)
     assert.ok(seen.includes('password: ') && !seen.includes('SECRET'), seen)
   }
   assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 1)

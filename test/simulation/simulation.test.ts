@@ -92,7 +92,13 @@ class Life {
     const chance = this.#random.next()
     try {
       let record: string | undefined
-      if (chance < 0.5) {
+      if (chance < 0.1) {
+        const entries = Array.from({ length: 1 + this.#random.int(4) }, (_, i) =>
+          ({ password: `${password}-${i}`, sistema: 's', usuario: 'u', status: this.#random.pick([0, 1] as const) }))
+        const note = this.#attempt('entries.imported', { entries })
+        await this.#store.importEntries(entries, null)
+        record = note
+      } else if (chance < 0.5) {
         const note = this.#attempt('entry.created', { password, sistema: 's', usuario: 'u' })
         await this.#store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
         record = note
@@ -139,7 +145,10 @@ class Life {
     for (const note of this.#acknowledged) assert.ok(notes.has(note), `acknowledged, but lost: ${note}`)
     for (const note of notes) assert.ok(this.#attempted.has(note), `never asked for: ${note}`)
     let created = 0
-    for (const note of this.#applied) if (note.startsWith('entry.created')) created++
+    for (const note of this.#applied) {
+      if (note.startsWith('entry.created')) created++
+      if (note.startsWith('entries.imported')) created += note.split('"status"').length - 1
+    }
     assert.equal(this.#store.entries, created, 'an id for each entry')
     this.#store.check()
     // Two replays give the same state: always where the first has repaired something, else now and then, since the
@@ -184,9 +193,9 @@ function assertStartsWith(notes: readonly string[], before: readonly string[], w
   if (before.some((note, i) => notes[i] !== note)) assert.deepEqual(notes.slice(0, before.length), before, what)
 }
 
-/** What a record says, without the id of a created entry, which is not known when it is asked for. */
+/** What a record says, without the ids of new entries, which are not known when they are asked for. */
 function noteOf(type: string, data: object): string {
-  const { id, ...rest } = data as { id?: number }
+  const { id, first: _, ...rest } = data as { id?: number, first?: number }
   return `${type} ${JSON.stringify(type === 'entry.created' ? rest : { id, ...rest })}`
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
-import type { Entry, EntryChanges, EntryFields } from '../../src/store/record.ts'
+import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { FaultyDisk, fileStore, memoryStore } from '../support/compose.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
@@ -29,6 +29,13 @@ class Model {
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const entry: Entry = { ...old, ...Object.fromEntries(given) }
     return this.#replace(old, entry)
+  }
+
+  import(given: readonly ImportedEntry[]): number {
+    const first = this.entries.length + 1
+    this.entries.push(...given.map((entry, i) => ({ id: first + i, ...entry })))
+    if (given.length > 0) this.records++
+    return first
   }
 
   delete(id: number): boolean {
@@ -70,7 +77,13 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
   const text = (): string =>
     random.pick(['a', 'b', 'ñ', '😀', '\ud800', '\0', '"\\', ' ', '__proto__', 'x'.repeat(random.int(300) + 1)])
   const id = random.int(model.entries.length + 3)
-  const kind = random.int(10)
+  const kind = random.int(11)
+  if (kind === 10) {
+    const given = Array.from({ length: random.int(PAGE_ENTRIES) }, () =>
+      ({ password: text(), sistema: text(), usuario: text(), status: random.pick([0, 1] as const) }))
+    const [outcome, expected] = [store.importEntries(given, null), model.import(given)]
+    return async () => assert.equal(await outcome, expected)
+  }
   if (kind < 4) {
     const given = { password: text(), sistema: text(), usuario: text() }
     const [outcome, expected] = [store.createEntry(given, null), model.create(given)]

@@ -1,0 +1,24 @@
+/** Files that commands make. */
+import { dirname, resolve } from 'node:path'
+import { disk } from '../journal/files.ts'
+import { Refusal } from './command.ts'
+
+/**
+ * Has a file made under another name, durably: it gets its own once it is whole, and never another file's. Throws a
+ * `Refusal` where the name is taken. When making it fails nothing is left. Gives what `make` gives.
+ */
+export async function makeFile<T>(path: string, make: (part: string) => Promise<T>): Promise<T> {
+  const target = resolve(path)
+  const part = `${target}.part`
+  if (disk.facts(target) !== undefined) throw new Refusal(`${target} stands already`)
+  if (disk.facts(part) !== undefined) disk.remove(part)
+  try {
+    const made = await make(part)
+    disk.rename(part, target)
+    disk.syncFolder(dirname(target))
+    return made
+  } catch (error) {
+    if (disk.facts(part) !== undefined) disk.remove(part)
+    throw error
+  }
+}

@@ -1,0 +1,208 @@
+/** Import and export, as their user runs them: beside the running server, and without it. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { requestLocal, type LocalAnswer } from '../../src/http/client.ts'
+import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
+import type { Entry } from '../../src/store/record.ts'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { mountMissing, smallDisk } from '../support/outside.ts'
+import { socketsIn, startProgram } from '../support/program.ts'
+import { freshFolder, send } from '../support/service.ts'
+
+const NO_MOUNT = mountMissing()
+
+function fileOf(t: TestContext, text: string): string {
+  const path = join(freshFolder(t), 'file')
+  writeFileSync(path, text)
+  return path
+}
+
+/** Chrome's export of many entries. */
+function chromeRows(count: number): string {
+  const row = (_: unknown, i: number): string => `site ${i},https://${i}.example/,user${i},"SECRET, ${i}",\r\n`
+  return `name,url,username,password,note\r\n${Array.from({ length: count }, row).join('')}`
+}
+
+/** Every entry of a folder, deleted ones too. */
+async function entriesOf(folder: string): Promise<Entry[]> {
+  const text = await done(folder, 'export --output - --yes')
+  return text.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+}
+
+const BITWARDEN = [
+  'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
+  ',,login,correo,,,0,,ana,SECRET-1,', ',,note,a note,text,,0,,,,', ',,login,correo,,,0,,ana,SECRET-1,',
+  ',,login,,,,0,https://banco.example/x,,SECRET-ñ,'
+].join('\n')
+
+for (const isServed of [true, false]) {
+  const where = isServed ? 'beside the running server' : 'without a server'
+
+  test(`import, ${where}: tried, made, and not made twice`, async t => {
+    const folder = await initialized(t)
+    if (isServed) await startProgram(t, { flags: { data: folder } })
+    const file = fileOf(t, BITWARDEN)
+    const report = 'format       Bitwarden\nno password  1 (lines 3)\n'
+    const tried = await done(folder, `import ${file} --dry-run`)
+    assert.equal(tried, 'line 2: correo ana\nline 5: banco.example -\n' +
+      `${report}duplicates   1 (lines 4)\nwould make   2\n`)
+    assert.deepEqual(await entriesOf(folder), [])
+    assert.equal(await done(folder, `import ${file}`), `${report}duplicates   1 (lines 4)\nmade         2, ids 1 to 2\n`)
+    const made = [
+      { id: 1, password: 'SECRET-1', sistema: 'correo', usuario: 'ana', status: 1 },
+      { id: 2, password: 'SECRET-ñ', sistema: 'banco.example', usuario: '-', status: 1 }
+    ]
+    assert.deepEqual(await entriesOf(folder), made)
+    assert.equal(await done(folder, `import ${file}`), `${report}duplicates   3 (lines 2, 4, 5)\nmade         0\n`)
+    assert.equal(await done(folder, `import ${file} --keep-duplicates`),
+      `${report}duplicates   3 (lines 2, 4, 5), kept\nmade         3, ids 3 to 5\n`)
+    assert.deepEqual((await entriesOf(folder)).slice(0, 2), made)
+    assert.match(await done(folder, 'journal verify'), /^records 2\nentries 5 \(5 active\)\n/)
+    const history = await done(folder, 'entry history 4 --reveal')
+    assert.match(history, /^\S+ - entries\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
+    for (const words of ['journal show', 'entry history 4']) assert.ok(!(await done(folder, words)).includes('SECRET'))
+    await refused(folder, 'entry history 6', 1, /no entry/)
+  })
+}
+
+test('an import is served at once, and still after a rewrite and a restart', async t => {
+  const folder = await initialized(t)
+  const program = await startProgram(t, { flags: { data: folder } })
+  await send(program.url, 'POST', '/api/createPassword', { password: 'first', sistema: 's', usuario: 'u' })
+  await done(folder, `import ${fileOf(t, chromeRows(3_000))}`)
+  await send(program.url, 'POST', '/api/createPassword', { password: 'last', sistema: 's', usuario: 'u' })
+  const { json } = await send(program.url, 'GET', '/api/listPassword')
+  assert.equal(json.length, 3_002)
+  assert.deepEqual(json[3_000], { id: 3_001, password: 'SECRET, 2999', sistema: 'site 2999', usuario: 'user2999', status: 1 })
+  assert.equal(json[3_001].password, 'last')
+  assert.ok(!readFileSync(join(folder, 'journal.jsonl'), 'latin1').includes('SECRET'))
+  await done(folder, 'key rotate')
+  await done(folder, 'key rewrite')
+  assert.equal((await program.stop()).code, 0)
+  const again = await startProgram(t, { flags: { data: folder } })
+  assert.deepEqual((await send(again.url, 'GET', '/api/listPassword')).json, json)
+})
+
+const HOSTILE = [
+  '"', '""', ',', ' a ', '\r\n', '\n\r', 'a\nb', '=HYPERLINK("x")', '+1', '-1', '@SUM(A1)', '\'', ';', '\t', '\0', '\x1b[2J',
+  '\x7f', '\x85', '\u2028', '\ufeff', '\ufffd', '🔑👩‍👩‍👧', 'e\u0301', '\u202eevil', 'пароль', '{"id":1}', '\\u0041', '-'
+]
+
+for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d', 'a\udd11b']]] as const) {
+  test(`what was exported as ${format} imports to the same entries, whatever they hold`, async t => {
+    const { url, folder } = await startProgram(t)
+    const create = async (password: string, sistema: string, usuario: string): Promise<void> => {
+      assert.equal((await send(url, 'POST', '/api/createPassword', { password, sistema, usuario })).status, 200)
+    }
+    for (const [i, text] of texts.entries()) await create(text, texts.at(i - 1)!, texts.at(i - 2)!)
+    await create('same', 'same', 'same')
+    await create('same', 'same', 'same')
+    for (const id of [1, 4, texts.length]) await send(url, 'POST', `/api/deletePassword/${id}`)
+    const path = join(freshFolder(t), 'export')
+    assert.equal(await done(folder, `export --format ${format} --output ${path} --yes`), '')
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.ok(!existsSync(`${path}.part`))
+    const other = await initialized(t)
+    await done(other, `import ${path}`)
+    const entries = await entriesOf(folder)
+    assert.deepEqual(entries.map(({ password }) => password), [...texts, 'same', 'same'])
+    assert.deepEqual(await entriesOf(other), entries)
+    assert.match(await done(other, `import ${path}`), /^made +0$/m)
+  })
+}
+
+test('an export asks first, has a place of its own, and leaves nothing when it fails', async t => {
+  const folder = await initialized(t)
+  await done(folder, `import ${fileOf(t, '{"id":9,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}')}`)
+  const place = freshFolder(t)
+  const path = join(place, 'export')
+  await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
+  await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
+  await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl or csv/)
+  await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 holds half a character/)
+  await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /ENOENT/)
+  const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])
+  assert.deepEqual([code, seen.includes('given up')], [2, true], seen)
+  const shown = await atTerminal(folder, 'export --output - --yes')
+  assert.deepEqual([shown.code, shown.seen.includes('SECRET')], [2, false], shown.seen)
+  assert.deepEqual(readdirSync(place), [])
+  assert.equal((await atTerminal(folder, `export --output ${path}`, [['Type yes', 'yes']])).code, 0)
+  assert.equal(readFileSync(path, 'utf8'), '{"id":1,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}\n')
+  await refused(folder, `export --output ${path} --yes`, 1, /stands already/)
+})
+
+test('an import shows at a terminal how far it is', async t => {
+  const folder = await initialized(t)
+  const { code, seen } = await atTerminal(folder, `import ${fileOf(t, chromeRows(4_000))}`)
+  assert.equal(code, 0)
+  assert.match(seen, /importing \d+ %/)
+})
+
+test('a file with anything wrong in it makes nothing', async t => {
+  const folder = await initialized(t)
+  await refused(folder, `import ${fileOf(t, `${chromeRows(10)}a,b\n`)}`, 1, /line 12, column 1: 2 cells/)
+  const huge = JSON.stringify({ id: 1, password: 'x'.repeat(MAX_IMPORT_BYTES), sistema: 's', usuario: 'u', status: 1 })
+  await refused(folder, `import ${fileOf(t, huge)}`, 1, /line 1: .* split the file/)
+  await refused(folder, 'import', 2, /usage/)
+  assert.deepEqual(await entriesOf(folder), [])
+})
+
+test('an import that another one has overtaken, or that is too large, makes nothing', async t => {
+  const { folder } = await startProgram(t)
+  const ask = (path: string, body?: object): Promise<LocalAnswer> =>
+    requestLocal(join(folder, socketsIn(folder)[0]!), 'POST', `/operator/import/${path}`, body)
+  const begin = async (): Promise<string> => ((await ask('begin')).body as { id: string }).id
+  const entries = [{ password: 'p', sistema: 's', usuario: 'u', status: 1 }]
+  const first = await begin()
+  assert.equal((await ask('add', { id: first, entries })).status, 200)
+  const second = await begin()
+  assert.equal((await ask('add', { id: first, entries })).status, 409)
+  assert.equal((await ask('commit', { id: first })).status, 409)
+  assert.equal((await ask('add', { id: second, entries: [...entries, { ...entries[0], status: 2 }] })).status, 400)
+  assert.equal((await ask('add', { id: second, entries })).status, 200)
+  assert.deepEqual((await ask('commit', { id: second })).body, { first: 1 })
+  assert.equal((await ask('commit', { id: second })).status, 409)
+  const third = await begin()
+  const half = [{ ...entries[0], password: 'x'.repeat(MAX_IMPORT_BYTES / 2) }]
+  assert.equal((await ask('add', { id: third, entries: half })).status, 200)
+  assert.equal((await ask('add', { id: third, entries: half })).status, 413)
+  assert.equal((await ask('commit', { id: third })).status, 409)
+  assert.equal((await entriesOf(folder)).length, 1)
+})
+
+test('a server that is killed in the middle of an import has made all of it or nothing', async t => {
+  const folder = await initialized(t)
+  const file = fileOf(t, chromeRows(6_000))
+  const outcomes = new Set<number>()
+  let before = 0
+  for (const afterMs of [200, 300, 400]) {
+    const program = await startProgram(t, { flags: { data: folder } })
+    const importing = admin(folder, `import ${file} --keep-duplicates`)
+    await new Promise(resolve => setTimeout(resolve, afterMs))
+    await program.kill()
+    const { code } = await importing
+    const made = (await entriesOf(folder)).length - before
+    assert.ok(code === 0 ? made === 6_000 : [0, 6_000].includes(made), `${made} made, and it ended with ${code}`)
+    outcomes.add(made)
+    before += made
+  }
+  t.diagnostic(`made: ${[...outcomes].join(', ')}`)
+  assert.match(await done(folder, 'journal verify'), new RegExp(`^entries ${before} `, 'm'))
+})
+
+describe('a full disk', { skip: NO_MOUNT }, () => {
+  test('holds no part of an import or an export, and goes on with what has room', async t => {
+    const folder = smallDisk(t, '512k')
+    const { url } = await startProgram(t, { flags: { data: folder } })
+    await refused(folder, `import ${fileOf(t, chromeRows(6_000))}`, 1, /could not be written/)
+    assert.equal((await send(url, 'GET', '/api/listPassword')).status, 404)
+    await done(folder, `import ${fileOf(t, chromeRows(2_000))}`)
+    writeFileSync(join(folder, 'filler'), Buffer.alloc(statfsSync(folder).bavail * 4096 - 8192))
+    await refused(folder, `export --output ${join(folder, 'export')} --yes`, 1, /ENOSPC/)
+    assert.deepEqual(readdirSync(folder).filter(name => name.startsWith('export')), [])
+    assert.equal((await entriesOf(folder)).length, 2_000)
+  })
+})

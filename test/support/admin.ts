@@ -1,0 +1,75 @@
+/** The operator's program, `node dist/admin.js`, in a child of the test. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { freshFolder } from './service.ts'
+
+/** The program as built. */
+export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
+
+/** What is left of a command. */
+export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
+
+/** Runs a command on a folder; `input` is its standard input. */
+export async function admin(folder: string, words: string, input = ''): Promise<Done> {
+  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder } })
+  let out = ''
+  let error = ''
+  child.stdout.setEncoding('utf8').on('data', text => { out += text })
+  child.stderr.setEncoding('utf8').on('data', text => { error += text })
+  child.stdin.on('error', () => {}).end(input)
+  const [code] = await once(child, 'close')
+  return { code, out, error }
+}
+
+/** Runs a command that must succeed, and say nothing on standard error; gives what it prints. */
+export async function done(folder: string, words: string, input?: string): Promise<string> {
+  const { code, out, error } = await admin(folder, words, input)
+  assert.deepEqual([code, error], [0, ''], `${words}: ${error}`)
+  return out
+}
+
+/** Runs a command that must end with a code and one line that matches. */
+export async function refused(folder: string, words: string, code: number, line: RegExp, input?: string): Promise<void> {
+  const ended = await admin(folder, words, input)
+  assert.deepEqual([ended.code, ended.out], [code, ''], `${words}: ${ended.error}`)
+  assert.match(ended.error, /^error: [^\n]+\n$/)
+  assert.match(ended.error, line)
+}
+
+/** A fresh data folder with a journal. */
+export async function initialized(t: TestContext): Promise<string> {
+  const folder = join(freshFolder(t), 'data')
+  await done(folder, 'init')
+  return folder
+}
+
+const TYPIST = [
+  'import json, os, pty, sys',
+  'typed = json.loads(sys.argv[1])',
+  'pid, fd = pty.fork()',
+  'if pid == 0: os.execv(sys.argv[2], sys.argv[2:])',
+  'seen = b""',
+  'for prompt, answer in typed:',
+  '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',
+  '  os.write(fd, answer.encode() + b"\\r")',
+  'try:',
+  '  while True: seen += os.read(fd, 1024)',
+  'except OSError: pass',
+  'sys.stdout.buffer.write(seen); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+].join('\n')
+
+/** Runs a command at a terminal of its own and types an answer after each prompt; gives what could be seen there. */
+export async function atTerminal(
+  folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = []
+): Promise<{ readonly code: number | null, readonly seen: string }> {
+  const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, ADMIN, ...words.split(' ')]
+  const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+  let seen = ''
+  child.stdout.setEncoding('utf8').on('data', text => { seen += text })
+  const [code] = await once(child, 'close')
+  return { code, seen }
+}
