@@ -50,20 +50,17 @@ export function * readInSteps(
     const lines = readLines(files, descriptor, endBytes)
     for (const raw of lines) {
       const line = parse(raw)
-      const damaged = (what: string): Failure =>
-        new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${raw.offset}: ${what}`)
-      if (line === undefined) {
-        if (!isTorn(raw, lines)) throw damaged('it is not a line of a journal, but lines follow it')
+      if (line === undefined && isTorn(raw, lines)) {
         return { records, head, goodBytes, tornBytes: files.openFacts(descriptor).bytes - goodBytes }
       }
-      if (line.seq !== records + 1) throw damaged(`its seq is ${line.seq}`)
-      if (!isChained(line, head)) throw damaged('its hash does not follow from what stands before it')
-      const key = keys.find(line.key)
-      if (key === undefined) throw new Failure('key-unknown', `${path}, line ${line.seq} needs key ${line.key}`)
-      const data = attempt(() => openLine(line, head, key), () => damaged('its seal does not open'))
-      attempt(
-        () => apply({ seq: line.seq, time: line.time, type: line.type, by: line.by, data }),
-        error => damaged(error instanceof Error ? error.message : String(error)))
+      try {
+        if (line === undefined) throw new Error('it is not a line of a journal, but lines follow it')
+        apply(verified(line, records + 1, head, keys, path))
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        const what = error instanceof Error ? error.message : String(error)
+        throw new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${raw.offset}: ${what}`)
+      }
       records++
       head = line.hash
       goodBytes = raw.offset + raw.bytes.length + 1
@@ -75,12 +72,13 @@ export function * readInSteps(
   }
 }
 
-function attempt<T>(act: () => T, failure: (error: unknown) => Failure): T {
-  try {
-    return act()
-  } catch (error) {
-    throw failure(error)
-  }
+/** The record of a line that is the next one and whole; throws what is wrong with it, or `key-unknown`. */
+function verified(line: Line, seq: number, previousHash: string, keys: Keyring, path: string): Committed {
+  if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
+  if (!isChained(line, previousHash)) throw new Error('its hash does not follow from what stands before it')
+  const key = keys.find(line.key)
+  if (key === undefined) throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}`)
+  return { seq, time: line.time, type: line.type, by: line.by, data: openLine(line, previousHash, key) }
 }
 
 interface RawLine {
