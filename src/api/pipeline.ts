@@ -16,12 +16,20 @@ import { check, type FieldErrors } from '../json/shape.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { isAble, tokenId, type Session } from '../store/accounts.ts'
 import { idOf } from './entries.ts'
+import { HEALTH_PATHS } from './health.ts'
 import type { Route } from './route.ts'
 
 /** The wall clock, milliseconds since 1970, and one that never goes back. */
 export interface Clocks {
   readonly wallMs: () => number
   readonly nowMs: () => number
+}
+
+/** Counts answers, and has the clock for it, which never goes back. */
+export interface Meter {
+  readonly nowMs: () => number
+  /** Takes the operation (undefined where none had its turn), the status, and the milliseconds since the head came. */
+  readonly count: (operation: string | undefined, status: number, ms: number) => void
 }
 
 /** What the way leads through. What is undefined is not on it. */
@@ -47,6 +55,7 @@ export interface PipelineOptions {
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
   readonly accessLog?: { readonly log: (record: AccessRecord) => void, readonly clocks: Clocks } | undefined
+  readonly meter?: Meter | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
@@ -94,7 +103,7 @@ class Exchange {
     this.#request = request
     this.#response = response
     this.#done = done
-    this.#startMs = options.accessLog?.clocks.nowMs() ?? 0
+    this.#startMs = (options.meter ?? options.accessLog?.clocks)?.nowMs() ?? 0
   }
 
   start(): void { this.#run(() => this.#answer()) }
@@ -152,7 +161,7 @@ class Exchange {
     const { asksForHttps, guard, corsOrigins = NONE, trustedProxies } = this.#options
     const isProxied = isTrusted(this.#request.socket.remoteAddress ?? '', trustedProxies)
     const isHttps = isProxied && forwardedProto?.toLowerCase() === 'https'
-    if (asksForHttps === true && !isHttps) return HTTPS_ONLY
+    if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
     if (guard === undefined) return undefined
     if (!isHostAllowed(host!, guard.hosts)) return FOREIGN_HOST
     if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
@@ -187,10 +196,7 @@ class Exchange {
   }
 
   #takeBody(found: FoundRoute, head: Head, bytes: BodyRead): void {
-    if (bytes === 'gone') { // nobody is left to answer
-      this.#log(CLIENT_GONE, randomUUID())
-      return this.#done()
-    }
+    if (bytes === 'gone') return this.#end(CLIENT_GONE)
     if (bytes === 'too-large') return this.#send(TOO_LARGE)
     this.#isBodyRead = true
     // A body can take its time: what was revoked meanwhile is refused like any other.
@@ -207,7 +213,7 @@ class Exchange {
   }
 
   #handle({ target, params }: FoundRoute, body: unknown): void {
-    const reply = target.handle({ head: this.#head!, params, body, session: this.#session })
+    const reply = target.handle({ head: this.#head!, params, body, client: this.#client, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
     reply.then(reply => this.#run(() => this.#send(reply)), error => this.#fail(error))
   }
@@ -237,7 +243,14 @@ class Exchange {
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
-    if (this.#options.accessLog !== undefined) this.#log(reply.status, id ?? randomUUID())
+    this.#end(reply.status, id)
+  }
+
+  /** Nothing more follows: counts what was answered, or that nobody was left to answer. */
+  #end(status: number, id?: string): void {
+    const { meter, accessLog } = this.#options
+    meter?.count(this.#found?.target.operation, status, meter.nowMs() - this.#startMs)
+    if (accessLog !== undefined) this.#log(status, id ?? randomUUID())
     this.#done()
   }
 

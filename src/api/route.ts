@@ -12,6 +12,8 @@ export interface Call<Body> {
   readonly params: Params
   /** The validated body; undefined for a route without a shape. */
   readonly body: Body
+  /** The address of the client. */
+  readonly client: string
   /** Who asks; undefined in the open configuration. */
   readonly session: Session | undefined
 }
