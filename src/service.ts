@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { entryRoutes } from './api/entries.ts'
 import { healthRoutes } from './api/health.ts'
 import { Metrics } from './api/metrics.ts'
+import { openapiRoute } from './api/openapi.ts'
 import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
 import type { Route } from './api/route.ts'
@@ -154,12 +155,15 @@ async function listenOn(
   const rateLimit = limitOf(settings.rateLimit)
   const measure = (): readonly Metric[] =>
     metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener.connections() })
+  const served = routes(settings, store, measure)
+  const asksForHttps = isProduction && !isTls
+  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
   const answer = createPipeline({
-    router: routerOf(routes(settings, store, measure)),
+    router: routerOf([...served, description]),
     rateLimit,
     limitsByUser: settings.rateLimitBy === 'user',
     trustedProxies: settings.trustProxy,
-    asksForHttps: isProduction && !isTls,
+    asksForHttps,
     guard: isProtected ? undefined : { scheme, hosts: settings.allowedHosts },
     corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
     authenticate: isProtected ? token => accounts.session(token) : undefined,

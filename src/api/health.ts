@@ -7,7 +7,7 @@ import { isFromOtherSite, isHostAllowed } from '../http/origin.ts'
 import { said, type Kind, type Reply } from '../http/reply.ts'
 import { exposition, EXPOSITION_TYPE, type Metric } from '../metrics/exposition.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Call, Route } from './route.ts'
+import type { Call, Example, Route } from './route.ts'
 
 /** Who may ask: clients on this machine and those with a token; everybody; nobody. */
 export type Audience = 'local' | 'public' | 'off'
@@ -27,6 +27,10 @@ const HEALTHY = said(200, 'OK')
 const LATCHED = said(503, 'The journal takes no more writes until a restart.')
 const NOT_LOCAL = said(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
+const exposed = (metrics: readonly Metric[]): Reply =>
+  ({ status: 200, body: exposition(metrics), kind: EXPOSITION })
+
+const EXAMPLE: Metric = { name: 'journal_records', type: 'gauge', help: 'Records in the journal.', values: [[1]] }
 
 /** The paths that do not ask for HTTPS: who watches from the same machine comes without the proxy. */
 export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
@@ -36,15 +40,25 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
   const { journal, measure, allowedHosts } = options
   const forAudience = (audience: Audience, answer: () => Reply) => (call: Call<unknown>): Reply =>
     audience === 'public' || call.session !== undefined || isLocal(call, allowedHosts) ? answer() : NOT_LOCAL
+  const refusal = (audience: Audience): { readonly [name: string]: Example } =>
+    audience === 'public' ? {} : { notLocal: { reply: NOT_LOCAL } }
   const routes: readonly (readonly [Audience, Route])[] = [
     [options.health, {
       operation: 'health', method: 'GET', path: '/healthz', isPublic: true,
+      documentation: {
+        summary: 'Whether the service takes changes.',
+        examples: { healthy: { reply: HEALTHY }, latched: { reply: LATCHED }, ...refusal(options.health) }
+      },
       // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
       handle: forAudience(options.health, () => journal.health().fault === undefined ? HEALTHY : LATCHED)
     }],
     [options.metrics, {
       operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true,
-      handle: forAudience(options.metrics, () => ({ status: 200, body: exposition(measure()), kind: EXPOSITION }))
+      documentation: {
+        summary: 'What the service measures, for Prometheus.',
+        examples: { exposed: { reply: exposed([EXAMPLE]), schema: { type: 'string' } }, ...refusal(options.metrics) }
+      },
+      handle: forAudience(options.metrics, () => exposed(measure()))
     }]
   ]
   return routes.filter(([audience]) => audience !== 'off').map(([, route]) => route)

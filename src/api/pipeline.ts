@@ -9,12 +9,16 @@ import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
 import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
-import { jsonReply, said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
 import { parseJsonObject } from '../json/parse.ts'
-import { check, type FieldErrors } from '../json/shape.ts'
+import { check } from '../json/shape.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { isAble, tokenId, type Session } from '../store/accounts.ts'
+import {
+  BAD_REQUEST, BUSY, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, invalid, serverError, TOO_LARGE, TOO_MANY, UNABLE,
+  UNAUTHENTICATED, UNSUPPORTED
+} from './answers.ts'
 import { idOf } from './entries.ts'
 import { HEALTH_PATHS } from './health.ts'
 import type { Route } from './route.ts'
@@ -63,19 +67,9 @@ export interface PipelineOptions {
 /** What the access log says where a client left before it could be answered (nginx's number for it). */
 const CLIENT_GONE = 499
 
-const BAD_REQUEST = statusReply(400)
-const UNAUTHENTICATED = said(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
-const UNABLE = said(403, 'Invalid ability provided.')
-const FOREIGN_HOST = said(403, 'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
-const FOREIGN_ORIGIN = said(403, 'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
-const HTTPS_ONLY = said(403, 'This service is reached by HTTPS only.')
 const NOT_FOUND = statusReply(404)
 const SERVER_OPTIONS = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
-const TOO_LARGE = statusReply(413)
-const UNSUPPORTED = statusReply(415)
 const UNEXPECTED = statusReply(417)
-const TOO_MANY = jsonReply(429, { message: 'Too Many Requests' })
-const BUSY = statusReply(503, ['Retry-After', '1'])
 const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
@@ -228,7 +222,7 @@ class Exchange {
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-    if (!this.#response.headersSent) return this.#send(statusReply(500, ['X-Request-Id', id]), id)
+    if (!this.#response.headersSent) return this.#send(serverError(id), id)
     this.#response.destroy()
     this.#done()
   }
@@ -283,10 +277,6 @@ function isJson({ contentType, contentEncoding }: Head): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
     !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
     (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
-}
-
-function invalid(errors: FieldErrors): Reply {
-  return jsonReply(400, { message: 'Invalid data', errors, status: 400 })
 }
 
 function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
