@@ -64,7 +64,7 @@ export const text: Rule<string> = {
     (typeof value === 'string' ? undefined : `The ${field} field must be a string.`)
 }
 
-/** A string of at least one and at most `maxLength` UTF-16 units. */
+/** A string of at least one and at most `maxLength` UTF-16 units; its schema counts code points, which may be fewer. */
 export function textUpTo(maxLength: number): Rule<string> {
   return {
     optional: false,
