@@ -3,11 +3,16 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { healthRoutes } from '../../src/api/health.ts'
+import { Metrics } from '../../src/api/metrics.ts'
 import { readSettings } from '../../src/config.ts'
+import type { Reply } from '../../src/http/reply.ts'
+import { exposition } from '../../src/metrics/exposition.ts'
 import { openService } from '../../src/service.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
+import { memoryStore } from '../support/compose.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
-import { exchange } from '../support/raw.ts'
+import { connectRaw, exchange, message } from '../support/raw.ts'
 import { atEnd, freshFolder, startService } from '../support/service.ts'
 
 const OK = '{"message":"OK","status":200}'
@@ -80,6 +85,20 @@ test('without a token only this machine may ask, and nobody through a proxy, kno
         assert.deepEqual([status, text], [403, NOT_LOCAL], `${path} ${fields.join()}`)
       }
     }
+  }
+})
+
+test('without a token no other machine may ask, whoever it says it is', () => {
+  const allowedHosts = new Set<string>()
+  const journal = memoryStore().journal
+  const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts, journal, measure: () => [] })
+  const statusFor = (client: string): unknown => {
+    const head = { method: 'GET', path: '/healthz', host: 'localhost' }
+    return (health!.handle({ head, client, params: {}, body: undefined, session: undefined }) as Reply).status
+  }
+  for (const client of ['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1']) assert.equal(statusFor(client), 200, client)
+  for (const client of ['203.0.113.7', '10.0.0.1', '128.0.0.1', '::2', 'fe80::1', '::ffff:10.0.0.1', '']) {
+    assert.equal(statusFor(client), 403, client)
   }
 })
 
@@ -187,6 +206,29 @@ test('each answer is counted once, by its route and status, in the numbers and i
   assert.deepEqual(samples(metrics, 'journal_latched'), { journal_latched: 0 })
   assert.deepEqual(samples(metrics, 'entries'), { 'entries{status="active"}': 2, 'entries{status="deleted"}': 1 })
   assert.deepEqual(samples(metrics, 'rate_limit_clients'), { rate_limit_clients: 1 })
+})
+
+test('a write that failed is counted as a write and as a failure', () => {
+  const metrics = new Metrics()
+  metrics.countWrite(20, true)
+  metrics.countWrite(30, false)
+  const text = exposition(metrics.all({ store: memoryStore(), rateLimitClients: 0, connections: 0 }))
+  const families = parseExposition(text)
+  assert.deepEqual(samples(families, 'journal_write_errors_total'), { journal_write_errors_total: 1 })
+  const writes = samples(families, 'journal_write_duration_seconds')
+  assert.equal(writes['journal_write_duration_seconds_count'], 2)
+  assert.equal(writes['journal_write_duration_seconds_sum'], 0.05)
+  assert.equal(writes['journal_write_duration_seconds_bucket{le="0.025"}'], 1)
+})
+
+test('a client that leaves before its answer is counted with status 499', { timeout: 10_000 }, async t => {
+  const { url } = await startService(t)
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/createPassword', '{"password":').subarray(0, -3))
+  await call(t, url, 'GET', '/healthz')
+  client.destroy()
+  const key = 'http_requests_total{route="createPassword",status="499"}'
+  for (;;) if (samples(await metricsOf(t, url), 'http_requests_total')[key] === 1) return
 })
 
 test('the process tells its memory, its time on a processor, when it began, and its connections', async t => {

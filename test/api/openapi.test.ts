@@ -140,6 +140,36 @@ test('each route is described, and in the open configuration none asks for a tok
   assert.equal(document.components, undefined)
 })
 
+/** The statuses that each operation is described with. */
+const STATUSES: { readonly [configuration: string]: { readonly [operation: string]: string } } = {
+  open: {
+    listPassword: '200 400 403 404 429 500', getPassword: '200 400 403 404 429 500',
+    createPassword: '200 400 403 413 415 429 500 503', updatePassword: '200 400 403 404 413 415 429 500 503',
+    deletePassword: '200 400 403 404 429 500 503',
+    health: '200 400 403 500 503', metrics: '200 400 403 500', openapi: '200 400 403 500'
+  },
+  protected: {
+    listPassword: '200 400 401 403 404 429 500', getPassword: '200 400 401 403 404 429 500',
+    createPassword: '200 400 401 403 413 415 429 500 503', updatePassword: '200 400 401 403 404 413 415 429 500 503',
+    deletePassword: '200 400 401 403 404 429 500 503',
+    login: '200 400 401 413 415 429 500 503', logout: '200 400 401 429 500 503',
+    health: '200 400 403 500 503', metrics: '200 400 403 500', openapi: '200 400 500'
+  }
+}
+
+test('no status that an operation answers with is left out', async t => {
+  const documents = {
+    open: await descriptionOf(t, (await startService(t, LIMIT)).url),
+    protected: await descriptionOf(t, (await startProtected(t, LIMIT)).url)
+  }
+  for (const [configuration, document] of Object.entries(documents)) {
+    const found: { [operation: string]: string[] } = {}
+    for (const { operation, status } of answersOf(document)) (found[operation] ??= []).push(String(status))
+    const statuses = Object.entries(found).map(([operation, some]) => [operation, [...new Set(some)].sort().join(' ')])
+    assert.deepEqual(Object.fromEntries(statuses), STATUSES[configuration])
+  }
+})
+
 test('what a setting takes away is not described: routes, the rate limit', async t => {
   const document = await descriptionOf(t, (await startService(t, { health: 'off', metrics: 'off' })).url)
   assert.deepEqual(tableOf(document), OPEN.filter(([name]) => name !== 'health' && name !== 'metrics'))
