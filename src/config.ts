@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { Failure } from './errors.ts'
 import { parseAddressSet, type AddressSet } from './http/address.ts'
 import { OPERATIONS } from './api/entries.ts'
+import type { Audience } from './api/health.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS
 } from './limits.ts'
@@ -35,6 +36,9 @@ export interface Settings {
   readonly maxBodyBytes: number
   readonly accessLog: boolean
   readonly journal: 'file' | 'memory'
+  /** Who may ask for `/healthz`, and who for `/metrics`. */
+  readonly health: Audience
+  readonly metrics: Audience
 }
 
 /** The settings, and whether `NODE_ENV` is `production`. */
@@ -142,6 +146,15 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
     variable: 'JOURNAL', flag: 'journal', value: 'KIND', fallback: 'file', shown: '`file`',
     help: 'Where records are kept: `file`, or `memory`, which keeps nothing beyond the process.',
     parse: oneOf('file', 'memory')
+  },
+  health: {
+    variable: 'HEALTH', flag: 'health', value: 'WHO', fallback: 'local', shown: '`local`',
+    help: 'Who may ask for `/healthz`: `local`, this machine and whoever has a token; `public`, everybody; `off`.',
+    parse: oneOf('local', 'public', 'off')
+  },
+  metrics: {
+    variable: 'METRICS', flag: 'metrics', value: 'WHO', fallback: 'local', shown: '`local`',
+    help: 'Who may ask for `/metrics`; as `HEALTH`.', parse: oneOf('local', 'public', 'off')
   }
 }
 

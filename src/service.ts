@@ -2,6 +2,9 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { entryRoutes } from './api/entries.ts'
+import { healthRoutes } from './api/health.ts'
+import { Metrics } from './api/metrics.ts'
+import { openapiRoute } from './api/openapi.ts'
 import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
 import type { Route } from './api/route.ts'
@@ -16,10 +19,12 @@ import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
 import { Router } from './http/router.ts'
 import { openFileJournal, type FileJournal } from './journal/file.ts'
-import { disk } from './journal/files.ts'
+import { disk, type Files } from './journal/files.ts'
 import { holdFolder } from './journal/lock.ts'
+import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
 import { HSTS_MAX_AGE_SECONDS, MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
+import type { Metric } from './metrics/exposition.ts'
 import { PasswordHasher } from './store/password.ts'
 import { Store } from './store/store.ts'
 
@@ -50,9 +55,11 @@ export type StoreSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'>
 
 /** Opens a store and listens; closing answers what is in flight first. Rejects with a `Failure`, holding nothing. */
 export async function openService(settings: Environment, log: Log): Promise<Service> {
-  const opened = await openStore(settings, log)
+  const metrics = new Metrics()
+  const files = measuredFiles(disk, CLOCKS.nowMs, (ms, isWhole) => metrics.countWrite(ms, isWhole))
+  const opened = await openStore(settings, log, files)
   try {
-    const { url, close } = await listenOn(settings, opened.store, log)
+    const { url, close } = await listenOn(settings, opened.store, log, metrics)
     return { store: opened.store, url, close: async () => { await close(); await opened.close() } }
   } catch (error) {
     await opened.close()
@@ -61,7 +68,7 @@ export async function openService(settings: Environment, log: Log): Promise<Serv
 }
 
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
-export async function openStore(settings: StoreSettings, log: Log): Promise<OpenStore> {
+export async function openStore(settings: StoreSettings, log: Log, files: Files = disk): Promise<OpenStore> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
     wallMs: Date.now
@@ -76,11 +83,11 @@ export async function openStore(settings: StoreSettings, log: Log): Promise<Open
   log.info(`data folder    ${folder}`)
   const operator = new OperatorDoor()
   const door = localDoor(operator.answer)
-  const hold = await holdFolder(disk, folder, door, process.pid, randomInt)
+  const hold = await holdFolder(files, folder, door, process.pid, randomInt)
   try {
     let journal: FileJournal | undefined
     const store = new Store(fold => journal = openFileJournal({
-      files: disk, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn
+      files, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn
     }), accounts)
     const { records, head } = store.journal.health()
     log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
@@ -136,7 +143,7 @@ class OperatorDoor {
 }
 
 async function listenOn(
-  settings: Environment, store: Store, log: Log
+  settings: Environment, store: Store, log: Log, metrics: Metrics
 ): Promise<{ readonly url: string, close(): Promise<void> }> {
   const { host, port, corsOrigins, isProduction, tlsCert, tlsKey } = settings
   const isProtected = settings.auth === 'bearer'
@@ -145,12 +152,18 @@ async function listenOn(
   const { accounts } = store
   let isStopping = false
   const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
+  const rateLimit = limitOf(settings.rateLimit)
+  const measure = (): readonly Metric[] =>
+    metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener.connections() })
+  const served = routes(settings, store, measure)
+  const asksForHttps = isProduction && !isTls
+  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
   const answer = createPipeline({
-    router: routerOf(routes(settings, store)),
-    rateLimit: limitOf(settings.rateLimit),
+    router: routerOf([...served, description]),
+    rateLimit,
     limitsByUser: settings.rateLimitBy === 'user',
     trustedProxies: settings.trustProxy,
-    asksForHttps: isProduction && !isTls,
+    asksForHttps,
     guard: isProtected ? undefined : { scheme, hosts: settings.allowedHosts },
     corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
     authenticate: isProtected ? token => accounts.session(token) : undefined,
@@ -158,20 +171,23 @@ async function listenOn(
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: () => isStopping,
     accessLog: accessLog && { log: accessLog.log, clocks: CLOCKS },
+    meter: { nowMs: CLOCKS.nowMs, count: (operation, status, ms) => metrics.countRequest(operation, status, ms) },
     warn: log.warn
   })
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const listener = await listen({ host, port }, answer, {
     certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn,
-    onRefusal: accessLog && ((address, status) => {
-      accessLog.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
-    })
+    onRefusal: (address, status) => {
+      metrics.countMalformed(status)
+      accessLog?.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
+    }
   }).catch(error => {
     certificate?.close()
     throw error
   })
   certificate?.onChange(renewed => listener.renew(renewed))
   const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
+  const unwatch = metrics.watchEventLoop(CLOCKS.nowMs)
   const url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
   announce(settings, store, url, log)
   return {
@@ -179,6 +195,7 @@ async function listenOn(
     close: async () => {
       isStopping = true
       clearInterval(sweeping)
+      unwatch()
       certificate?.close()
       await listener.close(SHUTDOWN_TIMEOUT_MS)
       accessLog?.close()
@@ -186,14 +203,17 @@ async function listenOn(
   }
 }
 
-function routes(settings: Settings, store: Store): readonly Route[] {
+function routes(settings: Settings, store: Store, measure: () => readonly Metric[]): readonly Route[] {
+  const { health, metrics, allowedHosts } = settings
   const entries = entryRoutes(store)
-  if (settings.auth === 'none') return entries
+  const watched = healthRoutes({ health, metrics, allowedHosts, journal: store.journal, measure })
+  if (settings.auth === 'none') return [...entries, ...watched]
   const { accounts } = store
   const loginLimit = limitOf(settings.loginLimit)
   return [
     ...entries.map(route => ({ ...route, ability: settings.abilities.get(route.operation) })),
-    ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes })
+    ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes }),
+    ...watched
   ]
 }
 

@@ -195,3 +195,12 @@ test('the journal looks as the README says: the keys in their order, the types, 
     assert.equal(statSync(join(folder, file)).mode & 0o777, 0o600, file)
   }
 })
+
+test('the README names every metric, and no other', async t => {
+  const { url } = await startService(t)
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const measured = [...text.matchAll(/^# TYPE (\S+) /gm)].map(found => found[1]!)
+  const [, table] = /^\| metric \| what it counts \|\n([^]*?)\n\n/m.exec(README) ?? []
+  const named = table!.split('\n').slice(1).flatMap(row => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)])
+  assert.deepEqual(named.map(found => found[1]).sort(), measured.sort())
+})

@@ -33,6 +33,7 @@ const HOUSE: readonly Room[] = [
     name: 'http', floor: 1, holds: ['http/'],
     modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path', 'node:stream']
   },
+  { name: 'metrics', floor: 1, holds: ['metrics/'], modules: [] },
   { name: 'journal', floor: 1, holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:fs', 'node:path'] },
   { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
   { name: 'api', floor: 3, holds: ['api/'], modules: ['node:crypto'] },
@@ -215,7 +216,7 @@ function idleAllowances(sources: Sources): string[] {
 
 /** The global names that are contacts with the outside; what the programs may use, and what everybody may. */
 const GLOBALS = new Map<string, { readonly inPrograms: boolean, readonly members: readonly string[] }>([
-  ['process', { inPrograms: true, members: ['pid', 'cwd'] }],
+  ['process', { inPrograms: true, members: ['pid', 'cwd', 'memoryUsage', 'cpuUsage'] }],
   ['console', { inPrograms: true, members: [] }],
   ...['fetch', 'WebSocket', 'EventSource', 'globalThis', 'global', 'eval', 'require'].map(name =>
     [name, { inPrograms: false, members: [] }] as const)

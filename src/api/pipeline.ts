@@ -9,19 +9,31 @@ import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
 import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
-import { jsonReply, said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
 import { parseJsonObject } from '../json/parse.ts'
-import { check, type FieldErrors } from '../json/shape.ts'
+import { check } from '../json/shape.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { isAble, tokenId, type Session } from '../store/accounts.ts'
+import {
+  BAD_REQUEST, BUSY, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, invalid, serverError, TOO_LARGE, TOO_MANY, UNABLE,
+  UNAUTHENTICATED, UNSUPPORTED
+} from './answers.ts'
 import { idOf } from './entries.ts'
+import { HEALTH_PATHS } from './health.ts'
 import type { Route } from './route.ts'
 
 /** The wall clock, milliseconds since 1970, and one that never goes back. */
 export interface Clocks {
   readonly wallMs: () => number
   readonly nowMs: () => number
+}
+
+/** Counts answers, and has the clock for it, which never goes back. */
+export interface Meter {
+  readonly nowMs: () => number
+  /** Takes the operation (undefined where none had its turn), the status, and the milliseconds since the head came. */
+  readonly count: (operation: string | undefined, status: number, ms: number) => void
 }
 
 /** What the way leads through. What is undefined is not on it. */
@@ -47,6 +59,7 @@ export interface PipelineOptions {
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
   readonly accessLog?: { readonly log: (record: AccessRecord) => void, readonly clocks: Clocks } | undefined
+  readonly meter?: Meter | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
@@ -54,19 +67,9 @@ export interface PipelineOptions {
 /** What the access log says where a client left before it could be answered (nginx's number for it). */
 const CLIENT_GONE = 499
 
-const BAD_REQUEST = statusReply(400)
-const UNAUTHENTICATED = said(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
-const UNABLE = said(403, 'Invalid ability provided.')
-const FOREIGN_HOST = said(403, 'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
-const FOREIGN_ORIGIN = said(403, 'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
-const HTTPS_ONLY = said(403, 'This service is reached by HTTPS only.')
 const NOT_FOUND = statusReply(404)
 const SERVER_OPTIONS = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
-const TOO_LARGE = statusReply(413)
-const UNSUPPORTED = statusReply(415)
 const UNEXPECTED = statusReply(417)
-const TOO_MANY = jsonReply(429, { message: 'Too Many Requests' })
-const BUSY = statusReply(503, ['Retry-After', '1'])
 const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
@@ -94,7 +97,7 @@ class Exchange {
     this.#request = request
     this.#response = response
     this.#done = done
-    this.#startMs = options.accessLog?.clocks.nowMs() ?? 0
+    this.#startMs = (options.meter ?? options.accessLog?.clocks)?.nowMs() ?? 0
   }
 
   start(): void { this.#run(() => this.#answer()) }
@@ -152,7 +155,7 @@ class Exchange {
     const { asksForHttps, guard, corsOrigins = NONE, trustedProxies } = this.#options
     const isProxied = isTrusted(this.#request.socket.remoteAddress ?? '', trustedProxies)
     const isHttps = isProxied && forwardedProto?.toLowerCase() === 'https'
-    if (asksForHttps === true && !isHttps) return HTTPS_ONLY
+    if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
     if (guard === undefined) return undefined
     if (!isHostAllowed(host!, guard.hosts)) return FOREIGN_HOST
     if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
@@ -187,10 +190,7 @@ class Exchange {
   }
 
   #takeBody(found: FoundRoute, head: Head, bytes: BodyRead): void {
-    if (bytes === 'gone') { // nobody is left to answer
-      this.#log(CLIENT_GONE, randomUUID())
-      return this.#done()
-    }
+    if (bytes === 'gone') return this.#end(CLIENT_GONE)
     if (bytes === 'too-large') return this.#send(TOO_LARGE)
     this.#isBodyRead = true
     // A body can take its time: what was revoked meanwhile is refused like any other.
@@ -207,7 +207,7 @@ class Exchange {
   }
 
   #handle({ target, params }: FoundRoute, body: unknown): void {
-    const reply = target.handle({ head: this.#head!, params, body, session: this.#session })
+    const reply = target.handle({ head: this.#head!, params, body, client: this.#client, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
     reply.then(reply => this.#run(() => this.#send(reply)), error => this.#fail(error))
   }
@@ -222,7 +222,7 @@ class Exchange {
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-    if (!this.#response.headersSent) return this.#send(statusReply(500, ['X-Request-Id', id]), id)
+    if (!this.#response.headersSent) return this.#send(serverError(id), id)
     this.#response.destroy()
     this.#done()
   }
@@ -237,7 +237,14 @@ class Exchange {
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)
     else sendReplyUnread(this.#request, this.#response, this.#head, reply, extra, close)
-    if (this.#options.accessLog !== undefined) this.#log(reply.status, id ?? randomUUID())
+    this.#end(reply.status, id)
+  }
+
+  /** Nothing more follows: counts what was answered, or that nobody was left to answer. */
+  #end(status: number, id?: string): void {
+    const { meter, accessLog } = this.#options
+    meter?.count(this.#found?.target.operation, status, meter.nowMs() - this.#startMs)
+    if (accessLog !== undefined) this.#log(status, id ?? randomUUID())
     this.#done()
   }
 
@@ -270,10 +277,6 @@ function isJson({ contentType, contentEncoding }: Head): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
     !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
     (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
-}
-
-function invalid(errors: FieldErrors): Reply {
-  return jsonReply(400, { message: 'Invalid data', errors, status: 400 })
 }
 
 function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {

@@ -23,6 +23,8 @@ export type { Answer } from './connections.ts'
 export interface Listener {
   /** The port listened on, the real one where 0 was asked for; 0 for a Unix socket. */
   readonly port: number
+  /** How many connections are open. */
+  connections(): number
   /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. */
   renew(certificate: Certificate): void
   /** Takes no more connections, answers what is in flight, and cuts what is left after `timeoutMs`. */
@@ -72,6 +74,7 @@ export async function listen(place: Place, answer: Answer, options: ListenOption
   server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
+    connections: () => sockets.size,
     renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
     close: timeoutMs => close(server, sockets, timeoutMs)
   }
@@ -146,6 +149,8 @@ class SocketSet {
 
   /** `isExempt` tells the addresses that may have any number of connections. */
   constructor(isExempt: (address: string) => boolean) { this.#isExempt = isExempt }
+
+  get size(): number { return this.#sockets.size }
 
   /** Takes a socket in, or closes it when its client has too many. */
   add(socket: Socket): void {

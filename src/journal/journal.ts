@@ -39,6 +39,8 @@ export interface JournalHealth {
   /** Why it takes no more writes; undefined while it does. */
   readonly fault: string | undefined
   readonly records: number
+  /** Changes that wait for their turn. */
+  readonly waiting: number
   /** The last line's hash: who has noted it can tell later whether anything up to there was changed. */
   readonly head: string
 }

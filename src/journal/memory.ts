@@ -17,7 +17,7 @@ export function openMemoryJournal(fold: Fold, wallMs: () => number): Journal {
       fold.apply(record)
       seq++
     },
-    health: (): JournalHealth => ({ fault: undefined, records: seq, head: FIRST_HASH }),
+    health: (): JournalHealth => ({ fault: undefined, records: seq, waiting: 0, head: FIRST_HASH }),
     async close(): Promise<void> { isClosed = true }
   }
 }

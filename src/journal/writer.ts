@@ -81,7 +81,7 @@ export class FileJournal implements Journal {
 
   health(): JournalHealth {
     if (this.#fault === undefined && !this.#busy) this.#checkFile()
-    return { fault: this.#fault, records: this.#seq, head: this.#head }
+    return { fault: this.#fault, records: this.#seq, waiting: this.#queue.length, head: this.#head }
   }
 
   commit(decision: Decision): Promise<void> {

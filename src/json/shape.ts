@@ -3,10 +3,15 @@
  * fields of the shape, or every failing field is named with its messages.
  */
 
+/** What a value must be like, in the words of JSON Schema (draft 2020-12). */
+export type Schema = { readonly [keyword: string]: unknown }
+
 /** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
 export interface Rule<T> {
   readonly optional: boolean
   readonly fault: (field: string, value: unknown) => string | undefined
+  /** The same rule, for those who read it elsewhere. */
+  readonly schema: Schema
   /** Never set: it carries the type of a value that keeps the rule. */
   readonly type?: T
 }
@@ -40,20 +45,30 @@ export function check<S extends Shape>(shape: S, object: { readonly [field: stri
   return ok ? { ok, value: value as Shaped<S> } : { ok, errors }
 }
 
+/** The schema of what has a shape. */
+export function schemaOf(shape: Shape): Schema {
+  const fields = Object.entries(shape)
+  const required = fields.filter(([, rule]) => !rule.optional).map(([field]) => field)
+  const properties = Object.fromEntries(fields.map(([field, { schema }]) => [field, schema]))
+  return { type: 'object', properties, ...required.length === 0 ? {} : { required } }
+}
+
 const required = (field: string, value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? `The ${field} field is required.` : undefined
 
 /** A string of at least one character. */
 export const text: Rule<string> = {
   optional: false,
+  schema: { type: 'string', minLength: 1 },
   fault: (field, value) => required(field, value) ??
     (typeof value === 'string' ? undefined : `The ${field} field must be a string.`)
 }
 
-/** A string of at least one and at most `maxLength` UTF-16 units. */
+/** A string of at least one and at most `maxLength` UTF-16 units; its schema counts code points, which may be fewer. */
 export function textUpTo(maxLength: number): Rule<string> {
   return {
     optional: false,
+    schema: { ...text.schema, maxLength },
     fault: (field, value) => text.fault(field, value) ??
       ((value as string).length <= maxLength
         ? undefined
@@ -61,11 +76,15 @@ export function textUpTo(maxLength: number): Rule<string> {
   }
 }
 
+const MAX_EMAIL_LENGTH = 254
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
 /** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = {
   optional: false,
+  schema: { type: 'string', maxLength: MAX_EMAIL_LENGTH, pattern: EMAIL.source },
   fault: (field, value) => required(field, value) ??
-    (typeof value === 'string' && value.length <= 254 && /^[^\s@]+@[^\s@]+$/.test(value)
+    (typeof value === 'string' && value.length <= MAX_EMAIL_LENGTH && EMAIL.test(value)
       ? undefined
       : `The ${field} field must be a valid email address.`)
 }
@@ -74,6 +93,7 @@ export const email: Rule<string> = {
 export function number(least: number, most: number): Rule<number> {
   return {
     optional: false,
+    schema: { type: 'number', minimum: least, maximum: most },
     fault: (field, value) => required(field, value) ??
       (typeof value === 'number' && value >= least && value <= most
         ? undefined
@@ -84,6 +104,7 @@ export function number(least: number, most: number): Rule<number> {
 /** A list of strings of at least one character. */
 export const texts: Rule<readonly string[]> = {
   optional: false,
+  schema: { type: 'array', items: text.schema },
   fault: (field, value) => required(field, value) ??
     (Array.isArray(value) && value.every(item => typeof item === 'string' && item !== '')
       ? undefined
@@ -94,6 +115,7 @@ export const texts: Rule<readonly string[]> = {
 export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
   return {
     optional: false,
+    schema: { enum: numbers },
     fault: (field, value) => required(field, value) ??
       (numbers.includes(value as N) ? undefined : `The ${field} field must be ${numbers.join(' or ')}.`)
   }
@@ -105,6 +127,7 @@ export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
     typeof item === 'object' && item !== null && check(shape, item as { readonly [field: string]: unknown }).ok
   return {
     optional: false,
+    schema: { type: 'array', items: schemaOf(shape) },
     fault: (field, value) => required(field, value) ??
       (Array.isArray(value) && value.every(isItem)
         ? undefined
@@ -114,5 +137,5 @@ export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
 
 /** The same rule for a field that may be absent; once present it is held to the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
-  return { optional: true, fault: rule.fault }
+  return { ...rule, optional: true }
 }

@@ -42,7 +42,8 @@ export interface Issued {
   readonly expires: string | null
 }
 
-const TOKEN = /^pes_[A-Za-z0-9_-]{43}$/
+/** What a token looks like. */
+export const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const TOKEN_ID_DIGITS = 12
 

@@ -55,7 +55,9 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   tlsKey: given,
   maxBodyBytes: within(1, 16 * 1024 * 1024),
   accessLog: among(true, false),
-  journal: among('file', 'memory')
+  journal: among('file', 'memory'),
+  health: among('local', 'public', 'off'),
+  metrics: among('local', 'public', 'off')
 }
 
 /** The settings; undefined where they were refused as they should be. */

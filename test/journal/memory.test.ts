@@ -19,7 +19,7 @@ test('records get consecutive numbers and the time, in the order of the commits'
   await Promise.all([1, 2, 3].map(n => journal.commit(() => fact(n))))
   assert.deepEqual(records, [1, 2, 3].map(n => (
     { type: 'test.made', by: 7, data: n, seq: n, time: '1970-01-01T00:00:00.000Z' })))
-  assert.deepEqual(journal.health(), { fault: undefined, records: 3, head: FIRST_HASH })
+  assert.deepEqual(journal.health(), { fault: undefined, records: 3, waiting: 0, head: FIRST_HASH })
 })
 
 test('a decision without a record resolves and records nothing', async () => {

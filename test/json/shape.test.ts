@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, email, listOf, number, oneOf, optional, text, texts, textUpTo } from '../../src/json/shape.ts'
+import { check, email, listOf, number, oneOf, optional, schemaOf, text, texts, textUpTo } from '../../src/json/shape.ts'
 import type { Checked, Rule } from '../../src/json/shape.ts'
+import { faultOf } from '../support/json-schema.ts'
 
 const login = { name: text, email: text, password: text }
 const note = { title: text, remark: optional(text) }
@@ -214,6 +215,7 @@ test('a shape without fields takes any object, and its value is empty', () => {
 test('a rule of another kind is asked with the field and what was given, its own message reported', () => {
   const even: Rule<number> = {
     optional: false,
+    schema: { multipleOf: 2 },
     fault: (field, value) => typeof value === 'number' && value % 2 === 0 ? undefined : `${field}: ${String(value)}`
   }
   assert.equal(valueOf(check({ count: even }, { count: 4 })).count, 4)
@@ -342,4 +344,23 @@ test('the value is an object of its own', () => {
   const value = valueOf(check(note, body))
   body['title'] = 'changed'
   assert.equal(value.title, 't')
+})
+
+test('the schema of a shape takes exactly what the shape takes', () => {
+  const values: readonly unknown[] = [
+    ...Object.values(wrongTypes).filter(value => value !== Infinity), null, '', 'a', ' ', 'a@b', 'a@b@c', '@', 'a@', 'a @b',
+    'ñ@ñ', 'a\n@b', `${'a'.repeat(252)}@b`, `${'a'.repeat(253)}@b`, 'abcd', 'abcde', ['a', ''], [1], ['a', 'b'], -2, -3, 3, 3.1,
+    [{ a: 'b' }], [{ a: 'b', c: 1 }, { a: 1 }], [{}], [[]], { a: 'b' }
+  ]
+  for (const rule of [text, textUpTo(4), email, number(-2, 3), texts, oneOf(3, 42), listOf({ a: text })]) {
+    for (const shape of [{ field: rule }, { field: optional<unknown>(rule) }]) {
+      const agrees = (body: { readonly [field: string]: unknown }): void => {
+        const fault = faultOf(schemaOf(shape), body)
+        assert.equal(fault === undefined, check(shape, body).ok, `${JSON.stringify([shape, body])}: ${fault}`)
+      }
+      agrees({})
+      agrees({ other: 1 })
+      for (const field of values) agrees({ field })
+    }
+  }
 })

@@ -39,7 +39,9 @@ const VALUES: { readonly [N in Name]: readonly [text: string, value: unknown, ot
   tlsKey: ['key.pem', 'key.pem', 'other.pem'],
   maxBodyBytes: ['1', 1, '16777216'],
   accessLog: ['on', true, 'off'],
-  journal: ['memory', 'memory', 'file']
+  journal: ['memory', 'memory', 'file'],
+  health: ['public', 'public', 'off'],
+  metrics: ['off', 'off', 'public']
 }
 
 /** What a setting is without being given. */
@@ -51,7 +53,7 @@ const DEFAULTS: { readonly [N in Name]: unknown } = {
     ['updatePassword', 'password:update'], ['deletePassword', 'password:delete']
   ]),
   corsOrigins: new Set(), allowedHosts: new Set(), trustProxy: undefined, tlsCert: undefined, tlsKey: undefined,
-  maxBodyBytes: 65536, accessLog: false, journal: 'file'
+  maxBodyBytes: 65536, accessLog: false, journal: 'file', health: 'local', metrics: 'local'
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -138,7 +140,9 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   tlsKey: [],
   maxBodyBytes: [...NOT_INTEGERS, '0', '16777217', '64k'],
   accessLog: ['yes', 'true', '1', 'ON'],
-  journal: ['disk', 'Memory', 'none', 'etcd']
+  journal: ['disk', 'Memory', 'none', 'etcd'],
+  health: ['on', 'Local', 'true'],
+  metrics: ['on', 'Public', 'none']
 }
 
 describe('a malformed value', () => {

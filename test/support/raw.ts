@@ -19,7 +19,7 @@ export interface RawAnswer {
   readonly body: Buffer
   /** The body as text; throws where it is not UTF-8. */
   readonly text: string
-  /** The body as JSON; undefined where there is none. */
+  /** The body as JSON; undefined where there is none, or it is something else. */
   readonly json: any
 }
 
@@ -189,5 +189,6 @@ function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, byt
   if (bytes.length < end) return undefined
   const body = Buffer.from(bytes.subarray(start, end))
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
-  return { answer: { status, line, headers, body, text, json: text === '' ? undefined : JSON.parse(text) }, bytes: end }
+  const isJson = text !== '' && headers['content-type']!.startsWith('application/json')
+  return { answer: { status, line, headers, body, text, json: isJson ? JSON.parse(text) : undefined }, bytes: end }
 }

@@ -1,0 +1,265 @@
+/** Health and metrics: what they say, that it is true, and to whom they say it. */
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { healthRoutes } from '../../src/api/health.ts'
+import { Metrics } from '../../src/api/metrics.ts'
+import { readSettings } from '../../src/config.ts'
+import type { Reply } from '../../src/http/reply.ts'
+import { exposition } from '../../src/metrics/exposition.ts'
+import { openService } from '../../src/service.ts'
+import { call, startProtected, tokenOf } from '../support/accounts.ts'
+import { memoryStore } from '../support/compose.ts'
+import { parseExposition, type Family } from '../support/exposition.ts'
+import { connectRaw, exchange, message } from '../support/raw.ts'
+import { atEnd, freshFolder, startService } from '../support/service.ts'
+
+const OK = '{"message":"OK","status":200}'
+const LATCHED = '{"message":"The journal takes no more writes until a restart.","status":503}'
+const NOT_LOCAL =
+  '{"message":"Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.","status":403}'
+const ENTRY = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
+const PATHS = ['/healthz', '/metrics']
+const REMOTE = 'X-Forwarded-For: 203.0.113.7'
+
+/** The metrics of a service, read strictly. */
+async function metricsOf(t: TestContext, url: string): Promise<ReadonlyMap<string, Family>> {
+  const { status, headers, text } = await call(t, url, 'GET', '/metrics')
+  assert.equal(status, 200)
+  assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+  assert.equal(headers['cache-control'], 'no-store')
+  return parseExposition(text)
+}
+
+/** The samples of a metric by their keys. */
+function samples(metrics: ReadonlyMap<string, Family>, name: string): { readonly [key: string]: number } {
+  return Object.fromEntries(metrics.get(name)?.samples ?? [])
+}
+
+test('a service that takes changes is healthy; HEAD says so too, OPTIONS tells the methods', async t => {
+  const { url } = await startService(t)
+  const { status, text, headers } = await call(t, url, 'GET', '/healthz')
+  assert.deepEqual([status, text, headers['cache-control']], [200, OK, 'no-store'])
+  const head = await call(t, url, 'HEAD', '/healthz')
+  assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', String(OK.length)])
+  assert.equal((await call(t, url, 'OPTIONS', '/healthz')).headers['allow'], 'GET, HEAD, OPTIONS')
+  assert.equal((await call(t, url, 'POST', '/healthz')).status, 405)
+})
+
+test('a latched journal is not healthy, for a reason without a path; the operator is told which', async t => {
+  const { url, folder, warnings, service } = await startService(t)
+  await service.store.createEntry(ENTRY, null)
+  rmSync(join(folder, 'journal.jsonl'))
+  for (let i = 0; i < 2; i++) {
+    const { status, text } = await call(t, url, 'GET', '/healthz')
+    assert.deepEqual([status, text], [503, LATCHED])
+  }
+  assert.equal((await call(t, url, 'HEAD', '/healthz')).status, 503)
+  assert.equal((await call(t, url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on')
+  assert.deepEqual(samples(await metricsOf(t, url), 'journal_latched'), { journal_latched: 1 })
+  assert.deepEqual(warnings.filter(line => line.includes('was removed')).length, 1)
+})
+
+test('health and metrics are not limited, and use nothing up', async t => {
+  const { url } = await startService(t, { 'rate-limit': '1' })
+  for (let i = 0; i < 5; i++) {
+    for (const path of PATHS) {
+      const { status, headers } = await call(t, url, 'GET', path)
+      assert.deepEqual([status, headers['x-ratelimit-limit']], [200, undefined], path)
+    }
+  }
+  assert.equal((await call(t, url, 'GET', '/api/getPassword/1')).status, 404)
+  assert.equal((await call(t, url, 'GET', '/api/getPassword/1')).status, 429)
+  assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
+})
+
+test('without a token only this machine may ask, and nobody through a proxy, known or not', async t => {
+  for (const flags of [{}, { 'trust-proxy': '127.0.0.1' }]) {
+    const { url } = await startService(t, flags)
+    for (const path of PATHS) {
+      assert.equal((await call(t, url, 'GET', path)).status, 200)
+      assert.equal((await call(t, url, 'GET', path, { localAddress: '127.0.0.9' })).status, 200)
+      for (const fields of [[REMOTE], ['X-Forwarded-For: 127.0.0.1'], ['X-Forwarded-For: ']]) {
+        const { status, text } = await call(t, url, 'GET', path, { fields })
+        assert.deepEqual([status, text], [403, NOT_LOCAL], `${path} ${fields.join()}`)
+      }
+    }
+  }
+})
+
+test('without a token no other machine may ask, whoever it says it is', () => {
+  const allowedHosts = new Set<string>()
+  const journal = memoryStore().journal
+  const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts, journal, measure: () => [] })
+  const statusFor = (client: string): unknown => {
+    const head = { method: 'GET', path: '/healthz', host: 'localhost' }
+    return (health!.handle({ head, client, params: {}, body: undefined, session: undefined }) as Reply).status
+  }
+  for (const client of ['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1']) assert.equal(statusFor(client), 200, client)
+  for (const client of ['203.0.113.7', '10.0.0.1', '128.0.0.1', '::2', 'fe80::1', '::ffff:10.0.0.1', '']) {
+    assert.equal(statusFor(client), 403, client)
+  }
+})
+
+test('HEALTH and METRICS let everybody ask, or nobody, each for its own', async t => {
+  const flags = { 'trust-proxy': '127.0.0.1', health: 'public', metrics: 'off' }
+  const { url } = await startService(t, flags)
+  assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 200)
+  assert.equal((await call(t, url, 'GET', '/metrics')).status, 404)
+  const other = await startService(t, { ...flags, health: 'off', metrics: 'public' })
+  assert.equal((await call(t, other.url, 'GET', '/metrics', { fields: [REMOTE] })).status, 200)
+  assert.equal((await call(t, other.url, 'GET', '/healthz')).status, 404)
+})
+
+test('in the protected configuration this machine may ask without a token, another one with any', async t => {
+  const started = await startProtected(t, { 'trust-proxy': '127.0.0.1' })
+  const token = await tokenOf(started, undefined, ['nothing'])
+  for (const path of PATHS) {
+    const statusFor = async (token: string | undefined, ...fields: readonly string[]): Promise<number> =>
+      (await call(t, started.url, 'GET', path, { token, fields })).status
+    assert.equal(await statusFor(undefined), 200)
+    assert.equal(await statusFor(token, REMOTE), 200)
+    assert.equal(await statusFor(undefined, REMOTE), 403)
+    assert.equal(await statusFor('pes_wrong', REMOTE), 403)
+  }
+})
+
+test('no web page reads them, in either configuration: by another name, from another site or origin', async t => {
+  const open = await startService(t)
+  const shut = await startProtected(t, { 'allowed-hosts': 'vault.example' })
+  const statusOf = async (url: string, path: string, ...fields: readonly string[]): Promise<number> => {
+    const { status, headers } = await call(t, url, 'GET', path, { fields })
+    assert.deepEqual(Object.keys(headers).filter(name => name.startsWith('access-control-')), [])
+    return status
+  }
+  for (const path of PATHS) {
+    assert.equal(await statusOf(open.url, path, 'Origin: http://evil.example'), 403)
+    for (const { url } of [open, shut]) {
+      assert.equal(await statusOf(url, path, 'Host: evil.example'), 403)
+      assert.equal(await statusOf(url, path, 'Sec-Fetch-Site: cross-site'), 403)
+      assert.equal(await statusOf(url, path, 'Sec-Fetch-Site: same-site'), 403)
+      assert.equal(await statusOf(url, path, 'Sec-Fetch-Site: none'), 200)
+    }
+    assert.equal(await statusOf(shut.url, path, 'Host: vault.example'), 200)
+  }
+})
+
+test('§5.9 in production behind a proxy, who watches from this machine needs no HTTPS, and all others do', async t => {
+  const args = [`--data=${freshFolder(t)}`, '--port=0', '--trust-proxy=127.0.0.1']
+  const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
+  const { url, close } = await openService(readSettings(args, { NODE_ENV: 'production' }), log)
+  atEnd(t, close)
+  assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
+  assert.equal((await call(t, url, 'GET', '/api/listPassword')).status, 403)
+  assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 403)
+})
+
+test('each answer is counted once, by its route and status, in the numbers and in the durations', async t => {
+  const { url, service } = await startService(t, { 'rate-limit': '18' })
+  const before = Object.keys(samples(await metricsOf(t, url), 'http_requests_total'))
+  assert.deepEqual(before, [], 'an answer counts once it is given')
+  for (let i = 0; i < 3; i++) await call(t, url, 'POST', '/api/createPassword', { body: ENTRY })
+  await call(t, url, 'POST', '/api/createPassword', { body: {} })
+  await call(t, url, 'POST', '/api/createPassword', { body: 'text', fields: ['Content-Type: text/plain'] })
+  await call(t, url, 'POST', '/api/updatePassword/1', { body: { usuario: 'eva' } })
+  for (let i = 0; i < 2; i++) await call(t, url, 'POST', '/api/deletePassword/2')
+  for (const id of [1, 2, 4, 'x']) await call(t, url, 'GET', `/api/getPassword/${id}`)
+  await call(t, url, 'HEAD', '/api/getPassword/1')
+  await call(t, url, 'GET', '/api/listPassword')
+  for (let i = 0; i < 4; i++) await call(t, url, 'GET', `/api/unknown${i}`)
+  for (let i = 0; i < 2; i++) await call(t, url, 'GET', '/api/listPassword')
+  await call(t, url, 'GET', '/api/listPassword', { fields: ['Host: evil.example'] })
+  for (const line of ['nonsense', 'CONNECT a:1 HTTP/1.1']) await exchange(t, url, `${line}\r\nHost: a\r\n\r\n`)
+
+  const metrics = await metricsOf(t, url)
+  const requests = {
+    'http_requests_total{route="metrics",status="200"}': 1,
+    'http_requests_total{route="createPassword",status="200"}': 3,
+    'http_requests_total{route="createPassword",status="400"}': 1,
+    'http_requests_total{route="createPassword",status="415"}': 1,
+    'http_requests_total{route="updatePassword",status="200"}': 1,
+    'http_requests_total{route="deletePassword",status="200"}': 2,
+    'http_requests_total{route="getPassword",status="200"}': 3,
+    'http_requests_total{route="getPassword",status="404"}': 2,
+    'http_requests_total{route="listPassword",status="200"}': 1,
+    'http_requests_total{route="none",status="404"}': 4,
+    'http_requests_total{route="none",status="429"}': 2,
+    'http_requests_total{route="none",status="403"}': 1
+  }
+  assert.deepEqual(samples(metrics, 'http_requests_total'), requests)
+  const durations = samples(metrics, 'http_request_duration_seconds')
+  for (const [route, count] of Object.entries({ createPassword: 5, getPassword: 5, none: 7, metrics: 1 })) {
+    assert.equal(durations[`http_request_duration_seconds_count{route="${route}"}`], count, route)
+    const sum = durations[`http_request_duration_seconds_sum{route="${route}"}`]!
+    assert.ok(sum > 0 && sum < 10, `${route} took ${sum} s`)
+  }
+  assert.deepEqual(samples(metrics, 'http_malformed_requests_total'), {
+    'http_malformed_requests_total{status="400"}': 1, 'http_malformed_requests_total{status="405"}': 1
+  })
+  const { records } = service.store.journal.health()
+  assert.equal(records, 5)
+  assert.deepEqual(samples(metrics, 'journal_records'), { journal_records: 5 })
+  assert.equal(samples(metrics, 'journal_write_duration_seconds')['journal_write_duration_seconds_count'], 5)
+  assert.deepEqual(samples(metrics, 'journal_write_errors_total'), { journal_write_errors_total: 0 })
+  assert.deepEqual(samples(metrics, 'journal_queue_length'), { journal_queue_length: 0 })
+  assert.deepEqual(samples(metrics, 'journal_latched'), { journal_latched: 0 })
+  assert.deepEqual(samples(metrics, 'entries'), { 'entries{status="active"}': 2, 'entries{status="deleted"}': 1 })
+  assert.deepEqual(samples(metrics, 'rate_limit_clients'), { rate_limit_clients: 1 })
+})
+
+test('a write that failed is counted as a write and as a failure', () => {
+  const metrics = new Metrics()
+  metrics.countWrite(20, true)
+  metrics.countWrite(30, false)
+  const text = exposition(metrics.all({ store: memoryStore(), rateLimitClients: 0, connections: 0 }))
+  const families = parseExposition(text)
+  assert.deepEqual(samples(families, 'journal_write_errors_total'), { journal_write_errors_total: 1 })
+  const writes = samples(families, 'journal_write_duration_seconds')
+  assert.equal(writes['journal_write_duration_seconds_count'], 2)
+  assert.equal(writes['journal_write_duration_seconds_sum'], 0.05)
+  assert.equal(writes['journal_write_duration_seconds_bucket{le="0.025"}'], 1)
+})
+
+test('a client that leaves before its answer is counted with status 499', { timeout: 10_000 }, async t => {
+  const { url } = await startService(t)
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/createPassword', '{"password":').subarray(0, -3))
+  await call(t, url, 'GET', '/healthz')
+  client.destroy()
+  const key = 'http_requests_total{route="createPassword",status="499"}'
+  for (;;) if (samples(await metricsOf(t, url), 'http_requests_total')[key] === 1) return
+})
+
+test('the process tells its memory, its time on a processor, when it began, and its connections', async t => {
+  const { url } = await startService(t)
+  const metrics = await metricsOf(t, url)
+  const value = (name: string): number => samples(metrics, name)[name]!
+  assert.ok(Math.abs(value('process_resident_memory_bytes') / process.memoryUsage().rss - 1) < 0.5)
+  assert.ok(value('nodejs_heap_size_used_bytes') > 1e6)
+  assert.ok(value('nodejs_heap_size_used_bytes') <= value('nodejs_heap_size_total_bytes'))
+  assert.ok(value('nodejs_external_memory_bytes') > 0)
+  assert.ok(value('process_cpu_seconds_total') > 0 && value('process_cpu_seconds_total') < 600)
+  assert.ok(Math.abs(value('process_start_time_seconds') - (Date.now() / 1000 - process.uptime())) < 2)
+  assert.equal(value('http_connections'), 1)
+})
+
+test('an event loop that stands still is seen', async t => {
+  const { url } = await startService(t)
+  const start = performance.now()
+  while (performance.now() - start < 400); // on purpose
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const delays = samples(await metricsOf(t, url), 'nodejs_eventloop_delay_seconds')
+  const late = delays['nodejs_eventloop_delay_seconds_count']! -
+    delays['nodejs_eventloop_delay_seconds_bucket{le="0.1"}']!
+  assert.equal(late, 1)
+})
+
+test('however many paths are asked for, there are no more series, and none tells what was asked or stored', async t => {
+  const { url, folder } = await startService(t)
+  await call(t, url, 'POST', '/api/createPassword', { body: ENTRY })
+  for (let i = 0; i < 20; i++) await call(t, url, 'GET', `/secret-${i}?token=${i}`)
+  const { text } = await call(t, url, 'GET', '/metrics')
+  assert.equal(text.match(/^http_requests_total\{/gm)?.length, 2)
+  for (const word of ['secret', 'token', folder, ...Object.values(ENTRY)]) assert.ok(!text.includes(word), word)
+})

@@ -1,0 +1,269 @@
+/**
+ * The interface description is true: each of its examples is sent to the running program, and each answer that it
+ * shows is brought about and held against it.
+ */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { readFileSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
+import { VERSION } from '../../src/api/openapi.ts'
+import { Failure } from '../../src/errors.ts'
+import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import type { Store } from '../../src/store/store.ts'
+import { call, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf } from '../support/openapi.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { startService, type Started } from '../support/service.ts'
+
+const LIMIT = { 'rate-limit': '1000', 'login-limit': '100' }
+
+/** What makes a request be answered in another way than by its success. */
+interface Provocation {
+  readonly options?: CallOptions
+  /** What breaks in the service meanwhile. */
+  readonly broken?: (store: Store) => object
+}
+
+const refused = (error: Error) => (store: Store): object => Object.assign(store.journal, {
+  commit: () => Promise.reject(error)
+})
+const broken = (): never => { throw new Error('broken') }
+
+/** The examples of answers, in the order in which they are brought about. */
+const PROVOCATIONS: { readonly [name: string]: Provocation } = {
+  none: {}, created: {}, found: {}, entries: {}, unknown: {}, missing: {}, malformed: {}, updated: {}, deleted: {},
+  loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
+  badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
+  unauthenticated: { options: { token: 'pes_unknown' } },
+  unable: {},
+  foreignHost: { options: { fields: ['Host: evil.example'] } },
+  foreignOrigin: { options: { fields: ['Origin: http://evil.example'] } },
+  notLocal: { options: { fields: ['X-Forwarded-For: 203.0.113.7'], token: undefined } },
+  tooLarge: { options: { body: 'x'.repeat(MAX_BODY_BYTES + 1) } },
+  unsupported: { options: { body: '{}', fields: ['Content-Type: text/plain'] } },
+  tooMany: {},
+  storingFailed: { broken: refused(new Failure('write-failed', 'as the test asked')) },
+  busy: { broken: refused(new Failure('queue-full', 'as the test asked')) },
+  latched: { broken: ({ journal }) => {
+    const health = { ...journal.health(), fault: 'as the test asked' }
+    return Object.assign(journal, { health: () => health })
+  } },
+  unforeseen: { broken: store => {
+    Object.assign(store.journal, { health: broken, commit: broken })
+    return Object.assign(store, { entryText: broken, list: broken })
+  } }
+}
+
+/** What an example can only be like. */
+const ALIKE = ['loggedIn', 'exposed', 'description']
+/** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
+const NEVER = ['openapi unforeseen']
+
+async function descriptionOf(t: TestContext, url: string): Promise<any> {
+  const { status, headers, json } = await call(t, url, 'GET', '/openapi.json')
+  assert.deepEqual([status, headers['content-type']], [200, 'application/json; charset=utf-8'])
+  return json
+}
+
+/** Brings about each answer of the description, and holds it against the description. Gives what was answered. */
+async function holdTrue(t: TestContext, started: Started, tight: Started): Promise<Map<string, RawAnswer>> {
+  const document = await descriptionOf(t, started.url)
+  assertDescription(document)
+  const requests = requestsOf(document)
+  const answers = answersOf(document)
+  for (const { operation, name } of requests) {
+    assert.ok(name === undefined || answers.some(one => one.operation === operation && one.name === name),
+      `${operation} ${name} has its answer`)
+  }
+  const isProtected = document.components !== undefined
+  const given = new Map<string, RawAnswer>()
+  const names = Object.keys(PROVOCATIONS)
+  const inOrder = answers.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name))
+  for (const { operation, status, name, body } of inOrder) {
+    const provocation = PROVOCATIONS[name]
+    const what = `${operation} ${name}`
+    assert.ok(provocation !== undefined, `it is known how to bring about ${what}`)
+    if (NEVER.includes(what)) continue
+    const own = requests.filter(one => one.operation === operation)
+    const request = own.find(one => one.name === name) ?? own[0]!
+    const where = name === 'tooMany' ? tight : started
+    const token = isProtected ? await tokenOf(where, undefined, name === 'unable' ? ['nothing'] : undefined) : undefined
+    if (name === 'tooMany') await call(t, where.url, 'GET', '/api/none')
+    const { store } = where.service
+    const unbroken = [store, store.journal].map(one => [one, { ...one }] as const)
+    provocation.broken?.(store)
+    const options = { token, body: request.body, ...provocation.options }
+    const answer = await call(t, where.url, request.method, request.path, options)
+    for (const [one, whole] of unbroken) {
+      for (const field of Object.keys(one)) if (!(field in whole)) Reflect.deleteProperty(one, field)
+    }
+    assert.equal(answer.status, status, what)
+    assert.equal(faultOfAnswer(document, operation, answer), undefined, what)
+    if (!ALIKE.includes(name)) assert.deepEqual(answer.json, body, what)
+    given.set(what, answer)
+  }
+  return given
+}
+
+test('the open configuration: each example is answered as the description says', async t => {
+  const given = await holdTrue(t, await startService(t, LIMIT), await startService(t, { 'rate-limit': '1' }))
+  assert.equal(given.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
+  assert.equal(given.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
+  assert.ok(given.size > 50)
+})
+
+test('the protected configuration: each example is answered as the description says', async t => {
+  const given = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { 'rate-limit': '1' }))
+  assert.equal(given.get('login invalidCredentials')?.json.message, 'Invalid credentials')
+  assert.equal(given.get('deletePassword unable')?.json.message, 'Invalid ability provided.')
+  assert.ok(given.size > 60)
+})
+
+/** Every operation of a description: name, method, path, and the abilities that it asks for. */
+function tableOf(document: any): unknown[] {
+  return Object.entries<any>(document.paths).flatMap(([path, item]) => Object.entries<any>(item).map(
+    ([method, { operationId, security }]) => [operationId, method, path, security?.[0].bearer]))
+}
+
+const OPEN = [
+  ['listPassword', 'get', '/api/listPassword', undefined], ['getPassword', 'get', '/api/getPassword/{id}', undefined],
+  ['createPassword', 'post', '/api/createPassword', undefined],
+  ['updatePassword', 'post', '/api/updatePassword/{id}', undefined],
+  ['deletePassword', 'post', '/api/deletePassword/{id}', undefined],
+  ['health', 'get', '/healthz', undefined], ['metrics', 'get', '/metrics', undefined],
+  ['openapi', 'get', '/openapi.json', undefined]
+]
+
+test('each route is described, and in the open configuration none asks for a token', async t => {
+  const document = await descriptionOf(t, (await startService(t)).url)
+  assert.deepEqual(tableOf(document), OPEN)
+  assert.equal(document.components, undefined)
+})
+
+/** The statuses that each operation is described with. */
+const STATUSES: { readonly [configuration: string]: { readonly [operation: string]: string } } = {
+  open: {
+    listPassword: '200 400 403 404 429 500', getPassword: '200 400 403 404 429 500',
+    createPassword: '200 400 403 413 415 429 500 503', updatePassword: '200 400 403 404 413 415 429 500 503',
+    deletePassword: '200 400 403 404 429 500 503',
+    health: '200 400 403 500 503', metrics: '200 400 403 500', openapi: '200 400 403 500'
+  },
+  protected: {
+    listPassword: '200 400 401 403 404 429 500', getPassword: '200 400 401 403 404 429 500',
+    createPassword: '200 400 401 403 413 415 429 500 503', updatePassword: '200 400 401 403 404 413 415 429 500 503',
+    deletePassword: '200 400 401 403 404 429 500 503',
+    login: '200 400 401 413 415 429 500 503', logout: '200 400 401 429 500 503',
+    health: '200 400 403 500 503', metrics: '200 400 403 500', openapi: '200 400 500'
+  }
+}
+
+test('no status that an operation answers with is left out', async t => {
+  const documents = {
+    open: await descriptionOf(t, (await startService(t, LIMIT)).url),
+    protected: await descriptionOf(t, (await startProtected(t, LIMIT)).url)
+  }
+  for (const [configuration, document] of Object.entries(documents)) {
+    const found: { [operation: string]: string[] } = {}
+    for (const { operation, status } of answersOf(document)) (found[operation] ??= []).push(String(status))
+    const statuses = Object.entries(found).map(([operation, some]) => [operation, [...new Set(some)].sort().join(' ')])
+    assert.deepEqual(Object.fromEntries(statuses), STATUSES[configuration])
+  }
+})
+
+test('what a setting takes away is not described: routes, the rate limit', async t => {
+  const document = await descriptionOf(t, (await startService(t, { health: 'off', metrics: 'off' })).url)
+  assert.deepEqual(tableOf(document), OPEN.filter(([name]) => name !== 'health' && name !== 'metrics'))
+  assert.ok(!JSON.stringify(document).includes('RateLimit'))
+  assert.ok(!answersOf(document).some(({ status }) => status === 429))
+})
+
+test('§5.6 in the protected configuration each operation names the ability that the settings give it', async t => {
+  const { url } = await startProtected(t, { abilities: 'listPassword=a:list,createPassword=a:create' })
+  const document = await descriptionOf(t, url)
+  assert.deepEqual(tableOf(document).map(row => [(row as unknown[])[0], (row as unknown[])[3]]), [
+    ['listPassword', ['a:list']], ['getPassword', []], ['createPassword', ['a:create']], ['updatePassword', []],
+    ['deletePassword', []], ['login', undefined], ['logout', []], ['health', undefined], ['metrics', undefined],
+    ['openapi', undefined]
+  ])
+  assert.equal(document.components.securitySchemes.bearer.scheme, 'bearer')
+})
+
+test('the version is that of the package', async t => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.equal(VERSION, version)
+  assert.equal((await descriptionOf(t, (await startService(t)).url)).info.version, version)
+})
+
+const created = (change: object): RawAnswer => {
+  const json = { message: 'SE CREÓ UNA NUEVA CONTRASEÑA', status: 200 }
+  const headers = {
+    'content-type': 'application/json; charset=utf-8', 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59'
+  }
+  return { status: 200, line: '', headers, body: Buffer.alloc(0), text: JSON.stringify(json), json, ...change }
+}
+const json = created({}).json
+
+const WRONG_ANSWERS: readonly (readonly [what: string, change: object])[] = [
+  ['another text', { json: { ...json, message: 'SE CREO UNA NUEVA CONTRASEÑA' } }],
+  ['another status in the body', { json: { ...json, status: 201 } }],
+  ['a status as text', { json: { ...json, status: '200' } }],
+  ['no status in the body', { json: { message: json.message } }],
+  ['a field too many', { json: { ...json, id: 1 } }],
+  ['a bare text', { json: json.message }],
+  ['another status', { status: 404 }],
+  ['a status that is not described, and another form', { status: 418, json: { error: 'teapot' } }],
+  ['another type', { headers: { ...created({}).headers, 'content-type': 'text/html' } }],
+  ['no header of the rate limit', { headers: { 'content-type': 'application/json' } }],
+  ['a header that is no number', { headers: { ...created({}).headers, 'x-ratelimit-remaining': 'many' } }]
+]
+
+test('an answer that differs from the description is found out', async t => {
+  const document = await descriptionOf(t, (await startService(t, LIMIT)).url)
+  const faultIn = (change: object): string | undefined =>
+    faultOfAnswer(document, 'createPassword', created(change))
+  assert.equal(faultIn({}), undefined)
+  for (const [what, change] of WRONG_ANSWERS) assert.notEqual(faultIn(change), undefined, what)
+})
+
+const WRONG_DOCUMENTS: readonly (readonly [what: string, spoil: (document: any, operation: any) => void])[] = [
+  ['another version', document => { document.openapi = '3.0.3' }],
+  ['no title', document => { delete document.info.title }],
+  ['an unknown field', document => { document.host = 'localhost' }],
+  ['a path without its slash', document => { document.paths['x'] = document.paths['/healthz'] }],
+  ['an unknown method', document => { document.paths['/healthz'].fetch = document.paths['/healthz'].get }],
+  ['two operations of one name', document => { document.paths['/healthz'].get.operationId = 'metrics' }],
+  ['a security scheme that is not there', (_, operation) => { operation.security = [{ bearer: [] }] }],
+  ['a parameter that the path has not', (_, operation) => { operation.parameters[0].name = 'key' }],
+  ['a parameter that may be absent', (_, operation) => { operation.parameters[0].required = false }],
+  ['no parameter', (_, operation) => { delete operation.parameters }],
+  ['an example of a parameter that is none', (_, operation) => { operation.parameters[0].examples.updated.value = 0 }],
+  ['no answers', (_, operation) => { delete operation.responses }],
+  ['no success', (_, operation) => { delete operation.responses['200'] }],
+  ['an answer without a description', (_, operation) => { delete operation.responses['404'].description }],
+  ['a status that is none', (_, operation) => { operation.responses['4x'] = operation.responses['404'] }],
+  ['an example of an answer that is none', (_, operation) => {
+    operation.responses['404'].content['application/json'].examples.unknown.value.message = 'contrasena no encontrada'
+  }],
+  ['a word of a schema that nobody knows', (_, operation) => {
+    operation.requestBody.content['application/json'].schema.nullable = true
+  }]
+]
+
+test('a description that is not one, or contradicts itself, is found out', async t => {
+  const document = await descriptionOf(t, (await startService(t)).url)
+  assertDescription(document)
+  for (const [what, spoil] of WRONG_DOCUMENTS) {
+    const copy = structuredClone(document)
+    spoil(copy, operationOf(copy, 'updatePassword').operation)
+    assert.throws(() => assertDescription(copy), Error, what)
+  }
+})
+
+test('a description that tells another tale than the program does not hold', async t => {
+  const started = await startService(t, LIMIT)
+  const document = await descriptionOf(t, started.url)
+  const { operation } = operationOf(document, 'getPassword')
+  operation.responses['404'].content['application/json'].schema.properties.message.const = 'Not Found'
+  const answer = await call(t, started.url, 'GET', '/api/getPassword/7')
+  assert.match(faultOfAnswer(document, 'getPassword', answer) ?? '', /message/)
+})
