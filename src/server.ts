@@ -3,11 +3,13 @@
 import { readSettings, settingsHelp } from './config.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
+import { showProgress } from './operator/terminal.ts'
 import { openService, type Log } from './service.ts'
 
 const log: Log = {
   info: line => console.log(line),
   warn: line => console.error(`warning: ${line}`),
+  progress: (what, share) => showProgress(process.stderr, what, share),
   access: { write: line => process.stdout.write(line), pendingBytes: () => process.stdout.writableLength }
 }
 

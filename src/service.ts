@@ -32,6 +32,8 @@ import { Store } from './store/store.ts'
 export interface Log {
   info(line: string): void
   warn(line: string): void
+  /** Takes how much of some long work is done, 0 to 1. */
+  progress?(what: string, share: number): void
   readonly access: Sink
 }
 
@@ -87,7 +89,8 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
   try {
     let journal: FileJournal | undefined
     const store = new Store(fold => journal = openFileJournal({
-      files, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn
+      files, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn,
+      onProgress: share => log.progress?.('reading the journal', share)
     }), accounts)
     const { records, head } = store.journal.health()
     log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)

@@ -36,7 +36,7 @@ function open(options: FileJournalOptions, path: string): FileJournal {
     syncFolder(options, folder)
   }
   fold.begin()
-  const found = readJournal(files, path, keys, record => fold.apply(record))
+  const found = readJournal(files, path, keys, record => fold.apply(record), options)
   removeLeftovers(files, path)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)

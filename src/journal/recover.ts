@@ -24,17 +24,33 @@ export interface Recovered {
   readonly tornBytes: number
 }
 
+/** How a journal is read. */
+export interface ReadOptions {
+  /** Where to stop, in bytes from the file's start. */
+  readonly endBytes?: number
+  /** Takes the share that is done, 0 to 1, about a hundred times; 1 at the end, however that comes. */
+  readonly onProgress?: (share: number) => void
+}
+
 /**
  * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
  * offset, or `key-unknown`; what `apply` throws is taken for damage of that line.
  */
 export function readJournal(
-  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void
+  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void, options: ReadOptions = {}
 ): Recovered {
-  const steps = readInSteps(files, path, keys, apply)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
+  const { onProgress = () => {}, endBytes = Infinity } = options
+  const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0)
+  const steps = readInSteps(files, path, keys, apply, endBytes)
+  let told = 0
+  try {
+    for (;;) {
+      const step = steps.next()
+      if (step.done === true) return step.value
+      if (step.value - told > bytes / 100) onProgress((told = step.value) / bytes)
+    }
+  } finally {
+    onProgress(1)
   }
 }
 

@@ -34,6 +34,8 @@ export interface FileJournalOptions {
   readonly random: (bytes: number) => Buffer
   /** Takes a line for the operator: a repaired tail, a latch, what the runtime does not allow. */
   readonly warn: (line: string) => void
+  /** Takes how much of the journal is read at the start, 0 to 1. */
+  readonly onProgress?: (share: number) => void
 }
 
 /** Where a journal is. */

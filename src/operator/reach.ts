@@ -48,8 +48,10 @@ export function reachStore(
     if (user !== undefined && owner !== undefined && owner !== user) {
       throw new Refusal(`${folder} belongs to user ${owner}; what user ${user} makes in it, that one could not read`)
     }
-    const quiet = { info: () => {}, warn: terminal.warn, access: { write: () => {}, pendingBytes: () => 0 } }
-    opened = await openStore(settings, quiet)
+    opened = await openStore(settings, {
+      info: () => {}, warn: terminal.warn, progress: (what, share) => terminal.progress(what, share),
+      access: { write: () => {}, pendingBytes: () => 0 }
+    })
     return liveSocket(folder)
   }
 

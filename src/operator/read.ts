@@ -3,7 +3,7 @@ import { disk } from '../journal/files.ts'
 import type { JournalLocation } from '../journal/file.ts'
 import type { Committed } from '../journal/journal.ts'
 import { readKeyFile } from '../journal/keys.ts'
-import { readInSteps, type Recovered } from '../journal/recover.ts'
+import { readJournal, type Recovered } from '../journal/recover.ts'
 import { apply, emptyState, type CommittedState } from '../store/state.ts'
 import { Refusal, type Context } from './command.ts'
 
@@ -31,17 +31,10 @@ export async function readAll(
     onRecord(record, state)
     apply(state, record.type, record.data)
   }
-  const steps = readInSteps(disk, path, keys, each, bytes)
-  let shown = 0
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) {
-      context.terminal.progress('', 1)
-      if (step.value.goodBytes !== bytes) throw new Refusal(`${path} ends before its last record`)
-      return { ...step.value, state }
-    }
-    if (step.value - shown > bytes / 100) context.terminal.progress('reading the journal', (shown = step.value) / bytes)
-  }
+  const onProgress = (share: number): void => context.terminal.progress('reading the journal', share)
+  const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
+  if (found.goodBytes !== bytes) throw new Refusal(`${path} ends before its last record`)
+  return { ...found, state }
 }
 
 /** Asks the service, or the folder opened for this command. */

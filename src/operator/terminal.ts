@@ -32,8 +32,7 @@ export class Terminal {
 
   /** Shows how much of some long work is done, 0 to 1, on a terminal; says nothing in a pipe. 1 clears the line. */
   progress(what: string, share: number): void {
-    const { error } = this.#streams
-    if (error.isTTY) error.write(share >= 1 ? '\r\x1b[K' : `\r\x1b[K${what} ${Math.floor(share * 100)} %`)
+    showProgress(this.#streams.error, what, share)
   }
 
   /** Whether results are shown to somebody, and do not go to a file or another program. */
@@ -101,6 +100,11 @@ export class Terminal {
       take(typed)
     })
   }
+}
+
+/** Shows how much of some long work is done, 0 to 1, if the stream is a terminal; 1 clears the line. */
+export function showProgress(stream: NodeJS.WriteStream, what: string, share: number): void {
+  if (stream.isTTY) stream.write(share >= 1 ? '\r\x1b[K' : `\r\x1b[K${what} ${Math.floor(share * 100)} %`)
 }
 
 function nonEmpty(text: string): string {
