@@ -1,0 +1,59 @@
+/** A round of a work: the program, the measure, and the measure again, each for a while, one after the other. */
+import { rmSync } from 'node:fs'
+import type { LoadReport } from './load.ts'
+import { floorOf, Load, requestBytes, serveFloor, serveProgram, type Cores, type Served } from './processes.ts'
+import type { Work } from './works.ts'
+
+/** Where and how long is measured. */
+export interface Bench {
+  readonly cores: Cores
+  readonly warmMs: number
+  readonly measuredMs: number
+  /** A path at which nothing stands yet. */
+  path(): string
+  /** A fresh data folder of so many entries, each of a body of at least so many bytes. */
+  dataFolder(entries: number, bodyBytes?: number): string
+}
+
+/** What is measured beside each other: the program, bare `node:http`, and the same once more. */
+export const SIDES = ['program', 'floor', 'control'] as const
+
+/** The reports of a round. */
+export type Round = { readonly [S in typeof SIDES[number]]: LoadReport }
+
+/** Measures a work once, in fresh processes; which side comes first changes with the round's number. */
+export async function measureWork(bench: Bench, work: Work, round: number): Promise<Round> {
+  const reports = await measureSides(bench, work, SIDES.map((_, i) => SIDES[(i + round) % SIDES.length]!))
+  return reports as Round
+}
+
+/** Measures some of the sides, in that order. */
+export async function measureSides(
+  bench: Bench, work: Work, sides: readonly (keyof Round)[], bodyBytes: number = 0
+): Promise<Partial<Round>> {
+  const { cores, warmMs, measuredMs } = bench
+  const folder = bench.dataFolder(work.entries, bodyBytes)
+  const servers: Served[] = []
+  const load = new Load(cores)
+  try {
+    const program = await serveProgram(folder, cores)
+    servers.push(program)
+    const floor = await floorOf(program.port, work.samples)
+    const requests = work.requests.map(requestBytes)
+    const ports = new Map<keyof Round, number>([['program', program.port]])
+    for (const side of sides.filter(side => side !== 'program')) {
+      const served = await serveFloor(floor, bench.path(), cores)
+      servers.push(served)
+      ports.set(side, served.port)
+    }
+    const reports: { -readonly [S in keyof Round]?: LoadReport } = {}
+    for (const side of sides) {
+      const port = ports.get(side)!
+      reports[side] = await load.run({ port, connections: work.connections, warmMs, measuredMs, requests })
+    }
+    return reports
+  } finally {
+    await Promise.all([load.end(), ...servers.map(server => server.stop())])
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
