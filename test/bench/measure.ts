@@ -1,7 +1,7 @@
 /** A round of a work: the program, the measure, and the measure again, each for a while, one after the other. */
 import { rmSync } from 'node:fs'
 import type { LoadReport } from './load.ts'
-import { floorOf, Load, requestBytes, serveFloor, serveProgram, type Cores, type Served } from './processes.ts'
+import { floorOf, Load, othersMs, requestBytes, serveFloor, serveProgram, type Cores, type Served } from './processes.ts'
 import type { Work } from './works.ts'
 
 /** Where and how long is measured. */
@@ -18,8 +18,13 @@ export interface Bench {
 /** What is measured beside each other: the program, bare `node:http`, and the same once more. */
 export const SIDES = ['program', 'floor', 'control'] as const
 
+/** What the load says, and how busy others kept the machine meanwhile: 1 is a whole core; NaN is not known. */
+export interface Report extends LoadReport {
+  readonly others: number
+}
+
 /** The reports of a round. */
-export type Round = { readonly [S in typeof SIDES[number]]: LoadReport }
+export type Round = { readonly [S in typeof SIDES[number]]: Report }
 
 /** Measures a work once, in fresh processes; which side comes first changes with the round's number. */
 export async function measureWork(bench: Bench, work: Work, round: number): Promise<Round> {
@@ -40,16 +45,20 @@ export async function measureSides(
     servers.push(program)
     const floor = await floorOf(program.port, work.samples)
     const requests = work.requests.map(requestBytes)
-    const ports = new Map<keyof Round, number>([['program', program.port]])
+    const serving = new Map<keyof Round, Served>([['program', program]])
     for (const side of sides.filter(side => side !== 'program')) {
       const served = await serveFloor(floor, bench.path(), cores)
       servers.push(served)
-      ports.set(side, served.port)
+      serving.set(side, served)
     }
-    const reports: { -readonly [S in keyof Round]?: LoadReport } = {}
+    const reports: { -readonly [S in keyof Round]?: Report } = {}
     for (const side of sides) {
-      const port = ports.get(side)!
-      reports[side] = await load.run({ port, connections: work.connections, warmMs, measuredMs, requests })
+      const served = serving.get(side)!
+      const order = { port: served.port, connections: work.connections, warmMs, measuredMs, requests }
+      const [beganMs, before = NaN] = [performance.now(), othersMs(served, load)]
+      const report = await load.run(order)
+      const after = othersMs(served, load) ?? NaN
+      reports[side] = { ...report, others: (after - before) / (performance.now() - beganMs) }
     }
     return reports
   } finally {

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { FixedAnswer, Floor } from './floor.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
@@ -15,9 +15,13 @@ export interface Cores {
   readonly load: number | undefined
 }
 
-/** A server of its own process. */
-export interface Served {
+/** A process of a measurement. */
+export interface Process {
   readonly child: ChildProcess
+}
+
+/** A server. */
+export interface Served extends Process {
   readonly port: number
   /** From its birth until it was ready. */
   readonly startMs: number
@@ -92,24 +96,26 @@ export async function parseLoopMs(file: string, cores: Cores): Promise<number> {
 }
 
 /** The process that makes the load. */
-export class Load {
-  readonly #child: ChildProcess
+export class Load implements Process {
+  readonly child: ChildProcess
+  readonly #exited: Promise<never>
 
   constructor(cores: Cores) {
-    this.#child = start(['--import', 'tsx', pathOf('load.ts')], cores.load, 'inherit')
+    this.child = start(['--import', 'tsx', pathOf('load.ts')], cores.load, 'inherit')
+    this.#exited = once(this.child, 'exit').then(() => { throw new Error('the load has ended by itself') })
+    this.#exited.catch(() => {}) // where nobody waits for it any more
   }
 
   /** Has a load made; rejects when a connection broke, or an answer was not 200. */
   async run(order: LoadOrder): Promise<LoadReport> {
-    const exited = once(this.#child, 'exit').then(() => { throw new Error('the load has ended by itself') })
-    this.#child.send(order)
-    const [report] = await Promise.race([once(this.#child, 'message'), exited])
+    this.child.send(order)
+    const [report] = await Promise.race([once(this.child, 'message'), this.#exited])
     if (report.error !== undefined) throw new Error(`the load: ${report.error}`)
     if (report.refusals > 0) throw new Error(`${report.refusals} of ${report.answers} answers were not 200`)
     return report
   }
 
-  end(): Promise<void> { return end(this.#child) }
+  end(): Promise<void> { return end(this.child) }
 }
 
 /** Fields that `node:http` adds by itself. */
@@ -144,6 +150,22 @@ export interface Asked {
 export function requestBytes({ method, path, body }: Asked): Buffer {
   const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ?? Buffer.of()])
+}
+
+/** What the machine has worked so far for others than these processes, in ms; undefined where it does not tell. */
+export function othersMs(...own: readonly Process[]): number | undefined {
+  const all = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq)
+  try {
+    return own.reduce((rest, { child }) => rest - cpuMs(child), all.reduce((a, b) => a + b))
+  } catch {
+    return undefined
+  }
+}
+
+/** From Linux's proc_pid_stat(5): fields 14 and 15, in hundredths of a second, behind a name in brackets. */
+function cpuMs({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 /** The most memory that a process has had so far, in bytes; undefined where the system does not tell. */

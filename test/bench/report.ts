@@ -5,8 +5,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Point } from './curve.ts'
-import type { LoadReport } from './load.ts'
-import type { Bench, Round } from './measure.ts'
+import { SIDES, type Bench, type Report, type Round } from './measure.ts'
 import { curvePlot, speedPlot, type Panel, type Spread } from './plot.ts'
 import type { Cores } from './processes.ts'
 import type { StartRound } from './start.ts'
@@ -48,6 +47,8 @@ function ratioText({ median, min, max }: Spread): string {
   return min === max ? median.toFixed(2) : `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
 }
 
+function percent(share: number): string { return Number.isNaN(share) ? '–' : `${Math.round(share * 100)} %` }
+
 function row(cells: readonly string[]): string { return `| ${cells.join(' | ')} |` }
 
 function machine(folder: string, cores: Cores): string {
@@ -77,8 +78,8 @@ export function printResults(results: Results): string {
   const lines: string[] = []
   if (works.size > 0) {
     lines.push(
-      row(['work', 'requests/s', 'bare `node:http`', 'ratio', 'control', 'p50, p99 ms', 'bare p50, p99 ms', 'load busy']),
-      row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '--:']),
+      row(['work', 'requests/s', 'bare `node:http`', 'ratio', 'control', 'p50, p99 ms', 'bare p50, p99 ms', 'load busy', 'others']),
+      row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '--:', '--:']),
       ...[...works].map(([name, rounds]) => workRow(WORKS[name]!.title, rounds)), '')
   }
   if (starts.length > 0) lines.push(...startTable(records, starts), '')
@@ -90,7 +91,7 @@ export function printResults(results: Results): string {
 }
 
 function workRow(title: string, rounds: readonly Round[]): string {
-  const median = (side: keyof Round, key: keyof LoadReport): number =>
+  const median = (side: keyof Round, key: keyof Report): number =>
     spread(rounds.map(round => round[side][key])).median
   const latency = (side: keyof Round): string =>
     (['p50Ms', 'p99Ms'] as const).map(key => median(side, key).toPrecision(2)).join(', ')
@@ -98,7 +99,8 @@ function workRow(title: string, rounds: readonly Round[]): string {
   return row([
     title, whole(median('program', 'rate')), whole(median('floor', 'rate')), ratioText(ratioOf(rounds, 'program')),
     ratioText(ratioOf(rounds, 'control')), latency('program'), latency('floor'),
-    `${Math.round(busy * 100)} %${busy > BUSY_LOAD ? ' (a limit)' : ''}`
+    `${percent(busy)}${busy > BUSY_LOAD ? ' (a limit)' : ''}`,
+    percent(Math.max(...rounds.flatMap(round => SIDES.map(side => round[side].others))))
   ])
 }
 
