@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { availableParallelism, cpus } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { FixedAnswer, Floor } from './floor.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
@@ -152,17 +152,21 @@ export function requestBytes({ method, path, body }: Asked): Buffer {
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ?? Buffer.of()])
 }
 
-/** What the machine has worked so far for others than these processes, in ms; undefined where it does not tell. */
+/**
+ * What the machine has worked so far for others than these processes, in ms; undefined where it does not tell. From
+ * Linux's proc_stat(5): user, nice, system, then idle and waiting, irq, softirq, steal, in hundredths of a second.
+ */
 export function othersMs(...own: readonly Process[]): number | undefined {
-  const all = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq)
   try {
-    return own.reduce((rest, { child }) => rest - cpuMs(child), all.reduce((a, b) => a + b))
+    const all = readFileSync('/proc/stat', 'latin1').split('\n')[0]!.trim().split(/ +/).slice(1).map(Number)
+    const worked = [0, 1, 2, 5, 6, 7].reduce((sum, i) => sum + all[i]!, 0) * 10
+    return own.reduce((rest, { child }) => rest - cpuMs(child), worked)
   } catch {
     return undefined
   }
 }
 
-/** From Linux's proc_pid_stat(5): fields 14 and 15, in hundredths of a second, behind a name in brackets. */
+/** From proc_pid_stat(5): fields 14 and 15, behind a name in brackets. */
 function cpuMs({ pid }: ChildProcess): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10
