@@ -43,10 +43,10 @@ export function separateCores(): Cores {
 
 function pathOf(name: string): string { return fileURLToPath(new URL(name, import.meta.url)) }
 
-function start(args: readonly string[], core: number | undefined, stdout: 'pipe' | 'inherit' = 'pipe'): ChildProcess {
+function start(args: readonly string[], core: number | undefined, output: 'pipe' | 'inherit' = 'pipe'): ChildProcess {
   const command = [...core === undefined ? [] : ['taskset', '-c', String(core)], process.execPath, ...args]
   const child = spawn(command[0]!, command.slice(1), {
-    stdio: ['ignore', stdout, 'inherit', 'ipc'], serialization: 'advanced', env: { PATH: process.env['PATH'] }
+    stdio: ['ignore', output, output, 'ipc'], serialization: 'advanced', env: { PATH: process.env['PATH'] }
   })
   live.add(child)
   child.once('exit', () => live.delete(child))
@@ -64,6 +64,7 @@ async function serve(args: readonly string[], core: number | undefined): Promise
   const beganMs = performance.now()
   const child = start(args, core)
   let said = ''
+  child.stderr!.setEncoding('utf8').on('data', text => { said += String(text) })
   for await (const text of child.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     said += String(text)
     if (/^ready$/m.test(said)) break
