@@ -30,7 +30,7 @@ function benchIn(folder: string, seconds: number): Bench {
   }
   return {
     cores: separateCores(), warmMs: seconds * 500, measuredMs: seconds * 1000, path,
-    dataFolder: (entries, bodyBytes = 0) => {
+    dataFolder: (entries, bodyBytes) => {
       const fresh = path()
       cpSync(original(entries, bodyBytes), fresh, { recursive: true })
       return fresh
@@ -38,12 +38,13 @@ function benchIn(folder: string, seconds: number): Bench {
   }
 }
 
-async function run({ names, rounds, seconds, records, folder, curve, readme }: Choice): Promise<void> {
-  const temporary = mkdtempSync(join(folder, 'pes-bench-'))
-  process.on('exit', () => rmSync(temporary, { recursive: true, force: true }))
+async function run({ names, rounds, seconds, records, folder: parent, curve, writes, readme }: Choice): Promise<void> {
+  const folder = mkdtempSync(join(parent, 'pes-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
-  const bench = benchIn(temporary, seconds)
-  if (curve) { writeCurve(await measureCurve(bench), temporary, bench); return }
+  const bench = benchIn(folder, seconds)
+  const how = { folder, rounds, seconds, cores: bench.cores }
+  if (curve) { writeCurve(await measureCurve(bench, rounds), how); return }
   const works = new Map<string, Round[]>()
   const starts: StartRound[] = []
   for (let round = 0; round < rounds; round++) {
@@ -53,8 +54,8 @@ async function run({ names, rounds, seconds, records, folder, curve, readme }: C
       works.set(name, [...works.get(name) ?? [], await measureWork(bench, WORKS[name]!, round)])
     }
   }
-  const table = printResults({ works, starts, records, rounds, seconds, folder: temporary, cores: bench.cores })
-  writeResults(table, works)
+  const table = printResults({ ...how, works, starts, records })
+  if (writes) writeResults(table, works)
   if (readme) writeReadme(table)
 }
 

@@ -12,7 +12,7 @@ import { EntryTable } from '../../src/store/entries.ts'
 import { straceMissing, trace } from '../support/outside.ts'
 import { connectRaw, type RawClient } from '../support/raw.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
-import { fieldsOf, makeJournal } from './journal.ts'
+import { BODY_BYTES, fieldsOf, makeJournal } from './journal.ts'
 import { ANY_CORES, requestBytes, serveProgram, type Served } from './processes.ts'
 import { creates, gets } from './works.ts'
 
@@ -28,19 +28,18 @@ const COSTS = {
   // A second one where nothing had come yet when the first one looked.
   'polls a GET': { measured: 1.1, atMost: 2.1 },
   'other calls in 100 GETs': { measured: 0, atMost: 0 },
-  'heap bytes a GET': { measured: 9_000, atMost: 1e6 },
+  'heap bytes a GET': { measured: 9_000, atMost: 13_500 },
   'socket reads a create': { measured: 1, atMost: 1 },
   'socket writes a create': { measured: 1, atMost: 1 },
   // Under strace those that come together are taken in slowly, and may need more than one.
-  'journal writes for 64 creates that come together': { measured: 1.2, atMost: 3 },
+  'journal writes for 64 creates that come together': { measured: 1.4, atMost: 4 },
   'looks at the file a journal write': { measured: 2, atMost: 2 },
   'other calls in 640 creates': { measured: 0, atMost: 0 },
-  'heap bytes a create': { measured: 9_000, atMost: 1e6 },
-  'bytes made anew for a list of 10,000 after a change': { measured: 8_512, atMost: 8_600 }
+  'heap bytes a create': { measured: 18_800, atMost: 28_000 },
+  'bytes made anew for a list of 10,000 after a change': { measured: 9_088, atMost: 9_100 }
 } satisfies { readonly [name: string]: Cost }
 
 function hold(name: keyof typeof COSTS, cost: number): void {
-  if (process.env['SHOW'] !== undefined) console.log(name, cost)
   assert.ok(cost <= COSTS[name].atMost, `${name}: ${cost}, at most ${COSTS[name].atMost}`)
 }
 
@@ -52,7 +51,7 @@ const noStrace = straceMissing()
 
 async function startProgram(t: TestContext, nodeFlags: readonly string[] = []): Promise<Served> {
   const folder = join(freshFolder(t), 'data')
-  makeJournal(folder, ENTRIES)
+  makeJournal(folder, ENTRIES, BODY_BYTES)
   const program = await serveProgram(folder, ANY_CORES, nodeFlags)
   atEnd(t, () => program.stop())
   return program
@@ -97,13 +96,10 @@ type About = typeof ABOUT[number][0] | 'other'
 /** Counts a program's calls on descriptors and files while something is done, by what they are about. */
 async function countCalls(t: TestContext, { child }: Served, act: () => Promise<void>): Promise<(of: About) => number> {
   const traced = await trace(t, child.pid!, '-y', '-e', 'trace=%desc,%file,%network')
-  // What was under way when strace came is told as a call as well, and is none of what follows.
-  const before = traced.calls().length
   await act()
   await traced.end()
-  const calls = traced.calls().slice(before).map(line => line.replace(/^\d+ +/, ''))
+  const calls = traced.calls().map(line => line.replace(/^\d+ +/, ''))
   const about = calls.map((call): About => ABOUT.find(([, pattern]) => pattern.test(call))?.[0] ?? 'other')
-  if (process.env['SHOW'] !== undefined) console.log(calls.filter((_, i) => about[i] === 'other').slice(0, 20))
   return of => about.filter(one => one === of).length
 }
 
@@ -116,7 +112,7 @@ test('a GET on a kept connection costs one read, one write, and nothing else', {
   hold('socket writes a GET', calls('write') / 100)
   hold('polls a GET', calls('poll') / 100)
   hold('other calls in 100 GETs', calls('other') + calls('journal write') + calls('journal look'))
-  assert.ok(calls('read') === 100, 'strace has seen all of them')
+  assert.equal(calls('read'), 100, 'strace has seen all of them')
 })
 
 test('creates that come together share a write to the journal', { skip: noStrace }, async t => {
@@ -158,7 +154,7 @@ test('a request allocates no more than it did', async t => {
 
 test('a list after a change costs the page that has changed', () => {
   const table = new EntryTable()
-  for (let id = 1; id <= 10_000; id++) table.set(id, { id, ...fieldsOf(id), status: 1 })
+  for (let id = 1; id <= 10_000; id++) table.set(id, { id, ...fieldsOf(id, BODY_BYTES), status: 1 })
   // A piece is the same bytes where it is the same place in memory.
   const place = (piece: Buffer, places: Map<ArrayBufferLike, Set<string>>): boolean => {
     const known = places.get(piece.buffer) ?? new Set()
@@ -172,7 +168,7 @@ test('a list after a change costs the page that has changed', () => {
     .reduce((sum, piece) => sum + piece.length, 0)
   assert.ok(madeAnew() > 1_000_000)
   assert.equal(madeAnew(), 0)
-  table.set(5_000, { id: 5_000, ...fieldsOf(1), status: 1 })
+  table.set(5_000, { id: 5_000, ...fieldsOf(1, BODY_BYTES), status: 1 })
   const bytes = madeAnew()
   assert.ok(bytes > PAGE_ENTRIES)
   hold('bytes made anew for a list of 10,000 after a change', bytes)

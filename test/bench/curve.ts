@@ -1,16 +1,17 @@
 /** How throughput and p99 change with the number of entries, of connections, and with the size of a body. */
-import { measureSides, type Bench } from './measure.ts'
+import { BODY_BYTES } from './journal.ts'
+import { measureSides, type Bench, type Report } from './measure.ts'
 import { creates, gets } from './works.ts'
 
-/** What one point measures; `floor` is bare `node:http` with the same answers. */
+/** A point of a curve, and what was measured there, a report a round. */
 export interface Point {
   /** What changes from point to point, and its value. */
   readonly quantity: string
   readonly value: number
   readonly work: 'get' | 'create'
-  readonly side: 'program' | 'floor'
-  readonly rate: number
-  readonly p99Ms: number
+  readonly program: readonly Report[]
+  /** Bare `node:http` with the same answers. */
+  readonly floor: readonly Report[]
 }
 
 interface Sweep {
@@ -21,26 +22,23 @@ interface Sweep {
 }
 
 const SWEEPS: readonly Sweep[] = [
-  { quantity: 'entries', values: [100, 1_000, 10_000, 100_000, 1_000_000], at: value => [value, 64, 0] },
-  { quantity: 'connections', values: [1, 4, 16, 64, 256, 1_000], at: value => [1_000, value, 0] },
+  { quantity: 'entries', values: [100, 1_000, 10_000, 100_000, 1_000_000], at: value => [value, 64, BODY_BYTES] },
+  { quantity: 'connections', values: [1, 4, 16, 64, 256, 1_000], at: value => [1_000, value, BODY_BYTES] },
   { quantity: 'bytes of a body', values: [100, 1_024, 4_096, 16_384, 65_536], at: value => [1_000, 64, value] }
 ]
 
-/** Measures all points, each once. */
-export async function measureCurve(bench: Bench): Promise<Point[]> {
-  const points: Point[] = []
-  for (const { quantity, values, at } of SWEEPS) {
-    for (const value of values) {
-      const [entries, connections, bodyBytes] = at(value)
-      const works = { get: gets(entries, connections), create: creates(entries, connections, bodyBytes) }
-      for (const work of ['get', 'create'] as const) {
-        console.error(`${quantity} ${value}: ${work}`)
-        const reports = await measureSides(bench, works[work], ['program', 'floor'], bodyBytes)
-        for (const side of ['program', 'floor'] as const) {
-          const { rate, p99Ms } = reports[side]!
-          points.push({ quantity, value, work, side, rate, p99Ms })
-        }
-      }
+/** Measures every point, each in fresh processes in each round. */
+export async function measureCurve(bench: Bench, rounds: number): Promise<Point[]> {
+  const points = SWEEPS.flatMap(({ quantity, values, at }) => values.flatMap(value =>
+    (['get', 'create'] as const).map(work =>
+      ({ quantity, value, work, sizes: at(value), program: [] as Report[], floor: [] as Report[] }))))
+  for (let round = 0; round < rounds; round++) {
+    for (const { quantity, value, work, sizes: [entries, connections, bodyBytes], program, floor } of points) {
+      console.error(`round ${round + 1} of ${rounds}: ${quantity} ${value}, ${work}`)
+      const load = work === 'get' ? gets(entries, connections) : creates(entries, connections, bodyBytes)
+      const reports = await measureSides(bench, load, ['program', 'floor'], bodyBytes)
+      program.push(reports.program!)
+      floor.push(reports.floor!)
     }
   }
   return points

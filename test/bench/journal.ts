@@ -8,18 +8,19 @@ import { keyring } from '../../src/journal/keys.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { fact, type EntryFields } from '../../src/store/record.ts'
 
-/** The fields of the nth entry; the password is as long as it takes for a body of so many bytes, if that is more. */
-export function fieldsOf(n: number, bodyBytes: number = 0): EntryFields {
+/** The size of a body, as JSON, where nothing else is asked for. */
+export const BODY_BYTES = 120
+
+/** The fields of the nth entry; the password is as long as it takes for a body of so many bytes (at least 92). */
+export function fieldsOf(n: number, bodyBytes: number): EntryFields {
   const number = String(n).padStart(9, '0')
-  const fields = {
-    password: `S3cr3ta-${number}-%&/()=`, sistema: `sistema-${number}`, usuario: `usuario-${number}@example.org`
-  }
+  const fields = { password: `S3cr3ta-${number}`, sistema: `sistema-${number}`, usuario: `usuario-${number}` }
   const missing = bodyBytes - JSON.stringify(fields).length
-  return missing > 0 ? { ...fields, password: fields.password + 'x'.repeat(missing) } : fields
+  return { ...fields, password: fields.password.padEnd(fields.password.length + missing, '%&/()=') }
 }
 
-/** Makes a data folder with its key and a journal of so many entries. */
-export function makeJournal(folder: string, entries: number, bodyBytes: number = 0): void {
+/** Makes a data folder with its key and a journal of so many entries, each of a body of so many bytes. */
+export function makeJournal(folder: string, entries: number, bodyBytes: number): void {
   mkdirSync(folder, { mode: 0o700 })
   const secret = randomBytes(32)
   writeFileSync(join(folder, 'journal.key'), `${secret.toString('hex')}\n`, { mode: 0o600 })

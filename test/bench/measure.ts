@@ -1,7 +1,10 @@
 /** A round of a work: the program, the measure, and the measure again, each for a while, one after the other. */
 import { rmSync } from 'node:fs'
+import { BODY_BYTES } from './journal.ts'
 import type { LoadReport } from './load.ts'
-import { floorOf, Load, othersMs, requestBytes, serveFloor, serveProgram, type Cores, type Served } from './processes.ts'
+import {
+  floorOf, Load, othersMs, requestBytes, serveFloor, serveProgram, type Cores, type Served
+} from './processes.ts'
 import type { Work } from './works.ts'
 
 /** Where and how long is measured. */
@@ -11,8 +14,8 @@ export interface Bench {
   readonly measuredMs: number
   /** A path at which nothing stands yet. */
   path(): string
-  /** A fresh data folder of so many entries, each of a body of at least so many bytes. */
-  dataFolder(entries: number, bodyBytes?: number): string
+  /** A fresh data folder of so many entries, each of a body of so many bytes. */
+  dataFolder(entries: number, bodyBytes: number): string
 }
 
 /** What is measured beside each other: the program, bare `node:http`, and the same once more. */
@@ -34,7 +37,7 @@ export async function measureWork(bench: Bench, work: Work, round: number): Prom
 
 /** Measures some of the sides, in that order. */
 export async function measureSides(
-  bench: Bench, work: Work, sides: readonly (keyof Round)[], bodyBytes: number = 0
+  bench: Bench, work: Work, sides: readonly (keyof Round)[], bodyBytes: number = BODY_BYTES
 ): Promise<Partial<Round>> {
   const { cores, warmMs, measuredMs } = bench
   const folder = bench.dataFolder(work.entries, bodyBytes)

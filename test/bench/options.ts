@@ -1,4 +1,5 @@
 /** The options of the bench. */
+import { statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { WORKS } from './works.ts'
@@ -21,12 +22,12 @@ const NAMES = [...Object.keys(WORKS), START]
 /** What `--help` prints. */
 export const HELP: string = `usage: npm run bench -- [options]
 
-  --only A,B     only these: ${NAMES.join(' ')}
+  --only A,B     only these, and writes no file: ${NAMES.join(' ')}
   --rounds N     rounds, each with fresh processes (5)
   --seconds N    how long each is measured in a round, after half of that to warm up (2)
   --records N    records that the program is started on (200000)
   --folder PATH  where data folders are made: durable writes are as fast as that disk (${OPTIONS.folder.default})
-  --curve        throughput and p99 over entries, connections and body sizes instead, once each
+  --curve        throughput and p99 over entries, connections and body sizes instead
   --readme       also writes the table into README.md`
 
 /** The command line asks for what is not there. */
@@ -40,6 +41,8 @@ export interface Choice {
   readonly records: number
   readonly folder: string
   readonly curve: boolean
+  /** Whether all is measured, so that the results may be written. */
+  readonly writes: boolean
   readonly readme: boolean
 }
 
@@ -56,6 +59,8 @@ export function readOptions(args: readonly string[]): Choice | 'help' {
   const names = only?.split(',') ?? NAMES
   const unknown = names.find(name => !NAMES.includes(name))
   if (unknown !== undefined) throw new Misuse(`--only does not know "${unknown}", but ${NAMES.join(', ')}`)
+  if (only !== undefined && (curve || readme)) throw new Misuse('--only goes with neither --curve nor --readme')
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw new Misuse(`--folder: no ${folder}`)
   const positive = (name: 'rounds' | 'seconds' | 'records', isWhole: boolean): number => {
     const value = Number(values[name])
     const isRight = value > 0 && value <= 1e8 && (!isWhole || Number.isInteger(value))
@@ -63,7 +68,7 @@ export function readOptions(args: readonly string[]): Choice | 'help' {
     return value
   }
   return {
-    names, folder, curve, readme,
+    names, folder, curve, readme, writes: only === undefined,
     rounds: positive('rounds', true), seconds: positive('seconds', false), records: positive('records', true)
   }
 }

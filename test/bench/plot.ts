@@ -66,7 +66,7 @@ function card(width: number, height: number, title: string, shapes: readonly str
 
 /** The works as bars beside the measure, which is 1; under each a thin one, the measure beside itself. */
 export function speedPlot(title: string, bars: readonly Bar[]): string {
-  const [width, left, right, top, step] = [820, 270, 700, 66, 36]
+  const [width, left, right, top, step] = [866, 286, 716, 66, 36]
   const bottom = top + bars.length * step
   const limit = Math.max(1.2, ...bars.flatMap(({ ratio, control }) => [ratio.max, control.max]))
   const x = (value: number): number => left + value / limit * (right - left)
@@ -91,7 +91,7 @@ export function speedPlot(title: string, bars: readonly Bar[]): string {
       label(right + 12, y + 16, `× ${ratio.median.toFixed(2)}`, { 'font-weight': 600 }),
       label(right + 62, y + 16, `${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}`, { fill: '#57606a' }))
   })
-  const legend = 'wide: the program; thin: bare node:http a second time; dark line: from the least round to the greatest'
+  const legend = 'wide: the program; thin: bare node:http once more; dark line: from the least round to the greatest'
   shapes.push(label(20, bottom + 40, legend, { fill: '#57606a' }))
   return card(width, bottom + 56, title, shapes)
 }
@@ -111,7 +111,7 @@ export function curvePlot(title: string, panels: readonly Panel[]): string {
     shapes.push(rule(x, y - 4, x + 26, y - 4, ...stroke(one, one.i)), label(x + 32, y, one.name))
     x += 60 + one.name.length * 7
   }
-  return card(left + columns * (width + gapX) - gapX + 20, y + 18, title, shapes)
+  return card(left + columns * (width + gapX) - gapX + 32, y + 18, title, shapes)
 }
 
 function stroke({ isMeasure }: Series, i: number): [string, Attributes] {
@@ -172,7 +172,7 @@ function decades(values: readonly number[]): number[] {
 }
 
 function short(value: number): string {
-  if (value >= 1e6) return `${Number((value / 1e6).toPrecision(3))} M`
-  if (value >= 1e3) return `${Number((value / 1e3).toPrecision(3))} k`
-  return String(Number(value.toPrecision(3)))
+  if (value >= 1e6) return `${Number((value / 1e6).toPrecision(2))} M`
+  if (value >= 1e3) return `${Number((value / 1e3).toPrecision(2))} k`
+  return String(Number(value.toPrecision(2)))
 }

@@ -150,7 +150,8 @@ export interface Asked {
 /** The bytes of a request on a connection that is kept. */
 export function requestBytes({ method, path, body }: Asked): Buffer {
   const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
-  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ?? Buffer.of()])
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`
+  return Buffer.concat([Buffer.from(head), body ?? Buffer.of()])
 }
 
 /**

@@ -5,22 +5,26 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Point } from './curve.ts'
-import { SIDES, type Bench, type Report, type Round } from './measure.ts'
+import { SIDES, type Report, type Round } from './measure.ts'
 import { curvePlot, speedPlot, type Panel, type Spread } from './plot.ts'
 import type { Cores } from './processes.ts'
 import type { StartRound } from './start.ts'
 import { WORKS } from './works.ts'
 
-/** All that was measured, and how. */
-export interface Results {
-  readonly works: ReadonlyMap<string, readonly Round[]>
-  readonly starts: readonly StartRound[]
-  readonly records: number
+/** How something was measured. */
+export interface How {
   readonly rounds: number
   readonly seconds: number
   /** A folder on the disk that the journals were on. */
   readonly folder: string
   readonly cores: Cores
+}
+
+/** All that was measured, and how. */
+export interface Results extends How {
+  readonly works: ReadonlyMap<string, readonly Round[]>
+  readonly starts: readonly StartRound[]
+  readonly records: number
 }
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
@@ -51,11 +55,19 @@ function percent(share: number): string { return Number.isNaN(share) ? '–' : `
 
 function row(cells: readonly string[]): string { return `| ${cells.join(' | ')} |` }
 
-function machine(folder: string, cores: Cores): string {
+/** The two rows that a table begins with; only the first column is of words. */
+function heading(...names: readonly string[]): string[] {
+  return [row(names), row(names.map((_, i) => i === 0 ? '---' : '--:'))]
+}
+
+function ms(value: number): string { return value < 10 ? value.toPrecision(2) : whole(value) }
+
+function conditions({ rounds, seconds, folder, cores }: How): string {
   const pinned = cores.server === undefined ? 'nothing pinned to a core' : 'servers on one core, the load on another'
-  const durableMs = durableWriteMs(folder).toFixed(3)
-  return `Node ${process.versions.node} on ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'an unknown processor'}, ` +
-    `${pinned}; one bare durable write of 512 bytes takes the disk ${durableMs} ms.`
+  const often = rounds === 1 ? 'One round' : `Medians of ${rounds} rounds, in brackets the least and the greatest,`
+  const processor = cpus()[0]?.model.trim() ?? 'an unknown processor'
+  return `${often} of ${seconds} s after a warm-up. Node ${process.versions.node} on ${cpus().length} × ${processor}, ` +
+    `${pinned}; a bare durable write of 512 bytes takes ${durableWriteMs(folder).toFixed(3)} ms.`
 }
 
 /** What one durable write costs on that disk, the median of many. */
@@ -74,18 +86,15 @@ function durableWriteMs(folder: string): number {
 
 /** Prints the tables, in Markdown, and gives them. */
 export function printResults(results: Results): string {
-  const { works, starts, records, rounds, seconds, folder, cores } = results
-  const lines: string[] = []
-  if (works.size > 0) {
-    lines.push(
-      row(['work', 'requests/s', 'bare `node:http`', 'ratio', 'control', 'p50, p99 ms', 'bare p50, p99 ms', 'load busy', 'others']),
-      row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '--:', '--:']),
-      ...[...works].map(([name, rounds]) => workRow(WORKS[name]!.title, rounds)), '')
-  }
-  if (starts.length > 0) lines.push(...startTable(records, starts), '')
-  lines.push(`${rounds === 1 ? 'One round' : `${rounds} rounds`} of ${seconds} s, medians, in brackets the least and ` +
-    `greatest round. ${machine(folder, cores)}`)
-  const text = lines.join('\n')
+  const { works, starts, records } = results
+  const columns = ['requests/s', 'bare `node:http`', 'ratio', 'control', 'p50, p99 ms', 'bare p50, p99 ms', 'load busy',
+    'others']
+  const tables = [
+    ...works.size === 0 ? []
+      : [[...heading('work', ...columns), ...[...works].map(([name, rounds]) => workRow(WORKS[name]!.title, rounds))]],
+    ...starts.length === 0 ? [] : [startTable(records, starts)]
+  ]
+  const text = [...tables.map(table => `${table.join('\n')}\n`), conditions(results)].join('\n')
   console.log(text)
   return text
 }
@@ -94,7 +103,7 @@ function workRow(title: string, rounds: readonly Round[]): string {
   const median = (side: keyof Round, key: keyof Report): number =>
     spread(rounds.map(round => round[side][key])).median
   const latency = (side: keyof Round): string =>
-    (['p50Ms', 'p99Ms'] as const).map(key => median(side, key).toPrecision(2)).join(', ')
+    (['p50Ms', 'p99Ms'] as const).map(key => ms(median(side, key))).join(', ')
   const busy = Math.max(median('program', 'busy'), median('floor', 'busy'))
   return row([
     title, whole(median('program', 'rate')), whole(median('floor', 'rate')), ratioText(ratioOf(rounds, 'program')),
@@ -108,8 +117,7 @@ function startTable(records: number, starts: readonly StartRound[]): string[] {
   const seconds = (key: 'startMs' | 'loopMs'): string => (spread(starts.map(one => one[key])).median / 1000).toFixed(2)
   const bytes = starts.map(one => one.bytesAnEntry).filter(one => one !== undefined)
   return [
-    row([`start on ${whole(records)} records, chain and seals checked`, 'figure']),
-    row(['---', '--:']),
+    ...heading(`start on ${whole(records)} records, chain and seals checked`, 'figure'),
     row(['until it serves', `${seconds('startMs')} s`]),
     row(['a bare loop of `JSON.parse` over the same lines into a Map', `${seconds('loopMs')} s`]),
     row(['ratio', ratioText(spread(starts.map(({ startMs, loopMs }) => startMs / loopMs)))]),
@@ -134,34 +142,34 @@ export function writeReadme(table: string): void {
 }
 
 /** Prints the points as a table, and writes it and the plot. */
-export function writeCurve(points: readonly Point[], folder: string, { cores, measuredMs }: Bench): void {
-  const quantities = [...new Set(points.map(one => one.quantity))]
-  const panel = (quantity: string, title: string, of: (point: Point) => number): Panel => ({
+export function writeCurve(points: readonly Point[], how: How): void {
+  const median = (reports: readonly Report[], key: keyof Report): number =>
+    spread(reports.map(report => report[key])).median
+  const panel = (quantity: string, title: string, key: keyof Report): Panel => ({
     title: `${title} by ${quantity}`,
     series: (['program', 'floor'] as const).flatMap(side => (['get', 'create'] as const).map(work => ({
       name: side === 'program' ? work : `${work}, bare node:http`,
       isMeasure: side === 'floor',
-      points: points.filter(one => one.quantity === quantity && one.side === side && one.work === work)
-        .map(one => [one.value, of(one)] as const)
+      points: points.filter(one => one.quantity === quantity && one.work === work)
+        .map(one => [one.value, median(one[side], key)] as const)
     })))
   })
+  const quantities = [...new Set(points.map(one => one.quantity))]
   const panels = [
-    ...quantities.map(quantity => panel(quantity, 'requests/s', one => one.rate)),
-    ...quantities.map(quantity => panel(quantity, 'p99 ms', one => one.p99Ms))
+    ...quantities.map(quantity => panel(quantity, 'requests/s', 'rate')),
+    ...quantities.map(quantity => panel(quantity, 'p99 ms', 'p99Ms'))
   ]
   writeFileSync(join(RESULTS, 'curve.svg'), curvePlot('Throughput and p99', panels))
   const table = [
-    row(['by', 'value', 'work', 'requests/s', 'p99 ms', 'bare requests/s', 'bare p99 ms']),
-    row(['---', '--:', '---', '--:', '--:', '--:', '--:']),
-    ...points.filter(one => one.side === 'program').map(one => {
-      const { quantity, value, work, rate, p99Ms } = one
-      const floor = points.find(other => other.side === 'floor' && other.work === work &&
-        other.quantity === quantity && other.value === value)!
-      return row([quantity, whole(value), work, whole(rate), p99Ms.toPrecision(2), whole(floor.rate),
-        floor.p99Ms.toPrecision(2)])
-    }),
-    '', `Each point once, ${measuredMs / 1000} s after a warm-up. ${machine(folder, cores)}`, ''
+    ...heading('by', 'value', 'work', 'requests/s', 'p99 ms', 'bare requests/s', 'bare p99 ms', 'load busy', 'others'),
+    ...points.map(({ quantity, value, work, program, floor }) => row([
+      quantity, whole(value), work, whole(median(program, 'rate')), ms(median(program, 'p99Ms')),
+      whole(median(floor, 'rate')), ms(median(floor, 'p99Ms')),
+      percent(Math.max(median(program, 'busy'), median(floor, 'busy'))),
+      percent(Math.max(...[...program, ...floor].map(report => report.others)))
+    ])),
+    '', conditions(how)
   ].join('\n')
   console.log(table)
-  writeFileSync(join(RESULTS, 'curve.md'), table)
+  writeFileSync(join(RESULTS, 'curve.md'), `${table}\n`)
 }

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../src/journal/file.ts'
+import { BODY_BYTES } from './journal.ts'
 import type { Bench } from './measure.ts'
 import { parseLoopMs, peakBytes, serveProgram } from './processes.ts'
 
@@ -18,7 +19,7 @@ export interface StartRound {
 /** Starts the program on so many records, once. */
 export async function measureStart(bench: Bench, records: number): Promise<StartRound> {
   const started = async (entries: number): Promise<{ startMs: number, peak: number | undefined, loopMs: number }> => {
-    const folder = bench.dataFolder(entries)
+    const folder = bench.dataFolder(entries, BODY_BYTES)
     try {
       const loopMs = await parseLoopMs(join(folder, JOURNAL_FILE), bench.cores)
       const program = await serveProgram(folder, bench.cores)

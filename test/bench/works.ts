@@ -1,6 +1,6 @@
 /** What is measured: the requests of each work, and what the program has to hold for them. */
 import { Buffer } from 'node:buffer'
-import { fieldsOf } from './journal.ts'
+import { BODY_BYTES, fieldsOf } from './journal.ts'
 import type { Asked } from './processes.ts'
 
 /** A load on a program that holds entries. */
@@ -24,12 +24,14 @@ const LIST: Asked = { method: 'GET', path: '/api/listPassword' }
 /** Asks for one entry. */
 function getOne(id: number): Asked { return { method: 'GET', path: `/api/getPassword/${id}` } }
 
-/** Makes an entry, by a body of at least so many bytes. */
-function createOne(n: number, bodyBytes: number = 0): Asked {
+/** Makes an entry, by a body of so many bytes. */
+function createOne(n: number, bodyBytes: number = BODY_BYTES): Asked {
   return { method: 'POST', path: '/api/createPassword', body: Buffer.from(JSON.stringify(fieldsOf(n, bodyBytes))) }
 }
 
-function times<T>(count: number, make: (i: number) => T): T[] { return Array.from({ length: count }, (_, i) => make(i)) }
+function times<T>(count: number, make: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i))
+}
 
 /** Gets entries, which are spread evenly over all. */
 export function gets(entries: number, connections: number): Work {
@@ -38,9 +40,9 @@ export function gets(entries: number, connections: number): Work {
   return { title, entries, connections, requests, samples: [getOne(Math.ceil(entries / 2))] }
 }
 
-/** Creates entries, by bodies of at least so many bytes, in a program that holds some. */
-export function creates(entries: number, connections: number, bodyBytes: number = 0): Work {
-  const variety = Math.min(VARIETY, Math.floor(MAX_VARIETY_BYTES / Math.max(bodyBytes, 1)))
+/** Creates entries, by bodies of so many bytes, in a program that holds some. */
+export function creates(entries: number, connections: number, bodyBytes: number = BODY_BYTES): Work {
+  const variety = Math.min(VARIETY, Math.floor(MAX_VARIETY_BYTES / bodyBytes))
   const title = `durable create, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
   const requests = times(variety, i => createOne(i, bodyBytes))
   return { title, entries, connections, requests, samples: [createOne(0, bodyBytes)] }
