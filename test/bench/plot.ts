@@ -174,5 +174,5 @@ function decades(values: readonly number[]): number[] {
 function short(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toPrecision(2))} M`
   if (value >= 1e3) return `${Number((value / 1e3).toPrecision(2))} k`
-  return String(Number(value.toPrecision(2)))
+  return String(Number(value.toPrecision(3)))
 }
