@@ -6,13 +6,16 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { verify, journalBytes, keysOf } from '../support/journal-file.ts'
 import { seeded } from '../support/random.ts'
+import { ask } from '../support/raw.ts'
 import { atEnd, freshFolder, startService } from '../support/service.ts'
 import { Histogram, HISTOGRAM_ERROR } from './histogram.ts'
-import { fieldsOf, makeJournal } from './journal.ts'
+import { BODY_BYTES, fieldsOf, makeJournal } from './journal.ts'
 import { measureSides } from './measure.ts'
 import { Misuse, readOptions } from './options.ts'
 import { curvePlot, speedPlot } from './plot.ts'
-import { ANY_CORES, Load, requestBytes } from './processes.ts'
+import {
+  ANY_CORES, floorOf, Load, requestBytes, serveFloor, serveProgram, type Asked, type Served
+} from './processes.ts'
 import { spread } from './report.ts'
 import { creates, WORKS } from './works.ts'
 
@@ -80,6 +83,21 @@ test('the load fails where an answer is not 200, and where the server closes', {
   await assert.rejects(load.run(order), /answers were not 200/)
   status = 0
   await assert.rejects(load.run(order), /closed a connection|ECONNRESET/)
+})
+
+test('the floor answers the very bytes that the program answers', { timeout: 20_000 }, async t => {
+  const folder = freshFolder(t)
+  makeJournal(join(folder, 'data'), 100, BODY_BYTES)
+  const program = await serveProgram(join(folder, 'data'), ANY_CORES)
+  atEnd(t, () => program.stop())
+  const asked = WORKS['mixed']!.samples.map(one => one.method === 'GET' ? { ...one, path: '/api/getPassword/7' } : one)
+  const floor = await serveFloor(await floorOf(program.port, asked), join(folder, 'floor.json'), ANY_CORES)
+  atEnd(t, () => floor.stop())
+  const answerOf = async ({ port }: Served, one: Asked): Promise<unknown> => {
+    const { line, headers, text } = await ask(t, `http://127.0.0.1:${port}`, requestBytes(one))
+    return { line, headers: Object.entries(headers).filter(([name]) => name !== 'date'), text }
+  }
+  for (const one of asked) assert.deepEqual(await answerOf(floor, one), await answerOf(program, one))
 })
 
 test('a work is measured on the real program beside a floor of the same bytes', { timeout: 30_000 }, async t => {
