@@ -14,6 +14,9 @@ import { printResults, writeCurve, writeReadme, writeResults } from './report.ts
 import { measureStart, type StartRound } from './start.ts'
 import { WORKS } from './works.ts'
 
+/** Before that, the compiler is at work on the server's own core, which costs a fresh program more than the measure. */
+const WARM_MS = 1_000
+
 /** A bench whose data folders are in a folder: each is a copy of one that was made once. */
 function benchIn(folder: string, seconds: number): Bench {
   const made = new Map<string, string>()
@@ -29,7 +32,7 @@ function benchIn(folder: string, seconds: number): Bench {
     return fresh
   }
   return {
-    cores: separateCores(), warmMs: seconds * 500, measuredMs: seconds * 1000, path,
+    cores: separateCores(), warmMs: WARM_MS, measuredMs: seconds * 1000, path,
     dataFolder: (entries, bodyBytes) => {
       const fresh = path()
       cpSync(original(entries, bodyBytes), fresh, { recursive: true })

@@ -24,7 +24,7 @@ export const HELP: string = `usage: npm run bench -- [options]
 
   --only A,B     only these, and writes no file: ${NAMES.join(' ')}
   --rounds N     rounds, each with fresh processes (5)
-  --seconds N    how long each is measured in a round, after half of that to warm up (2)
+  --seconds N    how long each is measured in a round, after a second to warm up (2)
   --records N    records that the program is started on (200000)
   --folder PATH  where data folders are made: durable writes are as fast as that disk (${OPTIONS.folder.default})
   --curve        throughput and p99 over entries, connections and body sizes instead

@@ -66,7 +66,7 @@ function conditions({ rounds, seconds, folder, cores }: How): string {
   const pinned = cores.server === undefined ? 'nothing pinned to a core' : 'servers on one core, the load on another'
   const often = rounds === 1 ? 'One round' : `Medians of ${rounds} rounds, in brackets the least and the greatest,`
   const processor = cpus()[0]?.model.trim() ?? 'an unknown processor'
-  return `${often} of ${seconds} s after a warm-up. Node ${process.versions.node} on ${cpus().length} × ${processor}, ` +
+  return `${often} of ${seconds} s after one to warm up. Node ${process.versions.node} on ${cpus().length} × ${processor}, ` +
     `${pinned}; a bare durable write of 512 bytes takes ${durableWriteMs(folder).toFixed(3)} ms.`
 }
 
