@@ -44,9 +44,9 @@ export function smallDisk(t: TestContext, size: string): string {
   return folder
 }
 
-/** A program under strace, which meddles with its calls on one file. */
-export interface Meddling {
-  /** What strace has seen so far, a line a call. */
+/** A program under strace. */
+export interface Traced {
+  /** What strace has seen so far, a line a call; all of it once it has ended. */
   calls(): string[]
   /** Leaves the program alone again. */
   end(): Promise<void>
@@ -56,12 +56,16 @@ export interface Meddling {
  * Meddles with the calls on a file (`write:error=EIO:when=1`) from now on. strace counts them for each thread: a
  * program for which that matters has `UV_THREADPOOL_SIZE=1` in its environment.
  */
-export async function meddle(t: TestContext, pid: number, path: string, ...how: readonly string[]): Promise<Meddling> {
-  const log = join(freshFolder(t), 'calls')
+export function meddle(t: TestContext, pid: number, path: string, ...how: readonly string[]): Promise<Traced> {
   const inject = how.flatMap(one => ['-e', `inject=${one}`])
   const names = how.map(one => one.slice(0, one.indexOf(':'))).join(',')
-  const args = ['-f', '-p', String(pid), '-o', log, '-P', path, '-e', `trace=${names}`, ...inject]
-  const child = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  return trace(t, pid, '-P', path, '-e', `trace=${names}`, ...inject)
+}
+
+/** Traces a program from now on, all its threads, with further arguments for strace. */
+export async function trace(t: TestContext, pid: number, ...args: readonly string[]): Promise<Traced> {
+  const log = join(freshFolder(t), 'calls')
+  const child = spawn('strace', ['-f', '-p', String(pid), '-o', log, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = new Promise<void>(resolve => child.on('close', () => resolve()))
   const end = async (): Promise<void> => { child.kill('SIGINT'); await soon(ended, () => 'the end of strace') }
   atEnd(t, end)
