@@ -79,7 +79,7 @@ export function * readInSteps(
       }
       records++
       head = line.hash
-      goodBytes = raw.offset + raw.bytes.length + 1
+      goodBytes = raw.offset + raw.text.length + 1
       yield goodBytes
     }
     return { records, head, goodBytes, tornBytes: 0 }
@@ -99,13 +99,14 @@ function verified(line: Line, seq: number, previousHash: string, keys: Keyring, 
 
 interface RawLine {
   readonly offset: number
-  readonly bytes: Buffer
+  /** A character for each byte, whatever it is (latin1): a line of a journal is ASCII. */
+  readonly text: string
   /** Whether a line end follows. */
   readonly ended: boolean
 }
 
 function parse(raw: RawLine): Line | undefined {
-  return raw.ended ? parseLine(raw.bytes.toString('latin1')) : undefined
+  return raw.ended ? parseLine(raw.text) : undefined
 }
 
 /**
@@ -119,15 +120,15 @@ function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
   /** Takes note of a piece; says whether it holds a line that started a write. */
   const startsOther = (raw: RawLine): boolean => {
     // Where the line end before a line was lost, that line is the end of a malformed one.
-    const at = Math.max(0, raw.bytes.lastIndexOf('{"seq":'))
-    const line = parse({ ...raw, bytes: raw.bytes.subarray(at) })
-    const malformed = line === undefined ? raw.bytes : raw.bytes.subarray(0, at)
+    const at = Math.max(0, raw.text.lastIndexOf('{"seq":'))
+    const line = parse({ ...raw, text: raw.text.slice(at) })
+    const malformed = line === undefined ? raw.text : raw.text.slice(0, at)
     sectorLost ||= holdsLostSector(malformed, raw.offset, first.offset)
     linesFollow ||= line !== undefined
     return line !== undefined && startsWrite(line)
   }
-  const isOtherForm = first.offset === 0 && first.ended && first.bytes.indexOf('{"seq":') === 0
-  if (startsOther(first) || (isOtherForm && !first.bytes.includes(0))) return false
+  const isOtherForm = first.offset === 0 && first.ended && first.text.startsWith('{"seq":')
+  if (startsOther(first) || (isOtherForm && !first.text.includes('\0'))) return false
   for (const raw of rest) if (startsOther(raw)) return false
   return sectorLost || !linesFollow
 }
@@ -136,16 +137,16 @@ function isTorn(first: RawLine, rest: Iterable<RawLine>): boolean {
 const SECTOR_BYTES = 512
 
 /**
- * Whether bytes hold zeros as a lost sector leaves them: from a sector's beginning, or where the write began, to a
- * sector's end or the end of the bytes. `offset` is that of the bytes in the file, `writeOffset` that of the write.
+ * Whether a text holds zeros as a lost sector leaves them: from a sector's beginning, or where the write began, to a
+ * sector's end or the end of the text. `offset` is that of the text in the file, `writeOffset` that of the write.
  */
-function holdsLostSector(bytes: Buffer, offset: number, writeOffset: number): boolean {
-  for (let start = bytes.indexOf(0); start >= 0;) {
+function holdsLostSector(text: string, offset: number, writeOffset: number): boolean {
+  for (let start = text.indexOf('\0'); start >= 0;) {
     let end = start
-    while (bytes[end] === 0) end++
+    while (text[end] === '\0') end++
     const startsRight = (offset + start) % SECTOR_BYTES === 0 || offset + start === writeOffset
-    if (startsRight && (end === bytes.length || (offset + end) % SECTOR_BYTES === 0)) return true
-    start = bytes.indexOf(0, end)
+    if (startsRight && (end === text.length || (offset + end) % SECTOR_BYTES === 0)) return true
+    start = text.indexOf('\0', end)
   }
   return false
 }
@@ -162,18 +163,18 @@ function * readLines(files: Files, descriptor: Descriptor, endBytes: number): Ge
     rest = Buffer.concat([rest, chunk.subarray(0, read)])
     let start = 0
     for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
-      yield { offset: offset + start, bytes: rest.subarray(start, end), ended: true }
+      yield { offset: offset + start, text: rest.toString('latin1', start, end), ended: true }
       start = end + 1
     }
     rest = rest.subarray(start)
     offset += start
     if (rest.length > MAX_LINE_BYTES) {
-      yield { offset, bytes: rest, ended: false }
+      yield { offset, text: rest.toString('latin1'), ended: false }
       offset += rest.length
       rest = Buffer.alloc(0)
     }
   }
-  if (rest.length > 0) yield { offset, bytes: rest, ended: false }
+  if (rest.length > 0) yield { offset, text: rest.toString('latin1'), ended: false }
 }
 
 /** Moves the tail of a journal, from `goodBytes` on, into a file of its own, and cuts it off. */
