@@ -10,7 +10,7 @@ import { Failure } from '../../src/errors.ts'
 import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import type { Committed, Fact } from '../../src/journal/journal.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore } from '../support/compose.ts'
@@ -109,6 +109,24 @@ test('commits that arrive while a write is under way share the next one', async 
   await Promise.all([first, later])
   assert.equal(faulty.count('append'), 2)
   assert.deepEqual(records.map(({ data }) => data), count(42))
+})
+
+test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
+  const { journal, records, faulty } = openFaulty(t)
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  const commits: Promise<string[]>[] = []
+  for (let n = 1; n <= 5; n++, await turn()) commits.push(commitAll(journal, [n]))
+  await Promise.all(commits)
+  assert.equal(faulty.count('append'), 1)
+  assert.deepEqual(records.map(({ data }) => data), count(5))
+
+  const held = faulty.hold()
+  let asked = 5
+  for (; faulty.count('append') === 1 && asked < 1000; await turn()) commits.push(commitAll(journal, [++asked]))
+  assert.ok(asked - 5 >= MAX_GATHER_TURNS && asked - 5 <= MAX_GATHER_TURNS + 4, `${asked - 5} turns`)
+  held.release()
+  await Promise.all(commits)
+  assert.deepEqual(records.map(({ data }) => data), count(asked))
 })
 
 test('one write holds a bounded number of records and of bytes', async t => {
