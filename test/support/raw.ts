@@ -180,7 +180,7 @@ function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, byt
     headers[name.toLowerCase()] = value
   }
   const length = headers['content-length']
-  const hasNone = status < 200 || status === 204
+  const hasNone = status < 200 || status === 204 || status === 304
   if (hasNone !== (length === undefined) || 'transfer-encoding' in headers || !/^[0-9]+$/.test(length ?? '0')) {
     throw new Error(`${line} is framed by ${JSON.stringify(headers)}`)
   }
