@@ -69,9 +69,11 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
   const env = { PATH: process.env['PATH'], HOME: folder, LANGUAGE: language }
   const driver = spawn('chromedriver', ['--port=0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const exited = once(driver, 'exit')
+  process.once('exit', () => driver.kill())
+  driver.unref()
   let base = ''
   for await (const line of createInterface(driver.stdout)) {
-    const port = / on port (\d+)/.exec(line)?.[1]
+    const port = / successfully on port (\d+)/.exec(line)?.[1]
     if (port === undefined) continue
     base = `http://127.0.0.1:${port}/session`
     break
