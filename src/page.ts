@@ -28,7 +28,8 @@ const HEADERS = [
   'Referrer-Policy', 'no-referrer',
   'Cross-Origin-Opener-Policy', 'same-origin',
   'Cross-Origin-Resource-Policy', 'same-origin',
-  'Permissions-Policy', 'clipboard-read=(self), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
+  'Permissions-Policy',
+  'clipboard-read=(self), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
 ]
 
 /** The routes of the page: itself at `/`, its parts under `/web/`. Throws `page-unusable` if it is not there whole. */

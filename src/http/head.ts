@@ -1,7 +1,7 @@
 /**
- * The head of a request: the target and the few header fields that this program reads, each at most once unless it is a list. What two
- * readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before anything else
- * looks at the request.
+ * The head of a request: the target and the few header fields that this program reads, each at most once unless it is
+ * a list. What two readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before
+ * anything else looks at the request.
  */
 import type { IncomingMessage } from 'node:http'
 

@@ -20,8 +20,9 @@ export type Operation = 'list' | 'get' | 'create' | 'update' | 'remove'
 export interface Refusal {
   readonly ok: false
   /**
-   * `lost`: nothing came back. `login`: there is no token, or it is good no more. `unable`: the token lacks the ability.
-   * `unknown`: there is no such entry. `invalid`: `errors` says which fields. `wait`: come again in `waitSeconds`.
+   * `lost`: nothing came back. `login`: there is no token, or it is good no more. `unable`: the token lacks the
+   * ability. `unknown`: there is no such entry. `invalid`: `errors` says which fields. `wait`: come again in
+   * `waitSeconds`.
    */
   readonly why: 'lost' | 'login' | 'unable' | 'unknown' | 'invalid' | 'wait' | 'failed'
   /** As the service said it; empty where it said nothing. */

@@ -7,7 +7,7 @@ import { ENGLISH_WORDS, SPANISH_WORDS } from './words.ts'
 const random: Random = into => crypto.getRandomValues(into)
 
 /** What the slider means for each kind: least, most, and where it starts. */
-const LENGTHS = { characters: [8, 64, 20], words: [4, 12, 6] } as const
+const LENGTHS = { characters: [8, 64, 20], words: [4, 12, 7] } as const
 
 /** Starts it; `use` gets the password that the person has chosen. Gives the function that closes it. */
 export function startGenerator(use: (password: string) => void): () => void {

@@ -46,7 +46,7 @@ async function load(): Promise<boolean> {
     isLoaded = true
     entries.load(answer.value)
   } else if (refusal !== undefined && refusal.why !== 'unable') {
-    notice.show(refusal, () => void load())
+    notice.show(refusal, !isLoaded, () => void load())
   }
   if (loginPart.hidden) show()
   return answer.ok
@@ -107,18 +107,20 @@ async function save(entry: Entry | undefined, fields: Partial<EntryFields>): Pro
     const refusal = settle('create', await api.create(fields as EntryFields))
     if (refusal !== undefined) return refusal
     if (!loginPart.hidden) return undefined
+    editor.close()
     toast(say('created'))
     // The service does not say which entry it has made.
     if (!denied.has('list')) await load()
+    // The button that opened the dialog may be gone.
+    if (document.activeElement === document.body) query.focus()
     return undefined
   }
   const answer = await api.update(entry.id, fields)
   const refusal = settle('update', answer)
   if (!answer.ok) return refusal?.why === 'unknown' ? forget(entry) : refusal
   if (answer.value.status === 0) return forget(entry)
-  entries.put(answer.value)
-  show()
-  grid.focusOn(entry.id)
+  editor.close()
+  renew(answer.value)
   toast(say('updated'))
   return undefined
 }
@@ -128,9 +130,15 @@ async function edit(entry: Entry): Promise<void> {
   const answer = await api.get(entry.id)
   if (answer.ok ? answer.value.status === 0 : answer.why === 'unknown') { forget(entry); return }
   if (!answer.ok && answer.why === 'login') { settle('get', answer); return }
-  if (answer.ok) entries.put(answer.value)
-  show()
+  if (answer.ok && JSON.stringify(answer.value) !== JSON.stringify(entry)) renew(answer.value)
   editor.open(answer.ok ? answer.value : entry)
+}
+
+/** Shows an entry as it is now, and focuses its row. */
+function renew(entry: Entry): void {
+  entries.put(entry)
+  show()
+  grid.focusOn(entry.id)
 }
 
 function askToRemove(entry: Entry): void { removal.open(entry) }
@@ -149,6 +157,7 @@ async function remove(entry: Entry): Promise<Outcome> {
 
 /** Drops an entry that somebody else has deleted. */
 function forget(entry: Entry): undefined {
+  editor.close()
   entries.drop(entry.id)
   show()
   focusList()
@@ -226,7 +235,10 @@ query.addEventListener('keydown', event => {
   if (event.key === 'Escape') clearSearch()
 })
 part('create').addEventListener('click', () => editor.open())
-find(HTMLButtonElement, 'button', blank).addEventListener('click', () => entries.total === 0 ? editor.open() : clearSearch())
+find(HTMLButtonElement, 'button', blank).addEventListener('click', () => {
+  if (entries.total === 0) editor.open()
+  else clearSearch()
+})
 part('refresh').addEventListener('click', () => void load())
 part('logout').addEventListener('click', () => void logout())
 inEachLanguage(() => {

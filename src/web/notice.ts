@@ -35,9 +35,13 @@ export class Notice {
     addEventListener('online', () => { if (this.#box.dataset['why'] === 'lost') this.#again() })
   }
 
-  /** Shows a refusal; `retry` is what the button does, once there is nothing to wait for. */
-  show(refusal: Refusal, retry: () => void): void {
+  /**
+   * Shows a refusal; `retry` is what the button does, once there is nothing to wait for. `isAlone`: nothing else is to
+   * be seen.
+   */
+  show(refusal: Refusal, isAlone: boolean, retry: () => void): void {
     this.hide()
+    this.#box.classList.toggle('alone', isAlone)
     this.#retry = retry
     this.#box.dataset['why'] = refusal.why
     find(SVGUseElement, 'use', this.#box).setAttribute('href', ICONS[refusal.why] ?? '#i-close')

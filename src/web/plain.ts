@@ -1,7 +1,7 @@
 /** Text of an entry as a person can trust it: nothing in it is invisible, and nothing turns what stands around it. */
 
 /** A piece of a text: as it is, or the name of a character that cannot be seen. */
-export interface Piece {
+interface Piece {
   readonly text: string
   readonly isName: boolean
 }
@@ -12,8 +12,7 @@ const MAX_SHOWN_LENGTH = 400
 /** Controls, formats (direction overrides among them), separators, surrogates; not the joiner within an emoji. */
 const UNSEEN = /(?!(?<=[\p{Extended_Pictographic}\u{fe0f}\p{Emoji_Modifier}])\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** Takes a text apart. */
-export function pieces(text: string): readonly Piece[] {
+function pieces(text: string): readonly Piece[] {
   const found: Piece[] = []
   let start = 0
   for (const match of text.matchAll(UNSEEN)) {

@@ -12,7 +12,7 @@ const NEEDS: { readonly [act in Act]: Operation | undefined } = {
   reveal: undefined, copy: undefined, edit: 'update', remove: 'remove'
 }
 const HUES = 8
-const DOTS = '•'.repeat(10)
+const DOTS = '•'.repeat(8)
 
 /** A new row for an entry. */
 export function createRow(entry: Entry, isRevealed: boolean, denied: ReadonlySet<Operation>): HTMLElement {
@@ -21,7 +21,8 @@ export function createRow(entry: Entry, isRevealed: boolean, denied: ReadonlySet
   row.dataset['id'] = String(entry.id)
   const tile = find(HTMLElement, '.tile', row)
   tile.textContent = /[\p{L}\p{N}]/u.exec(entry.sistema)?.[0].toUpperCase() ?? '·'
-  tile.dataset['hue'] = String([...entry.sistema.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0) % HUES)
+  const sum = [...entry.sistema.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
+  tile.dataset['hue'] = String(sum % HUES)
   showText(find(HTMLElement, '.system bdi', row), entry.sistema)
   showText(find(HTMLElement, '.user bdi', row), entry.usuario)
   for (const button of row.querySelectorAll('button')) {

@@ -57,7 +57,8 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   accessLog: among(true, false),
   journal: among('file', 'memory'),
   health: among('local', 'public', 'off'),
-  metrics: among('local', 'public', 'off')
+  metrics: among('local', 'public', 'off'),
+  page: among(true, false)
 }
 
 /** The settings; undefined where they were refused as they should be. */

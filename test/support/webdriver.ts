@@ -12,7 +12,7 @@ const PAUSE_MS = 20
 
 /** Keys without a character (WebDriver §17.4.2). */
 export const KEYS = {
-  tab: '\uE004', enter: '\uE007', escape: '\uE00C', space: ' ', pageDown: '\uE00F', end: '\uE010', home: '\uE011',
+  tab: '\uE004', enter: '\uE007', escape: '\uE00C', space: ' ', pageUp: '\uE00E', pageDown: '\uE00F', end: '\uE010', home: '\uE011',
   left: '\uE012', up: '\uE013', right: '\uE014', down: '\uE015', delete: '\uE017', shift: '\uE008', control: '\uE009'
 } as const
 
@@ -82,7 +82,7 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
   const args = [
     '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
-    '--hide-scrollbars', `--lang=${language}`, `--accept-lang=${language}`, `--user-data-dir=${join(folder, 'profile')}`,
+    '--hide-scrollbars', '--force-prefers-reduced-motion', `--lang=${language}`, `--accept-lang=${language}`, `--user-data-dir=${join(folder, 'profile')}`,
     ...flags
   ]
   const call = async (method: string, path: string, body?: object): Promise<any> => {
@@ -92,7 +92,7 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
     return value
   }
   const opened = await call('POST', '', {
-    capabilities: { alwaysMatch: { browserName: 'chrome', 'goog:chromeOptions': { args } } }
+    capabilities: { alwaysMatch: { browserName: 'chrome', pageLoadStrategy: 'eager', 'goog:chromeOptions': { args } } }
   })
   base += `/${opened.sessionId}`
 
