@@ -1,5 +1,4 @@
 /** The page of a service in a browser. */
-import type { TestContext } from 'node:test'
 import type { Store } from '../../src/store/store.ts'
 import { ANA, PASSWORD } from './accounts.ts'
 import { startBrowser, type Browser } from './webdriver.ts'
@@ -53,9 +52,4 @@ export async function show(
     { width, height, deviceScaleFactor: scale, mobile: width < 600 })
   const features = [{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]
   await browser.devtools('Emulation.setEmulatedMedia', { features })
-}
-
-/** Ends what a test has going on in a page: nothing of it is left for the next one. */
-export function atPagesEnd(t: TestContext, browser: Browser): void {
-  t.after(() => browser.go('about:blank'))
 }

@@ -1,7 +1,8 @@
 /** A client of the WebDriver protocol (https://www.w3.org/TR/webdriver2/), and a browser to drive with it. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -69,8 +70,18 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
   const env = { PATH: process.env['PATH'], HOME: folder, LANGUAGE: language }
   const driver = spawn('chromedriver', ['--port=0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const exited = once(driver, 'exit')
-  process.once('exit', () => driver.kill())
-  driver.unref()
+  // Quitting in good order would take its time, at times a minute.
+  let browserId: number | undefined
+  const end = (): void => {
+    try {
+      if (browserId !== undefined) process.kill(browserId, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+    driver.kill('SIGKILL')
+    driver.stdout.destroy() // the browser has it open as well
+  }
+  process.once('exit', end)
   let base = ''
   for await (const line of createInterface(driver.stdout)) {
     const port = / successfully on port (\d+)/.exec(line)?.[1]
@@ -95,6 +106,7 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
     capabilities: { alwaysMatch: { browserName: 'chrome', pageLoadStrategy: 'eager', 'goog:chromeOptions': { args } } }
   })
   base += `/${opened.sessionId}`
+  browserId = opened.capabilities['goog:processID']
 
   const elementOf = (found: { readonly [key: string]: string }): Element => {
     const id = found[ELEMENT]!
@@ -142,10 +154,10 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
     devtools: (cmd, params = {}) => call('POST', '/goog/cdp/execute', { cmd, params }),
     screenshot: () => call('GET', '/screenshot'),
     close: async () => {
-      await call('DELETE', '').catch(() => {})
-      driver.kill()
+      end()
       await exited
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+      // Its children may still write into it.
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
     }
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { composeService, FaultyDisk } from '../support/compose.ts'
-import { atPagesEnd, closeSharedBrowser, everyday, openPage, settled, sharedBrowser } from '../support/page.ts'
+import { closeSharedBrowser, everyday, openPage, settled } from '../support/page.ts'
 import { startService, type Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 import { pageRoutes } from '../../src/page.ts'
@@ -18,7 +18,6 @@ async function open(t: TestContext, flags: Record<string, string> = {}, isFilled
   const started = await startService(t, { page: 'on', journal: 'memory', ...flags })
   if (isFilled) await everyday(started.service.store)
   const browser = await openPage(started.url)
-  atPagesEnd(t, browser)
   return { ...started, browser }
 }
 
@@ -205,12 +204,12 @@ test('the language is the browser\'s, and switched by a button, also across a re
 
 test('429: the waiting time counts down, and then the page may ask again', { skip: NO_BROWSER }, async t => {
   let nowMs = 0
-  const { browser, store, url } = await composed(t, { rateLimit: 1, nowMs: () => nowMs })
+  const { browser, store } = await composed(t, { rateLimit: 1, nowMs: () => nowMs })
   await store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
-  nowMs = 58_000
+  nowMs = 59_000
   await browser.reload()
   await settled(browser)
-  assert.match(await textOf(browser, '#notice'), /Demasiadas peticiones[^]*esperar [123] s/)
+  assert.match(await textOf(browser, '#notice'), /Demasiadas peticiones[^]*esperar [12] s/)
   assert.equal(await browser.run("return document.querySelector('#notice button').disabled"), true)
   nowMs = 62_000
   await browser.until("return /Ya se puede/.test(document.querySelector('#notice p').textContent)")
@@ -224,7 +223,6 @@ test('429: the waiting time counts down, and then the page may ask again', { ski
   assert.match(await textOf(browser, '#editor .alert'), /Demasiadas peticiones. El servicio pide esperar \d+ s/)
   assert.equal(await browser.run("return document.querySelector('#editor .end .main').disabled"), true)
   assert.equal(await browser.run("return document.getElementById('sistema').value"), 'sistema')
-  void url
 })
 
 test('a lost connection keeps what is seen, and the button tries again', { skip: NO_BROWSER }, async t => {
@@ -311,6 +309,5 @@ async function composed(
 ): Promise<Awaited<ReturnType<typeof composeService>> & { readonly browser: Browser }> {
   const service = await composeService(t, { routes: pageRoutes(disk), ...options })
   const browser = await openPage(service.url)
-  atPagesEnd(t, await sharedBrowser())
   return { ...service, browser }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
-import { atPagesEnd, closeSharedBrowser, everyday, logIn, openPage, settled } from '../support/page.ts'
+import { closeSharedBrowser, everyday, logIn, openPage, settled } from '../support/page.ts'
 import type { Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 
@@ -14,7 +14,6 @@ async function open(
   const started = await startProtected(t, { page: 'on', ...flags }, { [ANA]: abilities })
   await everyday(started.service.store)
   const browser = await openPage(started.url)
-  atPagesEnd(t, browser)
   return { ...started, browser }
 }
 
@@ -39,7 +38,6 @@ test('login and logout: the token is in memory alone, and revoked', { skip: NO_B
     [0, 0, '', ''])
   await browser.click('#logout')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
-  await browser.until('return true')
   for (let i = 0; i < 100 && service.store.accounts.tokens().length > 0; i++) await new Promise(r => setTimeout(r, 10))
   assert.equal(service.store.accounts.tokens().length, 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
