@@ -10,6 +10,8 @@ import { createInterface } from 'node:readline'
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
 const WAIT_MS = 8_000
 const PAUSE_MS = 20
+/** What a command may take; a browser that has not started by then will not. */
+const COMMAND_TIMEOUT_MS = 15_000
 
 /** Keys without a character (WebDriver §17.4.2). */
 export const KEYS = {
@@ -97,13 +99,19 @@ export async function startBrowser(language: string = 'es', flags: readonly stri
     ...flags
   ]
   const call = async (method: string, path: string, body?: object): Promise<any> => {
-    const response = await fetch(base + path, { method, ...body === undefined ? {} : { body: JSON.stringify(body) } })
+    const signal = AbortSignal.timeout(COMMAND_TIMEOUT_MS)
+    const init = { method, signal, ...body === undefined ? {} : { body: JSON.stringify(body) } }
+    const response = await fetch(base + path, init)
     const { value } = await response.json() as { value: any }
     if (!response.ok) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`)
     return value
   }
   const opened = await call('POST', '', {
     capabilities: { alwaysMatch: { browserName: 'chrome', pageLoadStrategy: 'eager', 'goog:chromeOptions': { args } } }
+  }).catch(error => {
+    driver.kill('SIGTERM') // then it ends what it has started
+    driver.stdout.destroy()
+    throw error
   })
   base += `/${opened.sessionId}`
   browserId = opened.capabilities['goog:processID']

@@ -18,7 +18,7 @@ const SIZES = [[360, 740], [768, 900], [1440, 900]] as const
 
 /** The pictures of the README: state, width, height, scheme. */
 const README: readonly (readonly [state: string, width: number, height: number, scheme: 'light' | 'dark'])[] = [
-  ['revealed', 1000, 700, 'light'], ['generator', 420, 800, 'dark']
+  ['revealed', 860, 560, 'light'], ['generator', 420, 800, 'dark']
 ]
 
 type Stage = (t: TestContext) => Promise<{ readonly browser: Browser, readonly started: Started }>
