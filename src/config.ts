@@ -39,6 +39,8 @@ export interface Settings {
   /** Who may ask for `/healthz`, and who for `/metrics`. */
   readonly health: Audience
   readonly metrics: Audience
+  /** Whether the page is served. */
+  readonly page: boolean
 }
 
 /** The settings, and whether `NODE_ENV` is `production`. */
@@ -140,7 +142,7 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
   accessLog: {
     variable: 'ACCESS_LOG', flag: 'access-log', value: 'on|off', fallback: false, shown: '`off`',
     help: 'Whether each request is logged to standard output, a JSON line each.',
-    parse: text => oneOf('on', 'off')(text) === 'on'
+    parse: onOrOff
   },
   journal: {
     variable: 'JOURNAL', flag: 'journal', value: 'KIND', fallback: 'file', shown: '`file`',
@@ -155,6 +157,10 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
   metrics: {
     variable: 'METRICS', flag: 'metrics', value: 'WHO', fallback: 'local', shown: '`local`',
     help: 'Who may ask for `/metrics`; as `HEALTH`.', parse: oneOf('local', 'public', 'off')
+  },
+  page: {
+    variable: 'PAGE', flag: 'page', value: 'on|off', fallback: true, shown: '`on`',
+    help: 'Whether there is a page for people at `/`.', parse: onOrOff
   }
 }
 
@@ -241,6 +247,8 @@ function integer(least: number, most: number): (text: string) => number {
 function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
   return text => words.find(word => word === text) ?? fail(words.join(' or '))
 }
+
+function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
 
 function addresses(text: string): AddressSet {
   const items = list(text)

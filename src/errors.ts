@@ -16,6 +16,7 @@ const SENTENCES = {
   'queue-full': 'too many changes wait for the journal',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',
+  'page-unusable': 'the page cannot be read',
   'address-unusable': 'the address cannot be listened on',
   'csv-malformed': 'the file is not CSV as RFC 4180 has it'
 } as const

@@ -25,6 +25,7 @@ import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
 import { HSTS_MAX_AGE_SECONDS, MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import type { Metric } from './metrics/exposition.ts'
+import { pageRoutes } from './page.ts'
 import { PasswordHasher } from './store/password.ts'
 import { Store } from './store/store.ts'
 
@@ -208,12 +209,14 @@ async function listenOn(
 
 function routes(settings: Settings, store: Store, measure: () => readonly Metric[]): readonly Route[] {
   const { health, metrics, allowedHosts } = settings
+  const page = settings.page ? pageRoutes(disk) : []
   const entries = entryRoutes(store)
   const watched = healthRoutes({ health, metrics, allowedHosts, journal: store.journal, measure })
-  if (settings.auth === 'none') return [...entries, ...watched]
+  if (settings.auth === 'none') return [...page, ...entries, ...watched]
   const { accounts } = store
   const loginLimit = limitOf(settings.loginLimit)
   return [
+    ...page,
     ...entries.map(route => ({ ...route, ability: settings.abilities.get(route.operation) })),
     ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes }),
     ...watched

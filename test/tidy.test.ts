@@ -28,17 +28,21 @@ const HOUSE: readonly Room[] = [
   { name: 'errors', floor: 0, holds: ['errors.ts'], modules: [] },
   { name: 'limits', floor: 0, holds: ['limits.ts'], modules: ['node:assert'] },
   { name: 'csv', floor: 1, holds: ['csv/'], modules: [] },
+  // What runs in the browser: it imports nothing but itself, and nothing imports it.
+  { name: 'web', floor: 0, holds: ['web/'], modules: [] },
   { name: 'json', floor: 1, holds: ['json/'], modules: ['node:buffer'] },
   {
     name: 'http', floor: 1, holds: ['http/'],
-    modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path', 'node:stream']
+    modules: [
+      'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net', 'node:path', 'node:stream', 'node:zlib'
+    ]
   },
   { name: 'metrics', floor: 1, holds: ['metrics/'], modules: [] },
   { name: 'journal', floor: 1, holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:fs', 'node:path'] },
   { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
   { name: 'api', floor: 3, holds: ['api/'], modules: ['node:crypto'] },
   {
-    name: 'service', floor: 4, holds: ['index.ts', 'service.ts', 'config.ts', 'certificate.ts'],
+    name: 'service', floor: 4, holds: ['index.ts', 'service.ts', 'config.ts', 'certificate.ts', 'page.ts'],
     modules: ['node:crypto', 'node:path', 'node:util']
   },
   { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:path'], beside: 'service' },
@@ -48,6 +52,10 @@ const HOUSE: readonly Room[] = [
 
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 const SURFACE = 'src/index.ts'
+/** What the page starts with. */
+const PAGE = 'src/web/main.ts'
+/** The one file that asks the service. */
+const CLIENT = 'src/web/api.ts'
 const MAX_LINES = 300
 const MAX_COLUMNS = 120
 const TOP_LEVEL = [
@@ -163,7 +171,7 @@ function upwardImports(sources: Sources): string[] {
     const room = roomOf(path)
     const target = roomOf(targetOf(path, one) ?? '')
     if (room === undefined || target === undefined || room === target || room.beside === target.name) return undefined
-    return target.floor < room.floor ? undefined : `imports ${target.name} from ${room.name}`
+    return target.floor < room.floor && target.name !== 'web' ? undefined : `imports ${target.name} from ${room.name}`
   })]
 }
 
@@ -228,6 +236,7 @@ function strayGlobals(sources: Sources): string[] {
     walk(parse(text), node => {
       const allowed = ts.isIdentifier(node) ? GLOBALS.get(node.text) : undefined
       if (allowed === undefined || (allowed.inPrograms && PROGRAMS.includes(path))) return
+      if (path === CLIENT && node.getText() === 'fetch') return
       const { parent } = node
       // A property or a declaration of that name is not the global; `{ process }` is.
       if ('name' in parent && parent.name === node && !ts.isShorthandPropertyAssignment(parent)) return
@@ -237,6 +246,36 @@ function strayGlobals(sources: Sources): string[] {
     })
   }
   return found
+}
+
+/** Names by which a text becomes markup, script or style, or by which a secret outlives the page or leaves it. */
+const UNSAFE = new Set([
+  'innerHTML', 'outerHTML', 'insertAdjacentHTML', 'setHTMLUnsafe', 'parseHTMLUnsafe', 'DOMParser', 'srcdoc',
+  'createContextualFragment', 'writeln', 'Function', 'cssText', 'insertRule', 'localStorage', 'sessionStorage',
+  'indexedDB', 'cookie', 'caches', 'XMLHttpRequest', 'sendBeacon', 'postMessage', 'serviceWorker'
+])
+
+/** Unsafe names in the scripts of the page, and attributes that are set without being known for harmless. */
+function unsafeNames(sources: Sources): string[] {
+  return [...sources].filter(([path]) => roomOf(path)?.name === 'web').flatMap(([path, text]) => {
+    const found: string[] = []
+    walk(parse(text), node => {
+      if (ts.isIdentifier(node) && UNSAFE.has(node.text)) found.push(`${path}:${lineOf(node)} ${node.text}`)
+      if (ts.isPropertyAccessExpression(node) && /^(document\.write|window\.open)$/.test(node.getText())) {
+        found.push(`${path}:${lineOf(node)} ${node.getText()}`)
+      }
+      if (!ts.isCallExpression(node) || !node.expression.getText().endsWith('.setAttribute')) return
+      if (node.arguments[0]?.getText() !== "'href'") found.push(`${path}:${lineOf(node)} ${node.getText()}`)
+    })
+    return found
+  })
+}
+
+/** What a page must not hold: scripts and styles of its own, handlers, forms that go somewhere, foreign addresses. */
+function unsafeMarkup(html: string): string[] {
+  return [...html.matchAll(
+    /<script(?![^>]* src="\/web\/)[^>]*>|<style|\s(?:on\w+|style|action|srcdoc)=|(?:src|href)="(?!\/web\/|#)[^"]*"|\bjavascript:/gi
+  )].map(([text]) => text.trim())
 }
 
 interface Manifest {
@@ -412,6 +451,8 @@ test('imports point downward only, types included', () => {
     'src/service.ts': "import { run } from './operator/run.ts'\nimport { SETTINGS } from './config.ts'",
     'src/operator/run.ts': "import { open } from '../service.ts'\ntype A = import('../admin.ts').A",
     'src/admin.ts': "import { log } from './server.ts'",
+    'src/web/main.ts': "import { MAX } from '../limits.ts'\nimport { Api } from './api.ts'",
+    'src/page.ts': "import { TEXTS } from './web/texts.ts'",
     'src/cellar/e.ts': ''
   })), [
     'src/cellar/e.ts is in no room',
@@ -421,7 +462,9 @@ test('imports point downward only, types included', () => {
     'src/store/c.ts:2 imports api from store',
     'src/service.ts:1 imports operator from service',
     'src/operator/run.ts:2 imports admin from operator',
-    'src/admin.ts:1 imports server from admin'
+    'src/admin.ts:1 imports server from admin',
+    'src/web/main.ts:1 imports limits from web',
+    'src/page.ts:1 imports web from service'
   ])
   assert.deepEqual(upwardImports(SRC), [])
 })
@@ -477,8 +520,28 @@ test('only the two programs know the process and the console', () => {
     '12 fetch', '13 eval', '14 globalThis.process'
   ]
   assert.deepEqual(strayGlobals(sample({ 'src/service.ts': text })), found.map(one => `src/service.ts:${one}`))
+  assert.deepEqual(strayGlobals(sample({ [CLIENT]: 'fetch(a)\neval(b)' })), [`${CLIENT}:2 eval`])
   assert.deepEqual(strayGlobals(sample({ 'src/admin.ts': text })), found.slice(-3).map(one => `src/admin.ts:${one}`))
   assert.deepEqual(strayGlobals(SRC), [])
+})
+
+test('the page makes no markup, script or style of texts, and stores nothing', () => {
+  const text = ['a.innerHTML = b', "c.setAttribute('style', d)", "c.setAttribute('href', d)", 'localStorage.d = e',
+    'document.write(f)', 'void write(g)', 'new Function(h)', 'document.cookie'].join('\n')
+  assert.deepEqual(unsafeNames(sample({ 'src/web/main.ts': text, 'src/service.ts': text })), [
+    '1 innerHTML', "2 c.setAttribute('style', d)", '4 localStorage', '5 document.write', '7 Function', '8 cookie'
+  ].map(one => `src/web/main.ts:${one}`))
+  assert.deepEqual(unsafeNames(SRC), [])
+})
+
+test('the markup of the page holds no script, style, handler or foreign address', () => {
+  assert.deepEqual(unsafeMarkup(
+    '<script src="/web/a.js"></script><script>b</script><p style="c" onclick="d"><a href="https://e"><use href="#f"/>'
+  ), ['<script>', 'style=', 'onclick=', 'href="https://e"'])
+  assert.deepEqual(unsafeMarkup(readText('src/web/page.html')), [])
+  const styles = readdirSync(join(ROOT, 'src/web')).filter(name => name.endsWith('.css'))
+  assert.ok(styles.length > 0)
+  for (const name of styles) assert.doesNotMatch(readText(`src/web/${name}`), /@import|url\(|expression\(/, name)
 })
 
 test('the packages are the three for development, with the types of the oldest Node, and none for running', () => {
@@ -521,12 +584,12 @@ test('every test runs', () => {
   assert.deepEqual(cutTests(TEST), [])
 })
 
-test('every file of src is reached from a program or from index.ts', () => {
+test('every file of src is reached from a program, from index.ts or from the page', () => {
   assert.deepEqual(deadFiles(sample({
     'src/server.ts': "import './a.ts'", 'src/a.ts': "import type { B } from './json/b.ts'", 'src/json/b.ts': '',
     'src/c.ts': "import './d.ts'", 'src/d.ts': "import './c.ts'"
   }), ['src/server.ts']), ['src/c.ts', 'src/d.ts'])
-  assert.deepEqual(deadFiles(SRC, [...PROGRAMS, SURFACE]), [])
+  assert.deepEqual(deadFiles(SRC, [...PROGRAMS, SURFACE, PAGE]), [])
 })
 
 test('every exported value is imported by a source or a test', () => {

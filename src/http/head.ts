@@ -1,7 +1,7 @@
 /**
- * The head of a request: the target and the few header fields that this program reads, each at most once. What two
- * readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before anything else
- * looks at the request.
+ * The head of a request: the target and the few header fields that this program reads, each at most once unless it is
+ * a list. What two readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before
+ * anything else looks at the request.
  */
 import type { IncomingMessage } from 'node:http'
 
@@ -23,6 +23,8 @@ export interface Head {
   forwardedProto?: string
   requestMethod?: string
   fetchSite?: string
+  acceptEncoding?: string
+  ifNoneMatch?: string
 }
 
 type Field = Exclude<keyof Head, 'method' | 'path'>
@@ -39,8 +41,12 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['x-forwarded-for', 'forwardedFor'],
   ['x-forwarded-proto', 'forwardedProto'],
   ['access-control-request-method', 'requestMethod'],
-  ['sec-fetch-site', 'fetchSite']
+  ['sec-fetch-site', 'fetchSite'],
+  ['accept-encoding', 'acceptEncoding'],
+  ['if-none-match', 'ifNoneMatch']
 ])
+/** Those that are lists, and so may come in several fields (RFC 9110 §5.3). */
+const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch'])
 const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 
 /** Reads a request's head; undefined when it is malformed or says something twice. */
@@ -59,7 +65,7 @@ export function readHead(request: IncomingMessage): Head | undefined {
     if (field === undefined) continue
     const value = raw[i + 1]!
     if (head[field] === undefined) head[field] = value
-    else if (field === 'forwardedFor') head.forwardedFor += `, ${value}`
+    else if (LISTS.has(field)) head[field] += `, ${value}`
     else return undefined
   }
   // HTTP/1.1 asks for a Host (RFC 9112 §3.2); a request of HTTP/1.0 without one cannot be told from a forged one.

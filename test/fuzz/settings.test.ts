@@ -7,7 +7,7 @@ import { OPERATIONS } from '../../src/api/entries.ts'
 import { countFromEnv } from '../support/mutations.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
-const COUNT = countFromEnv(20_000)
+const COUNT = countFromEnv(40_000)
 
 /** Pieces that values are made of, good ones and bad. */
 const PIECES: readonly string[] = [
@@ -57,7 +57,8 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   accessLog: among(true, false),
   journal: among('file', 'memory'),
   health: among('local', 'public', 'off'),
-  metrics: among('local', 'public', 'off')
+  metrics: among('local', 'public', 'off'),
+  page: among(true, false)
 }
 
 /** The settings; undefined where they were refused as they should be. */

@@ -41,7 +41,8 @@ const VALUES: { readonly [N in Name]: readonly [text: string, value: unknown, ot
   accessLog: ['on', true, 'off'],
   journal: ['memory', 'memory', 'file'],
   health: ['public', 'public', 'off'],
-  metrics: ['off', 'off', 'public']
+  metrics: ['off', 'off', 'public'],
+  page: ['off', false, 'on']
 }
 
 /** What a setting is without being given. */
@@ -53,7 +54,8 @@ const DEFAULTS: { readonly [N in Name]: unknown } = {
     ['updatePassword', 'password:update'], ['deletePassword', 'password:delete']
   ]),
   corsOrigins: new Set(), allowedHosts: new Set(), trustProxy: undefined, tlsCert: undefined, tlsKey: undefined,
-  maxBodyBytes: 65536, accessLog: false, journal: 'file', health: 'local', metrics: 'local'
+  maxBodyBytes: 65536, accessLog: false, journal: 'file', health: 'local', metrics: 'local',
+  page: true
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -142,7 +144,8 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   accessLog: ['yes', 'true', '1', 'ON'],
   journal: ['disk', 'Memory', 'none', 'etcd'],
   health: ['on', 'Local', 'true'],
-  metrics: ['on', 'Public', 'none']
+  metrics: ['on', 'Public', 'none'],
+  page: ['yes', 'true', '1', 'ON']
 }
 
 describe('a malformed value', () => {

@@ -17,7 +17,7 @@ export interface RawAnswer {
   /** The fields by their names in lower case; each was sent once. */
   readonly headers: { readonly [name: string]: string | undefined }
   readonly body: Buffer
-  /** The body as text; throws where it is not UTF-8. */
+  /** The body as text, none of a coded one; throws where it is not UTF-8. */
   readonly text: string
   /** The body as JSON; undefined where there is none, or it is something else. */
   readonly json: any
@@ -180,7 +180,7 @@ function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, byt
     headers[name.toLowerCase()] = value
   }
   const length = headers['content-length']
-  const hasNone = status < 200 || status === 204
+  const hasNone = status < 200 || status === 204 || status === 304
   if (hasNone !== (length === undefined) || 'transfer-encoding' in headers || !/^[0-9]+$/.test(length ?? '0')) {
     throw new Error(`${line} is framed by ${JSON.stringify(headers)}`)
   }
@@ -188,7 +188,8 @@ function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, byt
   const end = start + (isToHead ? 0 : Number(length ?? 0))
   if (bytes.length < end) return undefined
   const body = Buffer.from(bytes.subarray(start, end))
-  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
-  const isJson = text !== '' && headers['content-type']!.startsWith('application/json')
+  const isText = headers['content-encoding'] === undefined
+  const text = isText ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body) : ''
+  const isJson = text !== '' && headers['content-type']?.startsWith('application/json') === true
   return { answer: { status, line, headers, body, text, json: isJson ? JSON.parse(text) : undefined }, bytes: end }
 }

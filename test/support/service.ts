@@ -36,11 +36,11 @@ export interface Started {
 
 /**
  * Starts a service with flags (`{ 'rate-limit': '0' }`); without `data` it gets a fresh folder. The rate limit is off
- * unless given. After the test its whole state is checked and it is closed.
+ * unless given, and so is the page. After the test its whole state is checked and it is closed.
  */
 export async function startService(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const folder = flags['data'] ?? freshFolder(t)
-  const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
+  const all = { port: '0', 'rate-limit': '0', page: 'off', data: folder, ...flags }
   const info: string[] = []
   const warnings: string[] = []
   const accessLines: string[] = []

@@ -1,0 +1,48 @@
+/** The page of the service: its files, read at the start, and what a browser may do with them. */
+import { extname, join } from 'node:path'
+import type { Route } from './api/route.ts'
+import { Failure, systemCode } from './errors.ts'
+import { Asset } from './http/asset.ts'
+import type { Files } from './journal/files.ts'
+
+/** Beside this program, also where that runs from its sources: the page is always the compiled one. */
+const FOLDER = join(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '../dist/web' : 'web')
+
+const TYPES: { readonly [extension: string]: string } = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml'
+}
+
+/** Only what comes from the service itself is loaded, asked and run, and no text ever becomes markup or script. */
+const POLICY = [
+  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+  "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+  "trusted-types 'none'"
+].join('; ')
+
+const HEADERS = [
+  'Content-Security-Policy', POLICY,
+  'X-Frame-Options', 'DENY',
+  'Referrer-Policy', 'no-referrer',
+  'Cross-Origin-Opener-Policy', 'same-origin',
+  'Cross-Origin-Resource-Policy', 'same-origin',
+  'Permissions-Policy',
+  'clipboard-read=(self), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
+]
+
+/** The routes of the page: itself at `/`, its parts under `/web/`. Throws `page-unusable` if it is not there whole. */
+export function pageRoutes(files: Files): readonly Route[] {
+  const route = (name: string): Route => {
+    const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
+    const path = name === 'page.html' ? '/' : `/web/${name}`
+    return { operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => asset.reply(head) }
+  }
+  try {
+    const others = files.list(FOLDER).filter(name => extname(name) in TYPES && name !== 'page.html')
+    return ['page.html', ...others].map(route)
+  } catch (error) {
+    throw new Failure('page-unusable', `${FOLDER}: ${systemCode(error)}; PAGE=off serves without it`, { cause: error })
+  }
+}

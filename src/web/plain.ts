@@ -1,0 +1,49 @@
+/** Text of an entry as a person can trust it: nothing in it is invisible, and nothing turns what stands around it. */
+
+/** A piece of a text: as it is, or the name of a character that cannot be seen. */
+interface Piece {
+  readonly text: string
+  readonly isName: boolean
+}
+
+/** What is shown of a text in a list; the whole is in the dialog. */
+const MAX_SHOWN_LENGTH = 400
+
+/** Controls, formats (direction overrides among them), separators, surrogates; not the joiner within an emoji. */
+const UNSEEN = /(?!(?<=[\p{Extended_Pictographic}\u{fe0f}\p{Emoji_Modifier}])\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+
+function pieces(text: string): readonly Piece[] {
+  const found: Piece[] = []
+  let start = 0
+  for (const match of text.matchAll(UNSEEN)) {
+    if (match.index > start) found.push({ text: text.slice(start, match.index), isName: false })
+    found.push({ text: nameOf(match[0]), isName: true })
+    start = match.index + match[0].length
+  }
+  if (start < text.length) found.push({ text: text.slice(start), isName: false })
+  return found
+}
+
+/** The same as one text, for a label. */
+export function plainText(text: string): string {
+  return shortened(text).replace(UNSEEN, character => `⟨${nameOf(character)}⟩`)
+}
+
+/** Shows a text in an element. */
+export function showText(element: Element, text: string): void {
+  element.replaceChildren(...pieces(shortened(text)).map(({ text, isName }) => {
+    if (!isName) return text
+    const name = document.createElement('span')
+    name.className = 'unseeable'
+    name.textContent = text
+    return name
+  }))
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`
+}
+
+function nameOf(character: string): string {
+  return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+}
