@@ -1,12 +1,15 @@
 /** The settings: one table, from which parsing, `--help` and the README's table come. A flag beats its variable. */
 import { parseArgs } from 'node:util'
 import { Failure } from './errors.ts'
-import { parseAddressSet, type AddressSet } from './http/address.ts'
 import { OPERATIONS } from './api/entries.ts'
 import type { Audience } from './api/health.ts'
+import type { AddressSet } from './http/address.ts'
 import {
-  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, MAX_TOKEN_TTL_MINUTES, RATE_LIMIT_REQUESTS
+  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS
 } from './limits.ts'
+import {
+  addresses, exactOrigin, fail, hostName, integer, list, listenAddress, minutes, nonEmpty, oneOf, onOrOff
+} from './values.ts'
 
 /** The settings, parsed. */
 export interface Settings {
@@ -172,7 +175,30 @@ export type Variables = { readonly [name: string]: string | undefined }
  * one that is malformed or does not go with another.
  */
 export function readSettings(args: readonly string[], env: Variables): Environment {
-  const settings = { ...readTable(SETTINGS, readFlags(args), env), isProduction: env['NODE_ENV'] === 'production' }
+  const isProduction = env['NODE_ENV'] === 'production'
+  return agreeing({ ...readTable(SETTINGS, readFlags(args), env), isProduction })
+}
+
+/** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
+export type Options = {
+  readonly [K in keyof Settings]?: NonNullable<Settings[K]> extends string | number | boolean
+    ? Settings[K] | undefined
+    : string | undefined
+}
+
+/** Reads settings from options; throws `setting-invalid` as `readSettings` does, and for a name that is none. */
+export function readOptions(options: Options, isProduction: boolean): Environment {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const flags = given.map(([name, value]) => {
+    if (!Object.hasOwn(SETTINGS, name)) throw new Failure('setting-invalid', `${name} is not a setting`)
+    const text = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+    return [SETTINGS[name as keyof Settings].flag, text]
+  })
+  return agreeing({ ...readTable(SETTINGS, Object.fromEntries(flags), {}), isProduction })
+}
+
+/** Settings that go with each other. */
+function agreeing(settings: Environment): Environment {
   const { tlsCert, tlsKey, isProduction, trustProxy } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
@@ -226,42 +252,6 @@ export function settingsTable(): string {
   return ['| variable | flag | default | what it sets |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-function fail(mustBe: string): never { throw new Error(mustBe) }
-
-/** An IP address, or a name; what is all digits at its end is an address gone wrong. */
-function listenAddress(text: string): string {
-  const isName = /^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*$/.test(text)
-  const isAddress = !text.includes('/') && parseAddressSet([text]) !== undefined
-  return isName || isAddress ? text : fail('an IP address or a name')
-}
-
-function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
-
-function integer(least: number, most: number): (text: string) => number {
-  return text => {
-    const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : -1
-    return value >= least && value <= most ? value : fail(`a whole number from ${least} to ${most}`)
-  }
-}
-
-function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
-  return text => words.find(word => word === text) ?? fail(words.join(' or '))
-}
-
-function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
-
-function addresses(text: string): AddressSet {
-  const items = list(text)
-  if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies; everybody is not one')
-  return (items.length === 0 ? undefined : parseAddressSet(items)) ??
-    fail('IP addresses or CIDR ranges, separated by commas')
-}
-
-function minutes(text: string): number {
-  const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
-  return value > 0 && value <= MAX_TOKEN_TTL_MINUTES ? value : fail('a number of minutes above 0')
-}
-
 function parseAbilities(text: string): ReadonlyMap<string, string> {
   const abilities = new Map<string, string>()
   for (const pair of list(text)) {
@@ -272,19 +262,4 @@ function parseAbilities(text: string): ReadonlyMap<string, string> {
     abilities.set(operation, ability)
   }
   return abilities
-}
-
-/** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
-function exactOrigin(text: string): string {
-  const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
-  if (!/^https?:[^*]+$/.test(text) || !URL.canParse(text)) fail(mustBe)
-  return new URL(text).origin === text ? text : fail(mustBe)
-}
-
-function list(text: string): string[] {
-  return text.split(',').map(item => item.trim()).filter(item => item !== '')
-}
-
-function hostName(text: string): string {
-  return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }

@@ -13,6 +13,7 @@ const SENTENCES = {
   'journal-closed': 'the journal is closed',
   'journal-latched': 'the journal takes no more writes until a restart',
   'write-failed': 'the journal could not be written',
+  'entry-invalid': 'the entry is not valid',
   'queue-full': 'too many changes wait for the journal',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',

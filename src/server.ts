@@ -4,7 +4,8 @@ import { readSettings, settingsHelp } from './config.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress } from './operator/terminal.ts'
-import { openService, type Log } from './service.ts'
+import { openService } from './service.ts'
+import type { Log } from './serving.ts'
 
 const log: Log = {
   info: line => console.log(line),
@@ -29,6 +30,12 @@ async function main(): Promise<void> {
     throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
   const service = await openService(settings, log)
+  try {
+    await service.listen()
+  } catch (error) {
+    await service.close()
+    throw error
+  }
   const onStop = async (): Promise<void> => {
     await service.close()
     // Not before the last line is out, but not after a reader either who takes none.

@@ -1,42 +1,26 @@
-/** The composition: from settings to a service that listens. It knows no signals and never ends the process. */
-import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+/** The composition: from settings to a service. It knows no signals and never ends the process. */
+import { randomBytes, randomInt } from 'node:crypto'
 import { join, resolve } from 'node:path'
-import { entryRoutes } from './api/entries.ts'
-import { healthRoutes } from './api/health.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entries.ts'
 import { Metrics } from './api/metrics.ts'
-import { openapiRoute } from './api/openapi.ts'
 import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
-import type { Route } from './api/route.ts'
-import { sessionRoutes } from './api/session.ts'
-import { openCertificate } from './certificate.ts'
 import type { Environment, Settings } from './config.ts'
-import { createAccessLog, refusalRecord, type Sink } from './http/access-log.ts'
-import { isLoopback } from './http/address.ts'
-import { listen, type Answer } from './http/listener.ts'
+import { Failure } from './errors.ts'
+import { Door } from './http/door.ts'
 import { localDoor } from './http/local.ts'
-import { RateLimit } from './http/rate-limit.ts'
-import { sendReply, statusReply } from './http/reply.ts'
-import { Router } from './http/router.ts'
+import { check, type Shape, type Shaped } from './json/shape.ts'
 import { openFileJournal, type FileJournal } from './journal/file.ts'
 import { disk, type Files } from './journal/files.ts'
 import { holdFolder } from './journal/lock.ts'
 import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
-import { HSTS_MAX_AGE_SECONDS, MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
-import type { Metric } from './metrics/exposition.ts'
-import { pageRoutes } from './page.ts'
+import { MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import { CLOCKS, routerOf, serve, type Log, type Serving } from './serving.ts'
+import type { Accounts } from './store/accounts.ts'
 import { PasswordHasher } from './store/password.ts'
+import type { Entry, EntryChanges, EntryFields } from './store/record.ts'
 import { Store } from './store/store.ts'
-
-/** Takes the lines that an operator should see, and those of the access log. */
-export interface Log {
-  info(line: string): void
-  warn(line: string): void
-  /** Takes how much of some long work is done, 0 to 1. */
-  progress?(what: string, share: number): void
-  readonly access: Sink
-}
 
 /** A store that is open. */
 export interface OpenStore {
@@ -45,29 +29,69 @@ export interface OpenStore {
   close(): Promise<void>
 }
 
-/** A running service. */
-export interface Service extends OpenStore {
-  /** Where it listens. */
-  readonly url: string
+/**
+ * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
+ * a `Failure`: `entry-invalid` for fields that the contract refuses, `write-failed`, `journal-latched`, `queue-full`
+ * or `journal-closed` where nothing was recorded.
+ */
+export interface Service extends Serving {
+  /** The active entries, ascending by id. */
+  listPassword(): Promise<Entry[]>
+  /** An entry, deleted ones too; undefined for an unknown id. */
+  getPassword(id: number): Promise<Entry | undefined>
+  /** Creates an active entry; gives it once it is durable. */
+  createPassword(fields: EntryFields): Promise<Entry>
+  /** Changes the given fields; gives the entry as it is then, undefined for an unknown id. */
+  updatePassword(id: number, changes: EntryChanges): Promise<Entry | undefined>
+  /** Marks an entry as deleted; false for an unknown id. */
+  deletePassword(id: number): Promise<boolean>
+  /** Users and tokens. */
+  readonly accounts: Pick<
+    Accounts, 'addUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' | 'revokeAll'>
 }
 
-const CLOCKS = { wallMs: Date.now, nowMs: () => performance.now() }
+/** A service with what its own program and tests look at besides. */
+export interface OpenService extends Service {
+  readonly store: Store
+}
 
 /** Where a store is. */
 export type StoreSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'>
 
-/** Opens a store and listens; closing answers what is in flight first. Rejects with a `Failure`, holding nothing. */
-export async function openService(settings: Environment, log: Log): Promise<Service> {
+/** Opens a service; nobody is served yet. `prefix`: see `serve`. Rejects with a `Failure`, holding nothing. */
+export async function openService(settings: Environment, log: Log, prefix: string = ''): Promise<OpenService> {
   const metrics = new Metrics()
   const files = measuredFiles(disk, CLOCKS.nowMs, (ms, isWhole) => metrics.countWrite(ms, isWhole))
   const opened = await openStore(settings, log, files)
+  const { store } = opened
   try {
-    const { url, close } = await listenOn(settings, opened.store, log, metrics)
-    return { store: opened.store, url, close: async () => { await close(); await opened.close() } }
+    const serving = serve(settings, store, log, metrics, prefix)
+    return {
+      ...serving, store, accounts: store.accounts,
+      listPassword: async () => store.activeList(),
+      getPassword: async id => store.entry(id),
+      createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
+      updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
+      deletePassword: async id => store.deleteEntry(id, null),
+      close: once(async () => { await serving.close(); await opened.close() })
+    }
   } catch (error) {
     await opened.close()
     throw error
   }
+}
+
+/** The same rules as for the body of a request. */
+function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
+  const checked = check(shape, { ...given })
+  if (checked.ok) return checked.value
+  throw new Failure('entry-invalid', Object.values(checked.errors).flat().join(' '))
+}
+
+/** A function that does its work the first time, and gives the outcome of that ever after. */
+function once(act: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => done ??= act()
 }
 
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
@@ -84,8 +108,8 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
   const folder = resolve(settings.dataDir)
   const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
   log.info(`data folder    ${folder}`)
-  const operator = new OperatorDoor()
-  const door = localDoor(operator.answer)
+  const operator = new Door()
+  const door = localDoor(operator.take)
   const hold = await holdFolder(files, folder, door, process.pid, randomInt)
   try {
     let journal: FileJournal | undefined
@@ -101,7 +125,7 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
       isStopping: () => false, warn: log.warn
     }))
     const close = async (): Promise<void> => {
-      await operator.close()
+      await operator.close(SHUTDOWN_TIMEOUT_MS)
       try {
         await store.close()
       } finally {
@@ -112,140 +136,5 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
   } catch (error) {
     await hold.release()
     throw error
-  }
-}
-
-/** Answers the operator while the store is open, and 503 before and after: the folder is held for longer than that. */
-class OperatorDoor {
-  #pipeline: Answer | undefined
-  #inFlight = 0
-  #onIdle: (() => void) | undefined
-
-  readonly answer: Answer = (request, response, done) => {
-    if (this.#pipeline === undefined) {
-      sendReply(response, statusReply(503, ['Retry-After', '1']), [], true)
-      return done()
-    }
-    this.#inFlight++
-    this.#pipeline(request, response, () => {
-      done()
-      if (--this.#inFlight === 0) this.#onIdle?.()
-    })
-  }
-
-  open(pipeline: Answer): void { this.#pipeline = pipeline }
-
-  /** Takes nothing more, and waits for what is in flight, but not for ever. */
-  close(): Promise<void> {
-    this.#pipeline = undefined
-    if (this.#inFlight === 0) return Promise.resolve()
-    return new Promise(resolve => {
-      const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS)
-      this.#onIdle = () => { clearTimeout(timer); resolve() }
-    })
-  }
-}
-
-async function listenOn(
-  settings: Environment, store: Store, log: Log, metrics: Metrics
-): Promise<{ readonly url: string, close(): Promise<void> }> {
-  const { host, port, corsOrigins, isProduction, tlsCert, tlsKey } = settings
-  const isProtected = settings.auth === 'bearer'
-  const isTls = tlsCert !== undefined && tlsKey !== undefined
-  const scheme = isTls ? 'https' : 'http'
-  const { accounts } = store
-  let isStopping = false
-  const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
-  const rateLimit = limitOf(settings.rateLimit)
-  const measure = (): readonly Metric[] =>
-    metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener.connections() })
-  const served = routes(settings, store, measure)
-  const asksForHttps = isProduction && !isTls
-  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
-  const answer = createPipeline({
-    router: routerOf([...served, description]),
-    rateLimit,
-    limitsByUser: settings.rateLimitBy === 'user',
-    trustedProxies: settings.trustProxy,
-    asksForHttps,
-    guard: isProtected ? undefined : { scheme, hosts: settings.allowedHosts },
-    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
-    authenticate: isProtected ? token => accounts.session(token) : undefined,
-    maxBodyBytes: settings.maxBodyBytes,
-    headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
-    isStopping: () => isStopping,
-    accessLog: accessLog && { log: accessLog.log, clocks: CLOCKS },
-    meter: { nowMs: CLOCKS.nowMs, count: (operation, status, ms) => metrics.countRequest(operation, status, ms) },
-    warn: log.warn
-  })
-  const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
-  const listener = await listen({ host, port }, answer, {
-    certificate: certificate?.current, trustedProxies: settings.trustProxy, warn: log.warn,
-    onRefusal: (address, status) => {
-      metrics.countMalformed(status)
-      accessLog?.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
-    }
-  }).catch(error => {
-    certificate?.close()
-    throw error
-  })
-  certificate?.onChange(renewed => listener.renew(renewed))
-  const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
-  const unwatch = metrics.watchEventLoop(CLOCKS.nowMs)
-  const url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
-  announce(settings, store, url, log)
-  return {
-    url,
-    close: async () => {
-      isStopping = true
-      clearInterval(sweeping)
-      unwatch()
-      certificate?.close()
-      await listener.close(SHUTDOWN_TIMEOUT_MS)
-      accessLog?.close()
-    }
-  }
-}
-
-function routes(settings: Settings, store: Store, measure: () => readonly Metric[]): readonly Route[] {
-  const { health, metrics, allowedHosts } = settings
-  const page = settings.page ? pageRoutes(disk) : []
-  const entries = entryRoutes(store)
-  const watched = healthRoutes({ health, metrics, allowedHosts, journal: store.journal, measure })
-  if (settings.auth === 'none') return [...page, ...entries, ...watched]
-  const { accounts } = store
-  const loginLimit = limitOf(settings.loginLimit)
-  return [
-    ...page,
-    ...entries.map(route => ({ ...route, ability: settings.abilities.get(route.operation) })),
-    ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes }),
-    ...watched
-  ]
-}
-
-function routerOf(routes: readonly Route[]): Router<Route> {
-  const router = new Router<Route>()
-  for (const route of routes) router.add(route.method, route.path, route)
-  return router
-}
-
-function limitOf(requests: number): RateLimit | undefined {
-  return requests === 0 ? undefined : new RateLimit(requests, CLOCKS.nowMs)
-}
-
-/** Tells the operator what is served to whom. */
-function announce(settings: Settings, store: Store, url: string, log: Log): void {
-  const { auth, host, rateLimit, tlsCert, trustProxy } = settings
-  log.info(`address        ${url}`)
-  log.info(auth === 'bearer'
-    ? `configuration  protected: ${store.accounts.users().length} users, ${store.accounts.tokens().length} tokens`
-    : 'configuration  open: whoever reaches the address reads and changes every entry')
-  if (rateLimit === 0) log.warn('the rate limit is off')
-  if (host === 'localhost' || isLoopback(host)) return
-  if (auth === 'none') {
-    log.warn(`${host} is reachable from other machines, and this configuration asks nobody for a password`)
-  }
-  if (tlsCert === undefined && trustProxy === undefined) {
-    log.warn(`${host} is reachable from other machines, and without TLS_CERT whoever is on the way reads everything`)
   }
 }

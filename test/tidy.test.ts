@@ -42,7 +42,8 @@ const HOUSE: readonly Room[] = [
   { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
   { name: 'api', floor: 3, holds: ['api/'], modules: ['node:crypto'] },
   {
-    name: 'service', floor: 4, holds: ['index.ts', 'service.ts', 'config.ts', 'certificate.ts', 'page.ts'],
+    name: 'service', floor: 4,
+    holds: ['index.ts', 'service.ts', 'serving.ts', 'config.ts', 'values.ts', 'certificate.ts', 'page.ts'],
     modules: ['node:crypto', 'node:path', 'node:util']
   },
   { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:path'], beside: 'service' },

@@ -1,7 +1,7 @@
 /** The five operations (contract §4), their texts word for word (§4, §7). */
 import { jsonReply, said, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
-import { optional, text, type Schema } from '../json/shape.ts'
+import { optional, text, type Rule, type Schema } from '../json/shape.ts'
 import type { Session } from '../store/accounts.ts'
 import type { Entry, EntryFields } from '../store/record.ts'
 import type { Store } from '../store/store.ts'
@@ -24,6 +24,15 @@ const ENTRY: Schema = answerSchema({
   id: { type: 'integer', minimum: 1 }, password: text.schema, sistema: text.schema, usuario: text.schema,
   status: { enum: [0, 1], description: '1 is active, 0 is deleted.' }
 })
+
+/** The fields of a new entry (§4.3). */
+export const CREATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string> } = {
+  password: text, sistema: text, usuario: text
+}
+/** The fields of a change (§4.4). */
+export const UPDATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string | undefined> } = {
+  password: optional(text), sistema: optional(text), usuario: optional(text)
+}
 
 /** The names of the five operations. */
 export const OPERATIONS: readonly string[] =
@@ -67,7 +76,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     },
     route({
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
-      shape: { password: text, sistema: text, usuario: text },
+      shape: CREATE_SHAPE,
       storingFailed: 'Error creating password',
       documentation: {
         summary: 'Creates an active entry.',
@@ -80,7 +89,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     }),
     route({
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
-      shape: { password: optional(text), sistema: optional(text), usuario: optional(text) },
+      shape: UPDATE_SHAPE,
       early: unknownId,
       storingFailed: 'Error updating password',
       documentation: {

@@ -66,10 +66,7 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
     route({
       operation: 'revokeToken', method: 'POST', path: '/operator/tokens/revoke',
       shape: { id: text },
-      handle: async ({ body }) => {
-        const hash = accounts.hashOf(body.id)
-        return hash !== undefined && await accounts.revoke(hash, null) ? DONE : UNKNOWN_TOKEN
-      }
+      handle: async ({ body }) => await accounts.revokeToken(body.id) ? DONE : UNKNOWN_TOKEN
     }),
     route({
       operation: 'revokeTokens', method: 'POST', path: '/operator/tokens/revoke-all',

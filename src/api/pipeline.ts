@@ -43,10 +43,10 @@ export interface PipelineOptions {
   readonly rateLimit?: RateLimit | undefined
   readonly limitsByUser?: boolean
   readonly trustedProxies?: AddressSet | undefined
-  /** Whether a request is refused that did not reach a trusted proxy by HTTPS. */
+  /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
   readonly asksForHttps?: boolean
-  /** The guard of the open configuration: its scheme, and the names that a `Host` may have besides its own. */
-  readonly guard?: { readonly scheme: 'http' | 'https', readonly hosts: ReadonlySet<string> } | undefined
+  /** The guard of the open configuration: the names that a `Host` may have besides its own. */
+  readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
   /** The protected configuration: who a token belongs to. */
@@ -152,14 +152,15 @@ class Exchange {
 
   /** Refuses what did not come by HTTPS where it must, and, in the open configuration, what a web page may send. */
   #refusal({ host, origin, forwardedProto, fetchSite, path }: Head): Reply | undefined {
-    const { asksForHttps, guard, corsOrigins = NONE, trustedProxies } = this.#options
-    const isProxied = isTrusted(this.#request.socket.remoteAddress ?? '', trustedProxies)
-    const isHttps = isProxied && forwardedProto?.toLowerCase() === 'https'
+    const { asksForHttps, guardedHosts, corsOrigins = NONE, trustedProxies } = this.#options
+    const { socket } = this.#request
+    const isProxied = isTrusted(socket.remoteAddress ?? '', trustedProxies)
+    const isHttps = 'encrypted' in socket || (isProxied && forwardedProto?.toLowerCase() === 'https')
     if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
-    if (guard === undefined) return undefined
-    if (!isHostAllowed(host!, guard.hosts)) return FOREIGN_HOST
+    if (guardedHosts === undefined) return undefined
+    if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
     if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
-    return isOriginAllowed(origin, isHttps ? 'https' : guard.scheme, host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
+    return isOriginAllowed(origin, isHttps ? 'https' : 'http', host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
   }
 
   #preflight(head: Head): Reply | undefined {

@@ -5,10 +5,11 @@ import type { IncomingMessage } from 'node:http'
 /** A whole body; or that it exceeds its bound, with the rest unread; or that its client is gone. */
 export type BodyRead = Buffer | 'too-large' | 'gone'
 
-/** Reads a body of at most `maxBytes` and hands it on, once. */
+/** Reads a body of at most `maxBytes` and hands it on, once. Throws if somebody else has read it. */
 export function readBody(
   request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void
 ): void {
+  if (request.readableEnded) throw new Error('somebody else has read the body')
   const chunks: Buffer[] = []
   let bytes = 0
   let isDone = false

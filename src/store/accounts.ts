@@ -105,10 +105,10 @@ export class Accounts {
       : { outcome: true, fact: fact('token.revoked', by, { hash }) })
   }
 
-  /** The hash of the token with this id. */
-  hashOf(id: string): string | undefined {
-    for (const [hash] of this.#state.tokens.entries()) if (tokenId(hash) === id) return hash
-    return undefined
+  /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
+  async revokeToken(id: string): Promise<boolean> {
+    for (const [hash] of this.#state.tokens.entries()) if (tokenId(hash) === id) return this.revoke(hash, null)
+    return false
   }
 
   /** Issues a token; `abilities` undefined: the user's own; `ttlMinutes` undefined: it does not end. */

@@ -45,6 +45,11 @@ export class Store {
   /** An entry, deleted ones too; undefined for an unknown id. */
   entry(id: number): Entry | undefined { return this.#state.entries.get(id) }
 
+  /** The active entries, ascending by id. */
+  activeList(): Entry[] {
+    return Array.from({ length: this.entries }, (_, i) => this.entry(i + 1)!).filter(({ status }) => status === 1)
+  }
+
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
   list(): Buffer[] | undefined { return this.#state.entries.list() }
 

@@ -148,8 +148,9 @@ test('no web page reads them, in either configuration: by another name, from ano
 test('§5.9 in production behind a proxy, who watches from this machine needs no HTTPS, and all others do', async t => {
   const args = [`--data=${freshFolder(t)}`, '--port=0', '--trust-proxy=127.0.0.1']
   const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
-  const { url, close } = await openService(readSettings(args, { NODE_ENV: 'production' }), log)
-  atEnd(t, close)
+  const service = await openService(readSettings(args, { NODE_ENV: 'production' }), log)
+  atEnd(t, () => service.close())
+  const url = await service.listen()
   assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
   assert.equal((await call(t, url, 'GET', '/api/listPassword')).status, 403)
   assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 403)

@@ -63,7 +63,7 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
     router,
     rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, nowMs),
     trustedProxies: undefined,
-    guard: { scheme: 'http', hosts: new Set() },
+    guardedHosts: new Set(),
     maxBodyBytes: MAX_BODY_BYTES,
     isStopping: () => false,
     warn

@@ -1,5 +1,5 @@
 /** A service in this process on a port of its own, with its state checked when it closes. */
-import { openService, type Service } from '../../src/service.ts'
+import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings } from '../../src/config.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ export function freshFolder(t: TestContext): string {
 
 /** What a started service says. */
 export interface Started {
-  readonly service: Service
+  readonly service: OpenService
   readonly url: string
   readonly folder: string
   readonly info: readonly string[]
@@ -51,7 +51,8 @@ export async function startService(t: TestContext, flags: Record<string, string>
     service.store.check()
     await service.close()
   })
-  return { service, url: service.url, folder, info, warnings, accessLines }
+  const url = await service.listen()
+  return { service, url, folder, info, warnings, accessLines }
 }
 
 /** What `send` gives. */

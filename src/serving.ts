@@ -1,0 +1,166 @@
+/** Serving a store: which routes there are, what a request passes on its way to them, and where it comes in. */
+import { randomUUID } from 'node:crypto'
+import { entryRoutes } from './api/entries.ts'
+import { healthRoutes } from './api/health.ts'
+import type { Metrics } from './api/metrics.ts'
+import { openapiRoute } from './api/openapi.ts'
+import { createPipeline, type Clocks } from './api/pipeline.ts'
+import type { Route } from './api/route.ts'
+import { sessionRoutes } from './api/session.ts'
+import { openCertificate } from './certificate.ts'
+import type { Environment, Settings } from './config.ts'
+import { createAccessLog, refusalRecord, type Sink } from './http/access-log.ts'
+import { isLoopback } from './http/address.ts'
+import { Connections } from './http/connections.ts'
+import { Door } from './http/door.ts'
+import { listen, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
+import { RateLimit } from './http/rate-limit.ts'
+import { sendReply, statusReply } from './http/reply.ts'
+import { Router } from './http/router.ts'
+import { disk } from './journal/files.ts'
+import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
+import type { Metric } from './metrics/exposition.ts'
+import { pageRoutes } from './page.ts'
+import type { Store } from './store/store.ts'
+
+/** Takes the lines that an operator should see, and those of the access log. */
+export interface Log {
+  info(line: string): void
+  warn(line: string): void
+  /** Takes how much of some long work is done, 0 to 1. */
+  progress?(what: string, share: number): void
+  readonly access: Sink
+}
+
+/** A store that is served. */
+export interface Serving {
+  /** Answers a request that somebody else's server took, below the prefix. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /** Listens where the settings say; gives the address. Rejects with `address-unusable` or `certificate-invalid`. */
+  listen(): Promise<string>
+  /** Takes nothing more and answers what is in flight. */
+  close(): Promise<void>
+}
+
+/** The clock on the wall, and one that never goes back; milliseconds. */
+export const CLOCKS: Clocks = { wallMs: Date.now, nowMs: () => performance.now() }
+
+/** Prepares to serve a store. `prefix` is the path below which `handle` finds everything: empty, or `/vault`. */
+export function serve(settings: Environment, store: Store, log: Log, metrics: Metrics, prefix: string): Serving {
+  const { host, port, corsOrigins, isProduction, tlsCert, tlsKey, trustProxy } = settings
+  const isProtected = settings.auth === 'bearer'
+  const isTls = tlsCert !== undefined && tlsKey !== undefined
+  const { accounts } = store
+  let isStopping = false
+  let listener: Listener | undefined
+  const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
+  const rateLimit = limitOf(settings.rateLimit)
+  const measure = (): readonly Metric[] =>
+    metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener?.connections() ?? 0 })
+  const served = routes(settings, store, measure)
+  const asksForHttps = isProduction && !isTls
+  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
+  const answer = createPipeline({
+    router: routerOf([...served, description]),
+    rateLimit,
+    limitsByUser: settings.rateLimitBy === 'user',
+    trustedProxies: trustProxy,
+    asksForHttps: isProduction,
+    guardedHosts: isProtected ? undefined : settings.allowedHosts,
+    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
+    authenticate: isProtected ? token => accounts.session(token) : undefined,
+    maxBodyBytes: settings.maxBodyBytes,
+    headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
+    isStopping: () => isStopping,
+    accessLog: accessLog && { log: accessLog.log, clocks: CLOCKS },
+    meter: { nowMs: CLOCKS.nowMs, count: (operation, status, ms) => metrics.countRequest(operation, status, ms) },
+    warn: log.warn
+  })
+  const door = new Door()
+  door.open(answer)
+  const connections = new Connections(door.take, () => {})
+  const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
+  const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
+  const unwatch = metrics.watchEventLoop(CLOCKS.nowMs)
+
+  return {
+    handle: (request, response) => {
+      const path = below(prefix, request.url ?? '')
+      if (path === undefined) return sendReply(response, statusReply(404), [], isStopping)
+      request.url = path
+      connections.take(request, response)
+    },
+    listen: async () => {
+      listener = await listen({ host, port }, answer, {
+        certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
+        onRefusal: (address, status) => {
+          metrics.countMalformed(status)
+          accessLog?.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
+        }
+      })
+      certificate?.onChange(renewed => listener!.renew(renewed))
+      const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+      announce(settings, store, url, log)
+      return url
+    },
+    close: async () => {
+      isStopping = true
+      clearInterval(sweeping)
+      unwatch()
+      certificate?.close()
+      await Promise.all([door.close(SHUTDOWN_TIMEOUT_MS), listener?.close(SHUTDOWN_TIMEOUT_MS)])
+      accessLog?.close()
+    }
+  }
+}
+
+/** The part of a request's target below a prefix; undefined if it is not below it. */
+function below(prefix: string, target: string): string | undefined {
+  if (!target.startsWith(prefix)) return undefined
+  const rest = target.slice(prefix.length)
+  return rest.startsWith('/') ? rest : rest === '' || rest.startsWith('?') ? `/${rest}` : undefined
+}
+
+function routes(settings: Settings, store: Store, measure: () => readonly Metric[]): readonly Route[] {
+  const { health, metrics, allowedHosts } = settings
+  const page = settings.page ? pageRoutes(disk) : []
+  const entries = entryRoutes(store)
+  const watched = healthRoutes({ health, metrics, allowedHosts, journal: store.journal, measure })
+  if (settings.auth === 'none') return [...page, ...entries, ...watched]
+  const { accounts } = store
+  const loginLimit = limitOf(settings.loginLimit)
+  return [
+    ...page,
+    ...entries.map(route => ({ ...route, ability: settings.abilities.get(route.operation) })),
+    ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes }),
+    ...watched
+  ]
+}
+
+/** A router of these routes. */
+export function routerOf(routes: readonly Route[]): Router<Route> {
+  const router = new Router<Route>()
+  for (const route of routes) router.add(route.method, route.path, route)
+  return router
+}
+
+function limitOf(requests: number): RateLimit | undefined {
+  return requests === 0 ? undefined : new RateLimit(requests, CLOCKS.nowMs)
+}
+
+/** Tells the operator what is served to whom. */
+function announce(settings: Settings, store: Store, url: string, log: Log): void {
+  const { auth, host, rateLimit, tlsCert, trustProxy } = settings
+  log.info(`address        ${url}`)
+  log.info(auth === 'bearer'
+    ? `configuration  protected: ${store.accounts.users().length} users, ${store.accounts.tokens().length} tokens`
+    : 'configuration  open: whoever reaches the address reads and changes every entry')
+  if (rateLimit === 0) log.warn('the rate limit is off')
+  if (host === 'localhost' || isLoopback(host)) return
+  if (auth === 'none') {
+    log.warn(`${host} is reachable from other machines, and this configuration asks nobody for a password`)
+  }
+  if (tlsCert === undefined && trustProxy === undefined) {
+    log.warn(`${host} is reachable from other machines, and without TLS_CERT whoever is on the way reads everything`)
+  }
+}

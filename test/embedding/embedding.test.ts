@@ -1,0 +1,147 @@
+/** The service in somebody else's process, by what `index.ts` exports and nothing else. */
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { Failure, openService, type Options, type Service } from '../../src/index.ts'
+import { exchange, message } from '../support/raw.ts'
+import { atEnd, freshFolder, send } from '../support/service.ts'
+
+const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
+
+async function inMemory(t: TestContext, options: Parameters<typeof openService>[0] = {}): Promise<Service> {
+  const service = await openService({ journal: 'memory', rateLimit: 0, page: false, ...options })
+  atEnd(t, () => service.close())
+  return service
+}
+
+/** Somebody's server; gives its address. */
+async function serverOf(
+  t: TestContext, take: (request: IncomingMessage, response: ServerResponse) => void
+): Promise<string> {
+  const server = createServer(take)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  atEnd(t, () => { server.closeAllConnections(); server.close() })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(() => 'done', error => error instanceof Failure ? error.code : error)
+
+test('§4 the five operations work without HTTP, and survive a restart', async t => {
+  const dataDir = freshFolder(t)
+  const first = await openService({ dataDir })
+  assert.deepEqual(await first.listPassword(), [])
+  assert.deepEqual(await first.createPassword(ENTRY), { id: 1, ...ENTRY, status: 1 })
+  assert.deepEqual(await first.createPassword({ ...ENTRY, sistema: 'z' }), { id: 2, ...ENTRY, sistema: 'z', status: 1 })
+  assert.equal(await first.updatePassword(7, {}), undefined)
+  assert.equal((await first.updatePassword(1, { usuario: 'd' }))?.usuario, 'd')
+  assert.deepEqual([await first.deletePassword(2), await first.deletePassword(7)], [true, false])
+  await first.close()
+  const second = await openService({ dataDir })
+  atEnd(t, () => second.close())
+  assert.deepEqual(await second.listPassword(), [{ id: 1, ...ENTRY, usuario: 'd', status: 1 }])
+  assert.equal((await second.getPassword(2))?.status, 0)
+  assert.equal(await second.getPassword(3), undefined)
+})
+
+test('§4.3 fields that a request could not have are refused by name, and nothing is recorded', async t => {
+  const service = await inMemory(t)
+  const wrong = service.createPassword({ password: '', sistema: 3, usuario: 'c', extra: 1 } as never)
+  await assert.rejects(wrong, { code: 'entry-invalid', message: /password field is required.*sistema field must be/ })
+  assert.equal(await codeOf(service.createPassword(undefined as never)), 'entry-invalid')
+  assert.equal(await codeOf(service.updatePassword(1, { usuario: null } as never)), 'entry-invalid')
+  assert.deepEqual(await service.listPassword(), [])
+})
+
+test('options are held to the same rules as settings, and a name that is none is refused', async () => {
+  const wrong: readonly [object, RegExp][] = [
+    [{ port: 70000 }, /--port must be/], [{ rateLimit: -1 }, /--rate-limit must be/], [{ colour: 1 }, /colour is not/],
+    [{ corsOrigins: '*' }, /--cors-origins/], [{ production: true }, /NODE_ENV=production needs/],
+    [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ accessLog: 'yes' }, /--access-log must be/]
+  ]
+  for (const [options, message] of wrong) {
+    await assert.rejects(openService({ journal: 'memory', ...options } as Options), { code: 'setting-invalid', message })
+  }
+})
+
+test('a server of somebody else hands on what is below a prefix, and keeps the rest', async t => {
+  const service = await inMemory(t, { prefix: '/vault' })
+  const url = await serverOf(t, (request, response) =>
+    request.url!.startsWith('/vault') ? service.handle(request, response) : response.end('own'))
+  assert.equal((await send(`${url}/vault`, 'POST', '/api/createPassword', ENTRY)).status, 200)
+  assert.deepEqual((await send(`${url}/vault`, 'GET', '/api/listPassword?x=1')).json, [{ id: 1, ...ENTRY, status: 1 }])
+  assert.equal((await send(url, 'GET', '/vaulted/api/listPassword')).status, 404)
+  assert.equal((await send(url, 'GET', '/vault')).status, 404)
+  assert.equal(await (await fetch(`${url}/else`)).text(), 'own')
+  const foreign = await fetch(`${url}/vault/api/listPassword`, { headers: { Origin: 'https://evil.example' } })
+  assert.equal(foreign.status, 403)
+})
+
+test('requests that are pipelined to somebody else\'s server are answered in order, each after the one before', async t => {
+  const service = await inMemory(t)
+  const url = await serverOf(t, service.handle)
+  const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
+  const get = message('GET', '/api/getPassword/1', undefined, ['Connection: close'])
+  assert.deepEqual((await exchange(t, url, Buffer.concat([create, get]))).map(({ status }) => status), [200, 200])
+})
+
+test('a body that somebody else has read is a clear 500, not a request that hangs', async t => {
+  const warnings: string[] = []
+  const access = { write: () => {}, pendingBytes: () => 0 }
+  const log = { info: () => {}, warn: (line: string) => { warnings.push(line) }, access }
+  const service = await inMemory(t, { log })
+  const url = await serverOf(t, async (request, response) => {
+    for await (const _ of request);
+    service.handle(request, response)
+  })
+  assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
+  assert.match(warnings.at(-1)!, /somebody else has read the body/)
+})
+
+test('several are open at once; one folder takes one of them', async t => {
+  const dataDir = freshFolder(t)
+  const [a, b] = [await openService({ dataDir }), await inMemory(t)]
+  await a.createPassword(ENTRY)
+  assert.deepEqual(await b.listPassword(), [])
+  assert.equal(await codeOf(openService({ dataDir })), 'folder-held')
+  await Promise.all([a.close(), a.close()])
+  await (await openService({ dataDir })).close()
+})
+
+test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
+  const service = await openService({ dataDir: freshFolder(t), rateLimit: 0 })
+  const url = await serverOf(t, service.handle)
+  const created = send(url, 'POST', '/api/createPassword', ENTRY)
+  const direct = service.createPassword(ENTRY)
+  await new Promise(resolve => setTimeout(resolve, 20))
+  await service.close()
+  assert.equal((await created).status, 200)
+  assert.equal((await direct).status, 1)
+  assert.equal((await send(url, 'GET', '/api/listPassword')).status, 503)
+  assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
+})
+
+test('an aborted signal closes it, or keeps it from opening', async t => {
+  const dataDir = freshFolder(t)
+  const stop = new AbortController()
+  const service = await openService({ dataDir, signal: stop.signal })
+  stop.abort()
+  await service.close()
+  assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
+  await assert.rejects(openService({ dataDir, signal: stop.signal }), { name: 'AbortError' })
+  const late = new AbortController()
+  const opening = openService({ dataDir, signal: late.signal })
+  late.abort()
+  await assert.rejects(opening, { name: 'AbortError' })
+  await (await openService({ dataDir })).close()
+})
+
+test('it listens when asked, and leaves no handler on the process', async t => {
+  const handlers = (): number[] => process.eventNames().map(name => process.listenerCount(name))
+  const before = handlers()
+  const service = await inMemory(t, { port: 0, accessLog: true })
+  const url = await service.listen()
+  assert.equal((await send(url, 'GET', '/healthz')).status, 200)
+  assert.deepEqual(handlers(), before)
+})

@@ -1,0 +1,92 @@
+/** The package as an embedder has it: packed, installed into an empty project, used from JavaScript and TypeScript. */
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const run = promisify(execFile)
+const project = mkdtempSync(join(tmpdir(), 'pes-embedder-'))
+let packed: readonly string[] = []
+
+before(() => {
+  const npm = (...args: string[]): string =>
+    execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const [made] = JSON.parse(npm('pack', '--json', '--ignore-scripts', '--pack-destination', project))
+  packed = made.files.map((file: { path: string }) => file.path)
+  writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
+  const tarball = join(project, made.filename)
+  npm('install', '--prefix', project, '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball)
+})
+after(() => rmSync(project, { recursive: true, force: true }))
+
+/** Runs a script in the project; gives what it printed. Node runs no longer than the script has something to do. */
+async function script(text: string, name: string = 'script.mjs'): Promise<string> {
+  writeFileSync(join(project, name), text)
+  const { stdout, stderr } = await run(process.execPath, [name], { cwd: project, timeout: 20_000 })
+  assert.equal(stderr, '')
+  return stdout
+}
+
+test('the package holds the compiled program, its types, the page, and what a package must have', () => {
+  const others = packed.filter(path => !/^dist\/([a-z-]+\/)?[a-z-]+\.(js|d\.ts)$/.test(path))
+  assert.deepEqual(others.filter(path => !/^dist\/web\/[a-z]+\.(html|css|svg)$/.test(path)).sort(),
+    ['LICENSE', 'README.md', 'SECURITY.md', 'package.json'])
+  assert.deepEqual(packed.filter(path => /^dist\/web\/.*\.d\.ts$/.test(path)), [])
+  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/web/page.html']) {
+    assert.ok(packed.includes(path), path)
+  }
+})
+
+test('the examples of the README run in an empty project and print what they say', async () => {
+  const section = README.slice(README.indexOf('## Embedding it'), README.indexOf('## How reliability'))
+  const examples = [...section.matchAll(/```js\n([^]*?)```/g)].map(([, text]) => text!)
+  assert.equal(examples.length, 2)
+  for (const example of examples) {
+    const said = [...example.matchAll(/^\/\/ → (.*)$/gm)].map(([, line]) => `${line}\n`).join('')
+    assert.equal(await script(example), said)
+  }
+})
+
+test('it compiles under strict TypeScript with Node\'s own resolution, and wrong use does not', async () => {
+  mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
+  for (const name of ['@types/node', 'undici-types']) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+  }
+  writeFileSync(join(project, 'use.mts'), `
+import { createServer } from 'node:http'
+import { Failure, openService, type Entry, type EntryChanges, type FailureCode, type Issued, type ListedToken,
+  type ListedUser, type Log, type Options, type PublicUser, type Service } from 'password-entry-service'
+const log: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
+const options: Options = { journal: 'memory', auth: 'bearer', port: 0, allowedHosts: 'a.example,b.example' }
+const service: Service = await openService({ ...options, log, signal: new AbortController().signal, prefix: '/vault' })
+createServer((request, response) => service.handle(request, response))
+const entry: Entry = await service.createPassword({ password: 'a', sistema: 'b', usuario: 'c' })
+const changes: EntryChanges = { password: 'd' }
+const changed: Entry | undefined = await service.updatePassword(entry.id, changes)
+const users: ListedUser[] = service.accounts.users()
+const issued: Issued | undefined = await service.accounts.issue('a@b.example', ['password:read'], undefined)
+const user: PublicUser | undefined = issued?.user
+const tokens: ListedToken[] = service.accounts.tokens()
+const code: FailureCode = 'entry-invalid'
+try { await service.listen() } catch (error) { if (error instanceof Failure) console.log(error.code === code) }
+// @ts-expect-error: not a setting
+await openService({ colour: 'red' })
+// @ts-expect-error: not a number
+await openService({ port: '3000' })
+// @ts-expect-error: a field is missing
+await service.createPassword({ password: 'a', sistema: 'b' })
+// @ts-expect-error: not for embedders
+service.store
+console.log(changed, users, user, tokens)
+`)
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck', 'false']
+  const { stdout } = await run(process.execPath, [tsc, ...flags, 'use.mts'], { cwd: project }).catch(error => error)
+  assert.equal(stdout, '')
+})
