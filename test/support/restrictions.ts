@@ -1,13 +1,16 @@
 /** Ways to run the programs with less than everything, and what they must still do then. */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { runProgram, startProgram, type Program, type ProgramOptions } from './program.ts'
 import { freshFolder } from './service.ts'
 
-/** A Node, the folder with `dist` and `package.json`, and a folder for data. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A Node, the folder with `dist` and `package.json`, and the folder `data` in it. */
 export interface Place {
   readonly node: string
   readonly version: readonly [major: number, minor: number]
@@ -25,7 +28,7 @@ interface Confined extends Pick<Place, 'program' | 'data'> {
 export interface Restriction {
   readonly name: string
   /** Why it cannot be tried with a Node; false if it can. */
-  missing?(place: Place): string | false
+  missing?(place: Pick<Place, 'node' | 'version'>): string | false
   confine(place: Place): Confined
   /** A script that throws under the restriction, and only there. */
   readonly forbidden: string
@@ -37,22 +40,25 @@ export interface Restriction {
 const FROZEN = ['--disallow-code-generation-from-strings', '--disable-proto=throw', '--frozen-intrinsics']
 
 /**
- * The flags of the permission model: to read program and data, to write data alone. Node 20.12 does not find
- * `package.json` unless it may read the whole folder.
+ * The flags of the permission model: to read program and data, to write data alone. Node 20.12 finds `package.json`
+ * only if it may read the whole folder, and loses its way among paths one of which begins as another.
  */
 function permissionFlags({ version: [major], program, data }: Pick<Place, 'version' | 'program' | 'data'>): string[] {
-  const parts = major < 22 ? [`${program}/`] : [`${program}/dist/`, `${program}/package.json`]
+  const readable = major < 22 ? [`${program}/`] : [`${program}/dist/`, `${program}/package.json`, `${data}/`]
   return [
     major < 22 ? '--experimental-permission' : '--permission', ...major < 25 ? [] : ['--allow-net'],
-    ...[...parts, `${data}/`].map(path => `--allow-fs-read=${path}`), `--allow-fs-write=${data}/`
+    ...readable.map(path => `--allow-fs-read=${path}`), `--allow-fs-write=${data}/`
   ]
 }
 
-/** The command line of the README for a version of Node. */
-export function documentedLine(major: number): string {
-  const flags = permissionFlags({ version: [major, 99], program: '$PWD', data: '$PWD/data' })
-  const quoted = [...flags, ...FROZEN].map(flag => flag.replace(/=(\$.*)/, '="$1"'))
-  return `node ${quoted.join(' ')} dist/server.js`
+/** The command lines of the README, one for each version of Node. */
+export function documentedLines(): string {
+  const lines = [20, 22, 24, 26].map(major => {
+    const flags = permissionFlags({ version: [major, 99], program: '$PWD', data: '$PWD/data' })
+    const quoted = [...flags, ...FROZEN].map(flag => flag.replace(/=(\$.*)/, '="$1"'))
+    return `# Node ${major}\nnode ${quoted.join(' ')} dist/server.js`
+  })
+  return ['```', ...lines, '```'].join('\n')
 }
 
 /** A root with nothing but the system's libraries, Node and the program, none of which can be written, and the data. */
@@ -102,7 +108,7 @@ export const BARE: Restriction = {
   name: 'a bare, read-only root without /tmp, an unprivileged user, no capabilities',
   missing: () => !ends('unshare', '-m', 'setpriv', '--no-new-privs', 'true') && 'that needs root, unshare and setpriv',
   confine: ({ node, program, data }) => {
-    const root = join(data, '..', 'root')
+    const root = join(program, '..', 'root')
     mkdirSync(root, { recursive: true })
     return {
       command: [
@@ -155,11 +161,14 @@ const PASSWORD = 'correct horse'
 
 /** Makes an account and an entry, restarts, reads, and works as the operator, all of it under a restriction. */
 export async function tryRestriction(
-  t: TestContext, restriction: Restriction, node: Omit<Place, 'data'>
+  t: TestContext, restriction: Restriction, node: Pick<Place, 'node' | 'version'>
 ): Promise<void> {
-  const data = join(freshFolder(t), 'data')
+  // What is installed, and nothing else: no node_modules, no sources.
+  const program = join(freshFolder(t), 'program')
+  const data = join(program, 'data')
+  for (const name of ['dist', 'package.json']) cpSync(join(ROOT, name), join(program, name), { recursive: true })
   mkdirSync(data, { mode: 0o700 })
-  const place = { ...node, data }
+  const place = { ...node, program, data }
   const confined = restriction.confine(place)
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
   const run = (command: readonly string[], ...args: readonly string[]): ReturnType<typeof runProgram> =>
