@@ -73,21 +73,23 @@ async function realJournal(t: TestContext): Promise<{ readonly folder: string, r
 const flipped = (line: string, at: number): string =>
   line.slice(0, at) + (line[at] === 'A' ? 'B' : 'A') + line.slice(at + 1)
 
-/** What can happen to a journal of three lines; `undefined` is the line that is to be named, where one is damaged. */
-const DAMAGES: readonly (readonly [what: string, line: number | undefined, of: (lines: string[]) => string[]])[] = [
+/** What can happen to a journal of three lines; `line` is the one that is to be named, where one is damaged. */
+type Damage = readonly [what: string, line: number | undefined, of: (lines: string[]) => string[]]
+
+const DAMAGES: readonly Damage[] = [
   ['nothing', undefined, lines => lines],
   ['an empty journal', undefined, () => []],
   ['a lost end', undefined, lines => lines.slice(0, 2)],
   ['a torn tail', undefined, lines => [...lines, '{"seq":5,"time"']],
   ['a torn tail of zeros', undefined, lines => [...lines, '\0'.repeat(700)]],
-  ['a changed seal', 2, lines => lines.map((line, i) => i === 1 ? flipped(line, line.indexOf('"sealed":"') + 20) : line)],
-  ['a changed user', 3, lines => lines.map((line, i) => i === 2 ? line.replace('"by":null', '"by":1') : line)],
-  ['a changed hash', 1, lines => lines.map((line, i) => i === 0 ? flipped(line, line.length - 4) : line)],
+  ['a changed seal', 2, ([a, b, c]) => [a!, flipped(b!, b!.indexOf('"sealed":') + 30), c!]],
+  ['a changed user', 3, ([a, b, c]) => [a!, b!, c!.replace('"by":null', '"by":1')]],
+  ['a changed hash', 1, ([a, ...rest]) => [flipped(a!, a!.length - 4), ...rest]],
   ['a first line cut out', 1, lines => lines.slice(1)],
   ['a line cut out', 2, lines => [lines[0]!, ...lines.slice(2)]],
   ['two lines exchanged', 2, ([a, b, c]) => [a!, c!, b!]],
   ['a line twice', 3, ([a, b, ...rest]) => [a!, b!, b!, ...rest]],
-  ['a white space', 2, lines => lines.map((line, i) => i === 1 ? line.replace(',"by"', ', "by"') : line)],
+  ['a white space', 2, ([a, b, c]) => [a!, b!.replace(',"by"', ', "by"'), c!]],
   ['an empty line between', 3, ([a, b, ...rest]) => [a!, b!, '', ...rest]]
 ]
 

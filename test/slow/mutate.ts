@@ -4,7 +4,7 @@
  * either a test is missing, or there is a reason why nobody can tell the difference, which then stands in
  * `mutants.ts`. Prints the survivors and fails when there is one without a reason, or a reason without its survivor.
  */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -102,8 +102,10 @@ function mutants(source: string): Mutant[] {
 
 /** Whether a test fails, does not end, or cannot even be run. */
 function notices(tree: string, test: string, timeoutMs: number): Promise<boolean> {
-  const args = ['--import', 'tsx', '--test-reporter=tap', join('test', `${test}.test.ts`)]
+  const args = ['--test-reporter=tap', join('test', `${test}.test.js`)]
   const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  const orphan = (): void => { process.kill(-child.pid!, 'SIGKILL') }
+  process.on('exit', orphan)
   return new Promise((resolve, reject) => {
     let noticed = false
     const end = (): void => {
@@ -115,7 +117,11 @@ function notices(tree: string, test: string, timeoutMs: number): Promise<boolean
     const timer = setTimeout(end, timeoutMs)
     child.stdout.setEncoding('utf8').on('data', text => { if (/^ *not ok /m.test(text)) end() })
     child.on('error', reject)
-    child.on('close', code => { clearTimeout(timer); resolve(noticed || code !== 0) })
+    child.on('close', code => {
+      clearTimeout(timer)
+      process.off('exit', orphan)
+      resolve(noticed || code !== 0)
+    })
   })
 }
 
@@ -135,20 +141,30 @@ async function isNoticed(tree: string, timeouts: ReadonlyMap<string, number>): P
   return false
 }
 
-/** A copy of the tree to be made wrong. */
-function copyTree(): string {
+/** The tree as JavaScript, to be made wrong: that starts several times as fast. */
+function compileTree(): string {
   const tree = mkdtempSync(join(tmpdir(), 'pes-mutants-'))
-  for (const name of ['src', 'test', 'dist', 'package.json', 'tsconfig.json', 'README.md', 'SECURITY.md']) {
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  execFileSync(process.execPath, [compiler, '-p', 'test', '--noEmit', 'false', '--outDir', tree], { cwd: ROOT })
+  for (const name of ['dist', 'package.json', 'README.md', 'SECURITY.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
   return tree
 }
 
+function compile(text: string): string {
+  const { ESNext: module } = ts.ModuleKind
+  const target = ts.ScriptTarget.ES2023
+  return ts.transpileModule(text, {
+    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true }
+  }).outputText
+}
+
 /** Tries every mutant of a source; gives what is to be reported. */
 async function tryAll(tree: string, path: string, tests: readonly string[]): Promise<string[]> {
-  const target = join(tree, 'src', path)
-  const source = readFileSync(target, 'utf8')
+  const target = join(tree, 'src', path.replace(/\.ts$/, '.js'))
+  const source = readFileSync(join(ROOT, 'src', path), 'utf8')
   const reasons = new Set(Object.keys(REASONS[path] ?? {}))
   const all = mutants(source)
   const reports: string[] = []
@@ -156,7 +172,7 @@ async function tryAll(tree: string, path: string, tests: readonly string[]): Pro
   const timeouts = await timeoutsOf(tree, tests)
   try {
     for (const { name, line, text } of all) {
-      writeFileSync(target, text)
+      writeFileSync(target, compile(text))
       if (await isNoticed(tree, timeouts)) continue
       survivors++
       if (reasons.has(name)) { reasons.delete(name); continue }
@@ -164,7 +180,7 @@ async function tryAll(tree: string, path: string, tests: readonly string[]): Pro
       console.log(reports.at(-1))
     }
   } finally {
-    writeFileSync(target, source)
+    writeFileSync(target, compile(source))
   }
   for (const name of reasons) reports.push(`src/${path}: no mutant survives as ${name}`)
   console.log(`src/${path}: ${all.length} mutants, ${all.length - survivors} noticed, ` +
@@ -172,8 +188,10 @@ async function tryAll(tree: string, path: string, tests: readonly string[]): Pro
   return reports
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
 const paths = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(ROOMS)
-const tree = copyTree()
+const tree = compileTree()
 try {
   let reports = 0
   for (const path of paths) {
