@@ -136,7 +136,7 @@ test('recovery: damage is refused with nothing changed, a torn tail behind it st
   const folder = freshFolder(t)
   const lines = linesOf(await writeJournal(folder, [facts(1, 2), facts(3, 4)]))
   writeFileSync(journalPath(folder), `${lines[0]}\nx\n${lines[2]}\n${lines[3]}\n{"seq":5,`)
-  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: `)
+  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: it is not a line of a journal`)
 })
 
 test('recovery: damage is refused with nothing changed, what a rewrite left stays too', async t => {

@@ -4,12 +4,12 @@
  * either a test is missing, or there is a reason why nobody can tell the difference, which then stands in
  * `mutants.ts`. Prints the survivors and fails when there is one without a reason, or a reason without its survivor.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawn } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { compileTree } from '../support/compiled.ts'
 import { REASONS } from './mutants.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -21,7 +21,7 @@ const SLACK_MS = 3_000
 const ROOMS: { readonly [source: string]: readonly string[] } = {
   'json/shape.ts': ['json/shape', 'api/session'],
   'json/parse.ts': ['json/parse', 'api/contract'],
-  'json/lines.ts': ['csv/formats', 'json/parse'],
+  'json/lines.ts': ['json/lines', 'csv/formats'],
   'journal/queue.ts': ['journal/queue', 'journal/file'],
   'journal/batch.ts': ['journal/line', 'journal/file', 'journal/recover'],
   'journal/keys.ts': ['journal/keys', 'journal/file'],
@@ -139,18 +139,6 @@ async function timeoutsOf(tree: string, tests: readonly string[]): Promise<Reado
 async function isNoticed(tree: string, timeouts: ReadonlyMap<string, number>): Promise<boolean> {
   for (const [test, timeoutMs] of timeouts) if (await notices(tree, test, timeoutMs)) return true
   return false
-}
-
-/** The tree as JavaScript, to be made wrong: that starts several times as fast. */
-function compileTree(): string {
-  const tree = mkdtempSync(join(tmpdir(), 'pes-mutants-'))
-  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-  execFileSync(process.execPath, [compiler, '-p', 'test', '--noEmit', 'false', '--outDir', tree], { cwd: ROOT })
-  for (const name of ['dist', 'package.json', 'README.md', 'SECURITY.md']) {
-    cpSync(join(ROOT, name), join(tree, name), { recursive: true })
-  }
-  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
-  return tree
 }
 
 function compile(text: string): string {

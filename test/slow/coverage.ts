@@ -1,0 +1,25 @@
+/**
+ * Line and branch coverage, by Node's own means: `npm run test:coverage`. The tests that run the sources in their own
+ * process are measured, so what only a child runs (`server.ts`, `admin.ts`, `operator/`) is not counted. Node counts
+ * lines of JavaScript, which is why sources and tests are compiled first.
+ */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { compileTree } from '../support/compiled.ts'
+
+const ROOMS = ['api', 'csv', 'http', 'journal', 'json', 'metrics', 'store']
+
+const tree = compileTree()
+try {
+  const files = ROOMS.flatMap(room => readdirSync(join(tree, 'test', room)).filter(name => name.endsWith('.test.js'))
+    .map(name => join('test', room, name)))
+  const { stdout } = spawnSync(process.execPath, ['--test', '--experimental-test-coverage', '--test-reporter=tap', ...files],
+    { cwd: tree, encoding: 'utf8', maxBuffer: 2 ** 28 })
+  const from = stdout.indexOf('# start of coverage report')
+  const isSource = (line: string): boolean => !/^# (test|dist|\.\.)/.test(line)
+  console.log(stdout.slice(from).split('\n').filter(isSource).join('\n'))
+  process.exitCode = from < 0 || /^not ok/m.test(stdout) ? 1 : 0
+} finally {
+  rmSync(tree, { recursive: true, force: true })
+}
