@@ -14,11 +14,14 @@ const tree = compileTree()
 try {
   const files = ROOMS.flatMap(room => readdirSync(join(tree, 'test', room)).filter(name => name.endsWith('.test.js'))
     .map(name => join('test', room, name)))
-  const { stdout } = spawnSync(process.execPath, ['--test', '--experimental-test-coverage', '--test-reporter=tap', ...files],
-    { cwd: tree, encoding: 'utf8', maxBuffer: 2 ** 28 })
+  const flags = ['--test', '--experimental-test-coverage', '--test-reporter=tap']
+  const { stdout } = spawnSync(process.execPath, [...flags, ...files], {
+    cwd: tree, encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit']
+  })
+  for (const [line] of stdout.matchAll(/^ *not ok .*$/gm)) console.log(line)
   const from = stdout.indexOf('# start of coverage report')
   const isSource = (line: string): boolean => !/^# (test|dist|\.\.)/.test(line)
-  console.log(stdout.slice(from).split('\n').filter(isSource).join('\n'))
+  if (from >= 0) console.log(stdout.slice(from).split('\n').filter(isSource).join('\n'))
   process.exitCode = from < 0 || /^not ok/m.test(stdout) ? 1 : 0
 } finally {
   rmSync(tree, { recursive: true, force: true })
