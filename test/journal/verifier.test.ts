@@ -90,6 +90,7 @@ const DAMAGES: readonly Damage[] = [
   ['two lines exchanged', 2, ([a, b, c]) => [a!, c!, b!]],
   ['a line twice', 3, ([a, b, ...rest]) => [a!, b!, b!, ...rest]],
   ['a white space', 2, ([a, b, c]) => [a!, b!.replace(',"by"', ', "by"'), c!]],
+  ['carriage returns', 1, lines => lines.map(line => `${line}\r`)],
   ['an empty line between', 3, ([a, b, ...rest]) => [a!, b!, '', ...rest]]
 ]
 
