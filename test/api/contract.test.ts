@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
+import { entryRoutes } from '../../src/api/entries.ts'
 import type { Route } from '../../src/api/route.ts'
 import { text } from '../../src/json/shape.ts'
 import { MAX_COMMIT_QUEUE_RECORDS, MAX_JSON_DEPTH_LEVELS } from '../../src/limits.ts'
@@ -217,6 +218,23 @@ test('§1, §7 every object says the status that HTTP says; the list and the 429
   }
   assert.deepEqual([...seen].sort(), [200, 400, 403, 404, 405, 413, 415, 417, 431])
   assert.equal(Array.isArray((await ask(t, url, message('GET', '/api/listPassword'))).json), true)
+})
+
+test('§1 the five operations are under /api, by GET to read and by POST to change, and none removes for good', () => {
+  const routes = entryRoutes({} as never).map(({ operation, method, path }) => `${operation} ${method} ${path}`)
+  assert.deepEqual(routes, [
+    'listPassword GET /api/listPassword', 'getPassword GET /api/getPassword/{id}',
+    'createPassword POST /api/createPassword', 'updatePassword POST /api/updatePassword/{id}',
+    'deletePassword POST /api/deletePassword/{id}'
+  ])
+})
+
+test('§5.2 whatever a client says it accepts, it gets JSON', async t => {
+  const { call } = await withEntries(t, 1)
+  for (const fields of [[], ['Accept: application/json'], ['Accept: text/html'], ['Accept: */*;q=0']]) {
+    const { status, headers } = await call('GET', '/api/listPassword', undefined, fields)
+    assert.deepEqual([status, headers['content-type']], [200, 'application/json; charset=utf-8'], fields[0])
+  }
 })
 
 test('every answer is JSON, of a length, not to be stored and not to be guessed at', async t => {

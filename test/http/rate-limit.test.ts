@@ -89,7 +89,8 @@ test('§8.3 looking at what is left does not count', () => {
   const bench = new Bench(3, 0)
   for (let i = 0; i < 10; i++) assert.equal(bench.limit.peek('a').remaining, 3)
   bench.take()
-  for (let i = 0; i < 10; i++) assert.equal(bench.limit.peek('a').remaining, 2)
+  const left = { allowed: true, limit: 3, remaining: 2, retryAfterSeconds: 0 }
+  for (let i = 0; i < 10; i++) assert.deepEqual(bench.limit.peek('a'), left)
   assert.equal(bench.limit.clients, 1)
   bench.nowMs += 60_000
   assert.equal(bench.limit.peek('a').remaining, 3)
@@ -184,6 +185,15 @@ test('§8 clients that are gone for two minutes are no longer held', () => {
   bench.take('a')
   bench.nowMs = 120_000
   bench.take('b')
+  assert.equal(bench.limit.clients, 2)
+})
+
+test('§8 a client that is seen again after its generation has aged is held once', () => {
+  const bench = new Bench(60, 0)
+  bench.take('a')
+  bench.nowMs = 60_000
+  bench.take('b')
+  bench.take('a')
   assert.equal(bench.limit.clients, 2)
 })
 

@@ -173,6 +173,7 @@ test('a seal has one way of being written: another base64 text of the same bytes
     const accepted = (seal: string): boolean =>
       parseLine(withHash(`${head},"sealed":"${seal}"`, NO_HASH).text) !== undefined
     assert.ok(accepted(sealed))
+    assert.ok(accepted(Buffer.alloc(28).toString('base64')) && !accepted(Buffer.alloc(27).toString('base64')))
     for (const variant of [`${bare}A`, `${bare}==`, `${bare}=`, bare, `${bare.slice(0, -1)}/`]) {
       if (variant === sealed) continue
       if (!Buffer.from(variant, 'base64').equals(Buffer.alloc(length, 0xff))) continue

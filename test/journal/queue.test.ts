@@ -81,6 +81,7 @@ test('rejecting all that wait lets none of them decide and leaves the queue usab
   const rejected = [1, 2].map(() => assert.rejects(queue.add(decide), error => error === failure))
   queue.rejectAll(failure)
   await Promise.all(rejected)
+  assert.equal(queue.length, 0)
   assert.equal(queue.take(() => true).length, 0)
   void queue.add(() => fact(1))
   assert.equal(queue.take(() => true).length, 1)

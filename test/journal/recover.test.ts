@@ -136,7 +136,21 @@ test('recovery: damage is refused with nothing changed, a torn tail behind it st
   const folder = freshFolder(t)
   const lines = linesOf(await writeJournal(folder, [facts(1, 2), facts(3, 4)]))
   writeFileSync(journalPath(folder), `${lines[0]}\nx\n${lines[2]}\n${lines[3]}\n{"seq":5,`)
-  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: `)
+  assertRefused(folder, 'journal-damaged', `line 2 at byte ${offsetOf(lines, 2)}: it is not a line of a journal`)
+})
+
+test('recovery: a journal in another form, with carriage returns, is damage and not one torn tail', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 2)]))
+  writeFileSync(journalPath(folder), lines.map(line => `${line}\r\n`).join(''))
+  assertRefused(folder, 'journal-damaged', 'line 1 at byte 0: it is not a line of a journal')
+})
+
+test('recovery: a chain that does not hold is called so', async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [facts(1, 2)]))
+  writeFileSync(journalPath(folder), bytesOf([lines[0]!.replace(/.{4}"\}$/, '0000"}'), lines[1]!]))
+  assertRefused(folder, 'journal-damaged', 'line 1 at byte 0: its hash does not follow from what stands before it')
 })
 
 test('recovery: damage is refused with nothing changed, what a rewrite left stays too', async t => {

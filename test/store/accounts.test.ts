@@ -278,9 +278,22 @@ test('a login does not fail because no place is left to bring its hash up to dat
   assert.equal(world.dataOf('password.rehashed').length, 1, 'the next login tries again')
 })
 
-test('check finds two users of one address, and a token of nobody', async () => {
+test('a login fails over a hasher that breaks while it brings a hash up to date', async () => {
+  class BrokenHasher extends PasswordHasher {
+    override hash(): Promise<string> { return Promise.reject(new Error('as the test asked')) }
+  }
+  const { world } = await withAna()
+  const broken = world.open(CHEAP, new BrokenHasher(randomBytes, { ...CHEAP, ln: 5 }))
+  await assert.rejects(broken.accounts.login(ANA, PASSWORD, undefined), /as the test asked/)
+})
+
+test('two users of one address are refused when they are read, and check finds a token of nobody', async () => {
   const { world, store } = await withAna()
   store.check()
+  const added = world.records[0]!
+  world.records.push({ ...added, data: { ...added.data as object, id: 2 } })
+  assert.throws(() => world.open(), /user 2 has another user's address/)
+  world.records.pop()
   const orphan = { ...world.records[0]!, type: 'token.issued', data: {
     hash: '0'.repeat(64), user: 1, abilities: [], issued: new Date(0).toISOString(), expires: null
   } }

@@ -19,6 +19,10 @@ export interface ProgramOptions {
   readonly env?: { readonly [variable: string]: string }
   /** The working folder. */
   readonly cwd?: string
+  /** What stands before the arguments, instead of this Node and the program as built. */
+  readonly command?: readonly string[]
+  /** Its standard input; without it, none. */
+  readonly input?: string
 }
 
 /** What is left of a program that has ended. */
@@ -65,7 +69,9 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
   const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
   const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
   const args = options.args ?? Object.entries(all).map(([flag, value]) => `--${flag}=${value}`)
-  const child = spawn(process.execPath, [SERVER, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [file = '', ...before] = options.command ?? [process.execPath, SERVER]
+  const child = spawn(file, [...before, ...args], { env, cwd, stdio: 'pipe' })
+  child.stdin.on('error', () => {}).end(options.input)
   let stdout = ''
   let stderr = ''
   const watchers = new Set<() => void>()

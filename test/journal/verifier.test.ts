@@ -1,0 +1,162 @@
+/** `test/verify.py` says of a journal what the program says, damage for damage: neither knows the other's code. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Failure } from '../../src/errors.ts'
+import { disk } from '../../src/journal/files.ts'
+import { readKeyFile } from '../../src/journal/keys.ts'
+import { readJournal } from '../../src/journal/recover.ts'
+import { admin, done, initialized } from '../support/admin.ts'
+import {
+  bytesOf, fact, journalBytes, journalPath, keyPath, linesOf, rechain, writeJournal
+} from '../support/journal-file.ts'
+import { countFromEnv, mutate } from '../support/mutations.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+import { freshFolder } from '../support/service.ts'
+
+const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
+const pythonMissing = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
+
+/** Runs the verifier on many files in one Python, which takes longer to start than to verify. */
+const MANY = [
+  'import contextlib, io, json, runpy, sys',
+  'said = []',
+  'for path in sys.argv[2:]:',
+  '  out, torn, code = io.StringIO(), io.StringIO(), 0',
+  '  sys.argv = [sys.argv[0], path]',
+  '  try:',
+  '    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(torn): runpy.run_path(VERIFIER)',
+  '  except SystemExit as end: code = end.code',
+  '  said.append([code, out.getvalue(), torn.getvalue()])',
+  'print(json.dumps(said))'
+].join('\n').replace('VERIFIER', 'verifier').replace('said = []', 'said, verifier = [], sys.argv[1]')
+
+/** What is said of a journal: where it is damaged, or else what it holds. */
+type Verdict = string
+
+function verdictsOfPython(paths: readonly string[]): Verdict[] {
+  const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, VERIFIER, ...paths], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return (JSON.parse(stdout) as [number, string, string][]).map(([code, out, torn]) => {
+    const where = /^line \d+ at byte \d+/.exec(out)?.[0]
+    assert.equal(code, where === undefined ? 0 : 3, out)
+    return where ?? `${out.trimEnd()}, ${Number(/^torn tail of (\d+) bytes\n$/.exec(torn)?.[1] ?? 0)} torn`
+  })
+}
+
+function verdictOfProgram(path: string, keyFile: string): Verdict {
+  try {
+    const { records, head, tornBytes } = readJournal(disk, path, readKeyFile(disk, keyFile)!, () => {})
+    return `${records} records, head ${head}, ${tornBytes} torn`
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return /line \d+ at byte \d+/.exec(error.message)?.[0] ?? error.message
+  }
+}
+
+/** A journal of the real program, of entries and users. */
+async function realJournal(t: TestContext): Promise<{ readonly folder: string, readonly lines: readonly string[] }> {
+  const folder = await initialized(t)
+  const file = join(freshFolder(t), 'entries.jsonl')
+  writeFileSync(file, '{"id":1,"sistema":"ñ","usuario":"u","password":"p","status":1}\n')
+  await done(folder, 'user add ana@example.org --password-stdin', 'secret\n')
+  await done(folder, `import ${file}`)
+  await done(folder, 'key rotate')
+  await done(folder, 'user remove ana@example.org')
+  return { folder, lines: linesOf(journalBytes(folder)) }
+}
+
+const flipped = (line: string, at: number): string =>
+  line.slice(0, at) + (line[at] === 'A' ? 'B' : 'A') + line.slice(at + 1)
+
+/** What can happen to a journal of three lines; `line` is the one that is to be named, where one is damaged. */
+type Damage = readonly [what: string, line: number | undefined, of: (lines: string[]) => string[]]
+
+const DAMAGES: readonly Damage[] = [
+  ['nothing', undefined, lines => lines],
+  ['an empty journal', undefined, () => []],
+  ['a lost end', undefined, lines => lines.slice(0, 2)],
+  ['a torn tail', undefined, lines => [...lines, '{"seq":5,"time"']],
+  ['a torn tail of zeros', undefined, lines => [...lines, '\0'.repeat(700)]],
+  ['a changed seal', 2, ([a, b, c]) => [a!, flipped(b!, b!.indexOf('"sealed":') + 30), c!]],
+  ['a changed user', 3, ([a, b, c]) => [a!, b!, c!.replace('"by":null', '"by":1')]],
+  ['a changed hash', 1, ([a, ...rest]) => [flipped(a!, a!.length - 4), ...rest]],
+  ['a first line cut out', 1, lines => lines.slice(1)],
+  ['a line cut out', 2, lines => [lines[0]!, ...lines.slice(2)]],
+  ['two lines exchanged', 2, ([a, b, c]) => [a!, c!, b!]],
+  ['a line twice', 3, ([a, b, ...rest]) => [a!, b!, b!, ...rest]],
+  ['a white space', 2, ([a, b, c]) => [a!, b!.replace(',"by"', ', "by"'), c!]],
+  ['carriage returns', 1, lines => lines.map(line => `${line}\r`)],
+  ['an empty line between', 3, ([a, b, ...rest]) => [a!, b!, '', ...rest]]
+]
+
+test('the verifier says of each damage what the program says, and names the same line and byte', {
+  skip: pythonMissing
+}, async t => {
+  const { folder, lines } = await realJournal(t)
+  assert.equal(lines.length, 3)
+  const folders = DAMAGES.map(([what, , damage], i) => {
+    const damaged = join(freshFolder(t), String(i))
+    mkdirSync(damaged, { mode: 0o700 })
+    copyFileSync(keyPath(folder), keyPath(damaged))
+    const bytes = bytesOf(damage([...lines]))
+    writeFileSync(journalPath(damaged), what.startsWith('a torn') ? bytes.subarray(0, -1) : bytes, { mode: 0o600 })
+    return damaged
+  })
+  const verdicts = verdictsOfPython(folders.map(journalPath))
+  for (const [i, damaged] of folders.entries()) {
+    const [what, line] = DAMAGES[i]!
+    assert.equal(verdicts[i], verdictOfProgram(journalPath(damaged), keyPath(damaged)), what)
+    assert.equal(/^line (\d+)/.exec(verdicts[i]!)?.[1], line?.toString(), what)
+    const { code, out, error } = await admin(damaged, 'journal verify')
+    assert.equal(code, line === undefined ? 0 : 3, `${what}: ${error}`)
+    if (line !== undefined) assert.ok(error.includes(`journal.jsonl, ${verdicts[i]}: `), `${what}: ${error}`)
+    else assert.ok(verdicts[i]!.includes(`head ${/^head +([0-9a-f]{64})$/m.exec(out)?.[1]}`), what)
+  }
+})
+
+test('the verifier and the program agree on journals that somebody has laid hands on', {
+  skip: pythonMissing
+}, async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [[fact(1)], [fact(2), fact(3), fact(4)], [fact(5), fact(6)]])
+  const paths = Array.from({ length: countFromEnv(400) }, (_, i) => {
+    const path = join(folder, `damaged-${i}`)
+    const damaged = Buffer.from(mutate(bytes, random, [bytes]))
+    const end = random.pick([0, 0, 1024, damaged.length]) // of sectors that are lost
+    damaged.fill(0, Math.min(damaged.length, 512), Math.min(damaged.length, Math.max(512, end)))
+    writeFileSync(path, damaged)
+    return path
+  })
+  const verdicts = verdictsOfPython(paths)
+  const kinds = new Set<string>()
+  for (const [i, path] of paths.entries()) {
+    const expected = verdictOfProgram(path, keyPath(folder))
+    assert.equal(verdicts[i], expected, `SEED=${seed}: ${readFileSync(path, 'latin1')}`)
+    kinds.add(expected.startsWith('line') ? 'damaged' : expected.endsWith(', 0 torn') ? 'whole' : 'torn')
+  }
+  assert.deepEqual([...kinds].sort(), ['damaged', 'torn', 'whole'])
+})
+
+test('a chain that was computed anew is right to the verifier, unless a head was noted; its seals tell the program', {
+  skip: pythonMissing
+}, async t => {
+  const folder = freshFolder(t)
+  const lines = linesOf(await writeJournal(folder, [[fact(1)], [fact(2)], [fact(3)]]))
+  const head = /([0-9a-f]{64})"\}$/.exec(lines[2]!)![1]!
+  const verify = (...args: readonly string[]): number | null =>
+    spawnSync('python3', [VERIFIER, journalPath(folder), ...args]).status
+  assert.deepEqual([verify(), verify(head), verify('0'.repeat(64))], [0, 0, 0])
+  writeFileSync(journalPath(folder), bytesOf(rechain([lines[0]!, lines[2]!])))
+  assert.deepEqual([verify(), verify(head)], [0, 3])
+  assert.match(verdictOfProgram(journalPath(folder), keyPath(folder)), /^line 2 at byte \d+$/)
+  writeFileSync(journalPath(folder), bytesOf(lines.slice(0, 1)))
+  assert.deepEqual([verify(), verify(head)], [0, 3])
+})

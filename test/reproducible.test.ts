@@ -1,0 +1,66 @@
+/** The build is a function of the sources: the same bytes in any folder, of Node's modules and its own files alone. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { freshFolder } from './support/service.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const SUMS = 'SHA256SUMS'
+
+/** The files of a build by their paths, without the checksums. */
+function filesOf(dist: string): ReadonlyMap<string, string> {
+  const files = readdirSync(dist, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  const paths = files.map(({ path, name }) => join(path, name).slice(dist.length + 1))
+  return new Map(paths.filter(path => path !== SUMS).sort()
+    .map(path => [path, readFileSync(join(dist, path), 'latin1')]))
+}
+
+/** What a built file imports but modules of Node and files beside it. */
+function foreignImports(text: string): string[] {
+  return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName)
+    .filter(name => !/^(node:[a-z/]+|\.\.?\/[\w./-]+\.js)$/.test(name))
+}
+
+test('two builds in two folders have the same bytes, and their checksums are right', t => {
+  const folder = join(freshFolder(t), 'another place')
+  for (const name of ['src', 'package.json', 'tsconfig.json']) {
+    cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const env = { PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env['PATH']}` }
+  const [, build] = /; then (.*); fi$/.exec(scripts.build) ?? []
+  execFileSync('sh', ['-c', build!], { cwd: folder, env })
+  const made = filesOf(join(folder, 'dist'))
+  assert.ok(made.has('server.js') && made.has(join('journal', 'line.js')))
+  assert.deepEqual(made, filesOf(join(ROOT, 'dist')))
+
+  const [, command] = /^npm run --silent build && (.*)$/.exec(scripts.checksums) ?? []
+  const sum = (): string => {
+    execFileSync('sh', ['-c', command!], { cwd: folder })
+    return readFileSync(join(folder, 'dist', SUMS), 'utf8')
+  }
+  const check = (): void => {
+    execFileSync('sha256sum', ['--check', '--strict', SUMS], { cwd: join(folder, 'dist'), stdio: 'pipe' })
+  }
+  const sums = sum()
+  assert.equal(sum(), sums)
+  assert.equal(sums.trimEnd().split('\n').length, made.size, 'each file has its line, the list itself has none')
+  check()
+  writeFileSync(join(folder, 'dist', 'server.js'), '// another program\n')
+  assert.throws(check)
+  rmSync(join(folder, 'dist'), { recursive: true })
+})
+
+test('dist imports modules of Node and its own files, and nothing else', () => {
+  const bad = ["import a from 'node:fs'", "import b from './b.js'", "import c from 'c'", "await import('../d.ts')",
+    "export * from 'fs'"].join('\n')
+  assert.deepEqual(foreignImports(bad), ['c', '../d.ts', 'fs'])
+  const found = [...filesOf(join(ROOT, 'dist'))].filter(([path]) => path.endsWith('.js'))
+    .flatMap(([path, text]) => foreignImports(text).map(name => `${path} ${name}`))
+  assert.deepEqual(found, [])
+})

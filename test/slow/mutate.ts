@@ -1,0 +1,193 @@
+/**
+ * Mutation trials: `npm run test:mutants [PATH…]`, paths of `src` as in ROOMS. One place of a source is made wrong at
+ * a time, in a copy of the tree, and the tests of its room must notice. A mutant that no test notices has survived:
+ * either a test is missing, or there is a reason why nobody can tell the difference, which then stands in
+ * `mutants.ts`. Prints the survivors and fails when there is one without a reason, or a reason without its survivor.
+ */
+import { spawn } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { compileTree } from '../support/compiled.ts'
+import { REASONS } from './mutants.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Who takes that much longer than the source as it stands loops for ever, and is noticed by that. */
+const SLOWER = 3
+const SLACK_MS = 3_000
+
+/** The sources, each with the tests that must notice what is wrong in it, the quickest first. */
+const ROOMS: { readonly [source: string]: readonly string[] } = {
+  'json/shape.ts': ['json/shape', 'api/session'],
+  'json/parse.ts': ['json/parse', 'api/contract'],
+  'json/lines.ts': ['json/lines', 'csv/formats'],
+  'journal/queue.ts': ['journal/queue', 'journal/file'],
+  'journal/batch.ts': ['journal/line', 'journal/file', 'journal/recover'],
+  'journal/keys.ts': ['journal/keys', 'journal/file'],
+  'journal/line.ts': ['journal/line', 'journal/recover', 'journal/file'],
+  'journal/recover.ts': ['journal/recover', 'journal/file', 'journal/keys', 'program/admin'],
+  'http/rate-limit.ts': ['http/rate-limit'],
+  'store/accounts.ts': ['store/accounts', 'api/session', 'api/abilities', 'program/admin']
+}
+
+interface Mutant {
+  /** The place, as it was and as it is: what REASONS knows it by. */
+  readonly name: string
+  readonly line: number
+  readonly text: string
+}
+
+const SWAPPED: { readonly [operator: string]: string } = {
+  '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===', '&&': '||', '||': '&&', '??': '&&',
+  '+': '-', '-': '+', '*': '/', '/': '*', '%': '*', '&': '|', '|': '&', '+=': '-=', '-=': '+=', '||=': '&&=',
+  '??=': '='
+}
+
+/** What a node can be replaced by, one mistake each. */
+function mistakes(node: ts.Node): string[] {
+  const text = node.getText()
+  const { parent } = node
+  if (ts.isBinaryExpression(parent) && parent.operatorToken === node) {
+    const swapped = SWAPPED[text]
+    return swapped === undefined ? [] : [swapped]
+  }
+  const isCondition = (ts.isIfStatement(parent) || ts.isWhileStatement(parent)) && parent.expression === node ||
+    (ts.isConditionalExpression(parent) || ts.isForStatement(parent)) && parent.condition === node
+  const negated = isCondition ? [`!(${text})`] : []
+  if (ts.isNumericLiteral(node)) return [...negated, String(Number(text.replaceAll('_', '')) + 1)]
+  if (ts.isStringLiteral(node) && node.text !== '') return [...negated, "''"]
+  if (ts.isRegularExpressionLiteral(node)) return ['/(?:)/g'.slice(0, text.endsWith('g') ? undefined : -1)]
+  if (node.kind === ts.SyntaxKind.TrueKeyword) return ['false']
+  if (node.kind === ts.SyntaxKind.FalseKeyword) return ['true']
+  if (ts.isPrefixUnaryExpression(node) || ts.isPostfixUnaryExpression(node)) {
+    const operand = node.operand.getText()
+    if (node.operator === ts.SyntaxKind.ExclamationToken) return [operand]
+    if (node.operator === ts.SyntaxKind.PlusPlusToken) return [...negated, text.replace('++', '--')]
+  }
+  if (ts.isExpressionStatement(node) || ts.isBreakStatement(node) || ts.isContinueStatement(node)) return ['{}']
+  if (ts.isReturnStatement(node)) {
+    return node.expression === undefined ? ['{}'] : text === 'return undefined' ? [] : ['return undefined']
+  }
+  if (ts.isThrowStatement(node)) return ['{}']
+  return negated
+}
+
+function isOfTypes(node: ts.Node): boolean {
+  return ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isInterfaceDeclaration(node) ||
+    ts.isTypeAliasDeclaration(node) || ts.isTypeParameterDeclaration(node)
+}
+
+/** Every mutant of a source. */
+function mutants(source: string): Mutant[] {
+  const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.ES2023, true)
+  const found: Mutant[] = []
+  const visit = (node: ts.Node): void => {
+    if (isOfTypes(node)) return
+    const [start, end] = [node.getStart(), node.getEnd()]
+    for (const mistake of mistakes(node)) {
+      const text = source.slice(0, start) + mistake + source.slice(end)
+      const from = source.lastIndexOf('\n', start) + 1
+      const until = (all: string, at: number): number => (all.indexOf('\n', at) + all.length + 1) % (all.length + 1)
+      const before = source.slice(from, until(source, end - 1)).replace(/\s+/g, ' ').trim()
+      const after = text.slice(from, until(text, start + mistake.length - 1)).replace(/\s+/g, ' ').trim()
+      const line = file.getLineAndCharacterOfPosition(start).line + 1
+      found.push({ name: `${before} → ${after}`, line, text })
+    }
+    ts.forEachChild(node, visit)
+  }
+  ts.forEachChild(file, visit)
+  return found
+}
+
+/** Whether a test fails, does not end, or cannot even be run. */
+function notices(tree: string, test: string, timeoutMs: number): Promise<boolean> {
+  const args = ['--test-reporter=tap', join('test', `${test}.test.js`)]
+  const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  const orphan = (): void => { process.kill(-child.pid!, 'SIGKILL') }
+  process.on('exit', orphan)
+  return new Promise((resolve, reject) => {
+    let noticed = false
+    const end = (): void => {
+      noticed = true
+      try {
+        process.kill(-child.pid!, 'SIGKILL') // with the programs that the test has started
+      } catch { /* It has just ended by itself. */ }
+    }
+    const timer = setTimeout(end, timeoutMs)
+    child.stdout.setEncoding('utf8').on('data', text => { if (/^ *not ok /m.test(text)) end() })
+    child.on('error', reject)
+    child.on('close', code => {
+      clearTimeout(timer)
+      process.off('exit', orphan)
+      resolve(noticed || code !== 0)
+    })
+  })
+}
+
+/** What the tests take while nothing is wrong; throws if they fail. */
+async function timeoutsOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const timeouts = new Map<string, number>()
+  for (const test of tests) {
+    const startMs = performance.now()
+    if (await notices(tree, test, 120_000)) throw new Error(`${test} fails while nothing is wrong`)
+    timeouts.set(test, (performance.now() - startMs) * SLOWER + SLACK_MS)
+  }
+  return timeouts
+}
+
+async function isNoticed(tree: string, timeouts: ReadonlyMap<string, number>): Promise<boolean> {
+  for (const [test, timeoutMs] of timeouts) if (await notices(tree, test, timeoutMs)) return true
+  return false
+}
+
+function compile(text: string): string {
+  const { ESNext: module } = ts.ModuleKind
+  const target = ts.ScriptTarget.ES2023
+  return ts.transpileModule(text, {
+    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true }
+  }).outputText
+}
+
+/** Tries every mutant of a source; gives what is to be reported. */
+async function tryAll(tree: string, path: string, tests: readonly string[]): Promise<string[]> {
+  const target = join(tree, 'src', path.replace(/\.ts$/, '.js'))
+  const source = readFileSync(join(ROOT, 'src', path), 'utf8')
+  const reasons = new Set(Object.keys(REASONS[path] ?? {}))
+  const all = mutants(source)
+  const reports: string[] = []
+  let survivors = 0
+  const timeouts = await timeoutsOf(tree, tests)
+  try {
+    for (const { name, line, text } of all) {
+      writeFileSync(target, compile(text))
+      if (await isNoticed(tree, timeouts)) continue
+      survivors++
+      if (reasons.has(name)) { reasons.delete(name); continue }
+      reports.push(`src/${path}:${line}: ${name}`)
+      console.log(reports.at(-1))
+    }
+  } finally {
+    writeFileSync(target, compile(source))
+  }
+  for (const name of reasons) reports.push(`src/${path}: no mutant survives as ${name}`)
+  console.log(`src/${path}: ${all.length} mutants, ${all.length - survivors} noticed, ` +
+    `${survivors} survived, ${reports.length} to look at`)
+  return reports
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
+const paths = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(ROOMS)
+const tree = compileTree()
+try {
+  let reports = 0
+  for (const path of paths) {
+    const tests = ROOMS[path]
+    if (tests === undefined) throw new Error(`${path} is none of ${Object.keys(ROOMS).join(', ')}`)
+    reports += (await tryAll(tree, path, tests)).length
+  }
+  process.exitCode = reports === 0 ? 0 : 1
+} finally {
+  rmSync(tree, { recursive: true, force: true })
+}

@@ -1,0 +1,20 @@
+/** Sources and tests as JavaScript, for what runs them often or measures them. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Compiles `src` and `test` into a folder of its own, with what they read besides; the caller removes it. */
+export function compileTree(): string {
+  const tree = mkdtempSync(join(tmpdir(), 'pes-compiled-'))
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  execFileSync(process.execPath, [compiler, '-p', 'test', '--noEmit', 'false', '--outDir', tree], { cwd: ROOT })
+  for (const name of ['dist', 'package.json', 'README.md', 'SECURITY.md']) {
+    cpSync(join(ROOT, name), join(tree, name), { recursive: true })
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
+  return tree
+}
