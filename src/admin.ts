@@ -9,13 +9,20 @@ import { Failure, systemCode, type FailureCode } from './errors.ts'
 import { assertLimits } from './limits.ts'
 import { ACCOUNT_COMMANDS } from './operator/accounts.ts'
 import { Misuse, Refusal, type Command, type Context } from './operator/command.ts'
+import { COPY_COMMANDS } from './operator/copy.ts'
 import { JOURNAL_COMMANDS } from './operator/journal.ts'
 import { reachStore } from './operator/reach.ts'
 import { Terminal } from './operator/terminal.ts'
 import { TRANSFER_COMMANDS } from './operator/transfer.ts'
+import { checkPlace } from './place.ts'
 
-const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS, ...TRANSFER_COMMANDS]
-const PLACE = { dataDir: SETTINGS.dataDir, keyFile: SETTINGS.keyFile }
+const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS, ...COPY_COMMANDS, ...TRANSFER_COMMANDS]
+const { dataDir, keyFile, journal, etcdEndpoints, etcdPrefix, etcdUser, etcdPasswordFile } = SETTINGS
+const { etcdCa, etcdCert, etcdKey, etcdPlainHttp } = SETTINGS
+const PLACE = {
+  dataDir, keyFile, journal, etcdEndpoints, etcdPrefix, etcdUser, etcdPasswordFile, etcdCa, etcdCert, etcdKey,
+  etcdPlainHttp
+}
 const PROGRAM = 'node dist/admin.js'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
@@ -44,7 +51,10 @@ async function main(args: readonly string[]): Promise<void> {
 
 async function run(command: Command, args: readonly string[], terminal: Terminal): Promise<void> {
   const { positionals, flags } = parse(command, args)
-  const settings = { ...readTable(PLACE, flags as { [name: string]: string }, process.env), journal: 'file' as const }
+  const given = readTable(PLACE, flags as { [name: string]: string }, process.env)
+  const kept = command.journal?.(flags) ?? (given.journal === 'etcd' ? 'etcd' : 'file')
+  const settings = { ...given, journal: kept, staleReads: false }
+  checkPlace(settings)
   const store = reachStore(settings, command.mayCreate === true, process.geteuid?.(), terminal)
   try {
     await command.run({ positionals, flags, terminal, store })

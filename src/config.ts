@@ -7,12 +7,13 @@ import type { AddressSet } from './http/address.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS
 } from './limits.ts'
+import { checkPlace, ETCD_SETTINGS, type EtcdSettings } from './place.ts'
 import {
   addresses, exactOrigin, fail, hostName, integer, list, listenAddress, minutes, nonEmpty, oneOf, onOrOff
 } from './values.ts'
 
 /** The settings, parsed. */
-export interface Settings {
+export interface Settings extends EtcdSettings {
   readonly host: string
   readonly port: number
   readonly dataDir: string
@@ -38,7 +39,7 @@ export interface Settings {
   readonly tlsKey: string | undefined
   readonly maxBodyBytes: number
   readonly accessLog: boolean
-  readonly journal: 'file' | 'memory'
+  readonly journal: 'file' | 'memory' | 'etcd'
   /** Who may ask for `/healthz`, and who for `/metrics`. */
   readonly health: Audience
   readonly metrics: Audience
@@ -149,9 +150,11 @@ export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } 
   },
   journal: {
     variable: 'JOURNAL', flag: 'journal', value: 'KIND', fallback: 'file', shown: '`file`',
-    help: 'Where records are kept: `file`, or `memory`, which keeps nothing beyond the process.',
-    parse: oneOf('file', 'memory')
+    help: 'Where records are kept: `file`; `etcd`, which several instances share; or `memory`, which keeps nothing ' +
+      'beyond the process.',
+    parse: oneOf('file', 'memory', 'etcd')
   },
+  ...ETCD_SETTINGS,
   health: {
     variable: 'HEALTH', flag: 'health', value: 'WHO', fallback: 'local', shown: '`local`',
     help: 'Who may ask for `/healthz`: `local`, this machine and whoever has a token; `public`, everybody; `off`.',
@@ -206,6 +209,7 @@ function agreeing(settings: Environment): Environment {
   if (isProduction && tlsCert === undefined && trustProxy === undefined) {
     throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
   }
+  checkPlace(settings)
   return settings
 }
 

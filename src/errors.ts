@@ -12,6 +12,8 @@ const SENTENCES = {
   'journal-damaged': 'the journal is damaged',
   'journal-closed': 'the journal is closed',
   'journal-latched': 'the journal takes no more writes until a restart',
+  'journal-unreachable': 'etcd does not answer',
+  'journal-refused': 'etcd refuses what it was asked',
   'write-failed': 'the journal could not be written',
   'entry-invalid': 'the entry is not valid',
   'queue-full': 'too many changes wait for the journal',

@@ -84,6 +84,29 @@ export const REWRITE_SLICE_BYTES: number = 256 * 1024
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
 
+/** How long one endpoint of etcd may stay silent before the next one is asked. */
+export const ETCD_ATTEMPT_TIMEOUT_MS: number = 2_000
+/** How long etcd is asked for the newest records before a read is answered 503. */
+export const ETCD_READ_TIMEOUT_MS: number = 5_000
+/** How long a change is tried before it is answered 500. */
+export const ETCD_WRITE_TIMEOUT_MS: number = 8_000
+/** Between one try and the next. */
+export const ETCD_RETRY_PAUSE_MS: number = 50
+/** How long a watch may stay silent before it is begun anew: whoever was paused or cut off says nothing. */
+export const ETCD_WATCH_SILENCE_MS: number = 10_000
+/** The most that an instance that has just written lets others go first. */
+export const MAX_ETCD_YIELD_MS: number = 50
+/** Records that one transaction may hold; etcd's own `--max-txn-ops`. */
+export const MAX_ETCD_COMMIT_RECORDS: number = 128
+/** Bytes after which a transaction takes no further record. */
+export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
+/** The largest record: with what may come before it, it is within etcd's own `--max-request-bytes`. */
+export const MAX_ETCD_RECORD_BYTES: number = 1280 * 1024
+/** Records that are read at once. */
+export const ETCD_PAGE_RECORDS: number = 128
+/** The largest answer; what is larger is asked for in smaller parts. */
+export const MAX_ETCD_ANSWER_BYTES: number = 64 * 1024 * 1024
+
 /** The entries of one import, as JSON: they are one record. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
 /** After how many bytes of entries the operator's program begins another part of an import. */
@@ -101,5 +124,8 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_SETTING_BYTES * 4 / 3 < MAX_LINE_BYTES, 'the largest body fits a line in base64')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
   assert.ok((MAX_IMPORT_BYTES + 1024) * 4 / 3 < MAX_LINE_BYTES - 1024, 'the largest import fits a line in base64')
+  assert.ok(MAX_ETCD_COMMIT_BYTES + MAX_ETCD_RECORD_BYTES <= 1.5 * 1024 * 1024 - 128 * 256, 'a commit fits a request')
+  assert.ok(MAX_LINE_BYTES * 4 / 3 + 1024 < MAX_ETCD_ANSWER_BYTES, 'the longest line fits an answer of etcd')
+  assert.ok(ETCD_ATTEMPT_TIMEOUT_MS * 2 < ETCD_READ_TIMEOUT_MS, 'two endpoints can be silent, and the third answer')
   assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
 }

@@ -37,7 +37,9 @@ export function pageRoutes(files: Files): readonly Route[] {
   const route = (name: string): Route => {
     const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
     const path = name === 'page.html' ? '/' : `/web/${name}`
-    return { operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => asset.reply(head) }
+    return {
+      operation: 'page', method: 'GET', path, isPublic: true, isBlind: true, handle: ({ head }) => asset.reply(head)
+    }
   }
   try {
     const others = files.list(FOLDER).filter(name => extname(name) in TYPES && name !== 'page.html')

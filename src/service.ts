@@ -5,17 +5,21 @@ import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entries.ts'
 import { Metrics } from './api/metrics.ts'
 import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
-import type { Environment, Settings } from './config.ts'
+import type { Environment } from './config.ts'
 import { Failure } from './errors.ts'
+import type { EtcdJournalOptions } from './etcd/journal.ts'
 import { Door } from './http/door.ts'
 import { localDoor } from './http/local.ts'
 import { check, type Shape, type Shaped } from './json/shape.ts'
-import { openFileJournal, type FileJournal } from './journal/file.ts'
+import { openFileJournal } from './journal/file.ts'
 import { disk, type Files } from './journal/files.ts'
+import type { Fold, KeptJournal } from './journal/journal.ts'
+import { readKeyFile } from './journal/keys.ts'
 import { holdFolder } from './journal/lock.ts'
 import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
 import { MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import { etcdAccess, type PlaceSettings } from './place.ts'
 import { CLOCKS, routerOf, serve, type Log, type Serving } from './serving.ts'
 import type { Accounts } from './store/accounts.ts'
 import { PasswordHasher } from './store/password.ts'
@@ -55,9 +59,6 @@ export interface OpenService extends Service {
   readonly store: Store
 }
 
-/** Where a store is. */
-export type StoreSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'>
-
 /** Opens a service; nobody is served yet. `prefix`: see `serve`. Rejects with a `Failure`, holding nothing. */
 export async function openService(settings: Environment, log: Log, prefix: string = ''): Promise<OpenService> {
   const metrics = new Metrics()
@@ -66,10 +67,11 @@ export async function openService(settings: Environment, log: Log, prefix: strin
   const { store } = opened
   try {
     const serving = serve(settings, store, log, metrics, prefix)
+    const current = async (): Promise<void> => store.journal.current?.()
     return {
       ...serving, store, accounts: store.accounts,
-      listPassword: async () => store.activeList(),
-      getPassword: async id => store.entry(id),
+      listPassword: async () => { await current(); return store.activeList() },
+      getPassword: async id => { await current(); return store.entry(id) },
       createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
       updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
       deletePassword: async id => store.deleteEntry(id, null),
@@ -95,7 +97,7 @@ function once(act: () => Promise<void>): () => Promise<void> {
 }
 
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
-export async function openStore(settings: StoreSettings, log: Log, files: Files = disk): Promise<OpenStore> {
+export async function openStore(settings: PlaceSettings, log: Log, files: Files = disk): Promise<OpenStore> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
     wallMs: Date.now
@@ -112,17 +114,21 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
   const door = localDoor(operator.take)
   const hold = await holdFolder(files, folder, door, process.pid, randomInt)
   try {
-    let journal: FileJournal | undefined
-    const store = new Store(fold => journal = openFileJournal({
-      files, folder, keyFile, fold, wallMs: Date.now, random: randomBytes, warn: log.warn,
-      onProgress: share => log.progress?.('reading the journal', share)
+    let journal: KeptJournal | undefined
+    const sources = { wallMs: Date.now, random: randomBytes, warn: log.warn }
+    const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources, files) : undefined
+    const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({
+      ...sources, files, folder, keyFile, fold, onProgress: share => log.progress?.('reading the journal', share)
     }), accounts)
+    await journal!.ready?.()
     const { records, head } = store.journal.health()
     log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
     log.info(`chain head     ${head}`)
+    const { path, endpoints } = journal!.location()
+    if (endpoints !== undefined) log.info(`etcd           ${path} at ${endpoints.join(', ')}`)
     operator.open(createPipeline({
       router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_IMPORT_BYTES, tellsFailures: true,
-      isStopping: () => false, warn: log.warn
+      current: store.journal.current, isStopping: () => false, warn: log.warn
     }))
     const close = async (): Promise<void> => {
       await operator.close(SHUTDOWN_TIMEOUT_MS)
@@ -137,4 +143,19 @@ export async function openStore(settings: StoreSettings, log: Log, files: Files 
     await hold.release()
     throw error
   }
+}
+
+/** Makes a journal in etcd, of which nothing is loaded unless it is asked for. */
+async function inEtcd(
+  settings: PlaceSettings, keyFile: string, sources: Pick<EtcdJournalOptions, 'wallMs' | 'random' | 'warn'>,
+  files: Files
+): Promise<(fold: Fold) => KeptJournal> {
+  const keys = readKeyFile(files, keyFile)
+  if (keys === undefined) {
+    throw new Failure('key-missing', `${keyFile}; the instances share one, which admin.js init --journal file makes`)
+  }
+  const access = etcdAccess(settings, files)
+  const { EtcdJournal } = await import('./etcd/journal.ts')
+  const { etcdPrefix: prefix, staleReads } = settings
+  return fold => new EtcdJournal({ ...sources, access, prefix, keys, keyFile, staleReads, fold })
 }

@@ -68,6 +68,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
     asksForHttps: isProduction,
     guardedHosts: isProtected ? undefined : settings.allowedHosts,
     corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
+    current: store.journal.current,
     authenticate: isProtected ? token => accounts.session(token) : undefined,
     maxBodyBytes: settings.maxBodyBytes,
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],

@@ -61,3 +61,16 @@ export function list(text: string): string[] {
 export function hostName(text: string): string {
   return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }
+
+/** Origins of servers, one or more: a scheme, a host, perhaps a port, and nothing else. */
+export function serverOrigins(text: string): string[] {
+  const items = list(text)
+  const isOrigin = (item: string): boolean => /^https?:\/\/[^/?#@]+\/?$/.test(item) && URL.canParse(item)
+  if (items.length === 0 || !items.every(isOrigin)) fail('addresses such as https://10.0.0.1:2379, separated by commas')
+  return items.map(item => new URL(item).origin)
+}
+
+/** The beginning of a key, without the slash that follows it. */
+export function keyPrefix(text: string): string {
+  return /^[\x21-\x7e]{0,199}[\x21-.0-\x7e]$/.test(text) ? text : fail('printable ASCII, without a slash at its end')
+}

@@ -39,11 +39,14 @@ const HOUSE: readonly Room[] = [
   },
   { name: 'metrics', floor: 1, holds: ['metrics/'], modules: [] },
   { name: 'journal', floor: 1, holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:fs', 'node:path'] },
+  { name: 'etcd', floor: 1, holds: ['etcd/'], modules: ['node:buffer', 'node:http', 'node:https'], beside: 'journal' },
   { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
   { name: 'api', floor: 3, holds: ['api/'], modules: ['node:crypto'] },
   {
     name: 'service', floor: 4,
-    holds: ['index.ts', 'service.ts', 'serving.ts', 'config.ts', 'values.ts', 'certificate.ts', 'page.ts'],
+    holds: [
+      'index.ts', 'service.ts', 'serving.ts', 'config.ts', 'values.ts', 'place.ts', 'certificate.ts', 'page.ts'
+    ],
     modules: ['node:crypto', 'node:path', 'node:util']
   },
   { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:path'], beside: 'service' },
@@ -502,12 +505,12 @@ test('each room imports the modules of Node that it is allowed, and each allowan
   assert.deepEqual(idleAllowances(SRC), [])
 })
 
-test('the allowances themselves keep the disk in journal/ and sockets in http/', () => {
+test('the allowances themselves keep the disk in journal/ and sockets in http/ and etcd/', () => {
   const allowed = (pattern: RegExp): string[] =>
     HOUSE.filter(({ modules }) => modules.some(one => pattern.test(one))).map(({ name }) => name)
-  assert.deepEqual(allowed(/^node:buffer$/), ['json', 'http', 'journal', 'store'])
+  assert.deepEqual(allowed(/^node:buffer$/), ['json', 'http', 'journal', 'etcd', 'store'])
   assert.deepEqual(allowed(/^node:fs/), ['journal'])
-  assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http'])
+  assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http', 'etcd'])
   assert.deepEqual(allowed(/^node:(child_process|cluster|worker_threads|vm|module|process|inspector)\b/), [])
 })
 

@@ -76,6 +76,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     },
     route({
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
+      isBlind: true,
       shape: CREATE_SHAPE,
       storingFailed: 'Error creating password',
       documentation: {

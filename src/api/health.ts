@@ -44,7 +44,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
     audience === 'public' ? {} : { notLocal: { reply: NOT_LOCAL } }
   const routes: readonly (readonly [Audience, Route])[] = [
     [options.health, {
-      operation: 'health', method: 'GET', path: '/healthz', isPublic: true,
+      operation: 'health', method: 'GET', path: '/healthz', isPublic: true, isBlind: true,
       documentation: {
         summary: 'Whether the service takes changes.',
         examples: { healthy: { reply: HEALTHY }, latched: { reply: LATCHED }, ...refusal(options.health) }
@@ -53,7 +53,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
       handle: forAudience(options.health, () => journal.health().fault === undefined ? HEALTHY : LATCHED)
     }],
     [options.metrics, {
-      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true,
+      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, isBlind: true,
       documentation: {
         summary: 'What the service measures, for Prometheus.',
         examples: { exposed: { reply: exposed([EXAMPLE]), schema: { type: 'string' } }, ...refusal(options.metrics) }

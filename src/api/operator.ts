@@ -1,7 +1,7 @@
 /** What the operator's program asks for, over the Unix socket in the data folder: whoever can open that may do it. */
 import { jsonReply, said, type Reply } from '../http/reply.ts'
 import { email, number, optional, text, texts, textUpTo } from '../json/shape.ts'
-import type { FileJournal } from '../journal/file.ts'
+import type { KeptJournal } from '../journal/journal.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { ANY_ABILITY } from '../store/record.ts'
 import type { Store } from '../store/store.ts'
@@ -17,7 +17,7 @@ const ADDRESS_TAKEN = said(409, 'there is a user with this address already')
 const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
 
 /** The operator's routes on a store and its journal. */
-export function operatorRoutes(store: Store, journal: FileJournal): readonly Route[] {
+export function operatorRoutes(store: Store, journal: KeptJournal): readonly Route[] {
   return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal), ...importRoutes(store)]
 }
 
@@ -76,11 +76,11 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
   ]
 }
 
-function journalRoutes(store: Store, journal: FileJournal): readonly Route[] {
+function journalRoutes(store: Store, journal: KeptJournal): readonly Route[] {
   let progress = 0
   return [
     {
-      operation: 'status', method: 'GET', path: '/operator/status',
+      operation: 'status', method: 'GET', path: '/operator/status', isBlind: true,
       handle: (): Reply => jsonReply(200, {
         pid: process.pid, ...journal.location(), ...journal.health(), entries: store.entries,
         activeEntries: store.activeEntries, progress

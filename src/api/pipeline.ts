@@ -51,6 +51,8 @@ export interface PipelineOptions {
   readonly corsOrigins?: ReadonlySet<string> | undefined
   /** The protected configuration: who a token belongs to. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
+  /** See `Journal.current`. */
+  readonly current?: (() => Promise<void>) | undefined
   readonly maxBodyBytes: number
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]
@@ -112,7 +114,7 @@ class Exchange {
   }
 
   #answer(): void {
-    const { router, rateLimit, authenticate } = this.#options
+    const { router, rateLimit, authenticate, current } = this.#options
     const head = this.#head = readHead(this.#request)
     const peer = this.#request.socket.remoteAddress ?? ''
     this.#client = clientAddress(peer, head?.forwardedFor, this.#options.trustedProxies)
@@ -137,9 +139,19 @@ class Exchange {
     if (found === undefined) return this.#send(NOT_FOUND)
     if (found.target === undefined) return this.#send(otherMethod(head.method, found.allow))
     this.#found = found
-    const route = found.target
+    const { isBlind, isPublic } = found.target
+    const needsNothingNew = isBlind === true && (authenticate === undefined || isPublic === true)
+    if (current === undefined || needsNothingNew) return this.#admit(found, head)
+    current().then(() => this.#run(() => {
+      this.#session = this.#authenticate(head)
+      this.#admit(found, head)
+    }), error => this.#fail(error))
+  }
 
-    if (authenticate !== undefined && route.isPublic !== true) {
+  /** The way of a request that has a route. */
+  #admit(found: FoundRoute, head: Head): void {
+    const route = found.target
+    if (this.#options.authenticate !== undefined && route.isPublic !== true) {
       if (this.#session === undefined) return this.#send(UNAUTHENTICATED)
       if (route.ability !== undefined && !isAble(this.#session.abilities, route.ability)) return this.#send(UNABLE)
     }
@@ -219,6 +231,7 @@ class Exchange {
       if (error.code === 'queue-full' || error.code === 'hashes-busy') return this.#send(BUSY)
       const message = this.#found?.target.storingFailed
       if (message !== undefined) return this.#send(said(500, message))
+      if (error.code === 'journal-unreachable') return this.#send(BUSY)
     }
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()

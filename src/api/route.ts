@@ -44,6 +44,8 @@ export interface Route<Body = unknown> {
   readonly path: string
   /** Whether it is there for whoever has no token yet. */
   readonly isPublic?: boolean
+  /** Whether it looks at nothing that the journal holds: then it does not wait to hear what is new there. */
+  readonly isBlind?: boolean
   /** The ability that a token needs for it; undefined: any token will do. */
   readonly ability?: string | undefined
   /** A limit of its own, by client address, besides the general one. */

@@ -11,8 +11,10 @@ export class Batch {
   seq: number
   head: string
   readonly #time: string
-  readonly #lines: string[] = []
-  #length = 0
+  /** Without line ends; ASCII, since what is not is sealed, and a seal is base64. */
+  readonly lines: string[] = []
+  /** Of all lines, bytes. */
+  length = 0
 
   constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
 
@@ -23,14 +25,13 @@ export class Batch {
       seq, time: this.#time, previousHash: this.head, key: keys.newest, nonce, startsWrite: this.records.length === 0
     })
     this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
-    this.#lines.push(line.text)
-    this.#length += line.text.length
+    this.lines.push(line.text)
+    this.length += line.text.length
     this.head = line.hash
-    return this.records.length < MAX_COMMIT_RECORDS && this.#length < MAX_COMMIT_BYTES
+    return this.records.length < MAX_COMMIT_RECORDS && this.length < MAX_COMMIT_BYTES
   }
 
-  /** The lines are ASCII: what is not is sealed, and a seal is base64. */
-  bytes(): Buffer { return Buffer.from(`${this.#lines.join('\n')}\n`, 'latin1') }
+  bytes(): Buffer { return Buffer.from(`${this.lines.join('\n')}\n`, 'latin1') }
 }
 
 /** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */

@@ -6,7 +6,7 @@ import { cutTail, readJournal, type Recovered } from './recover.ts'
 import { removeLeftovers } from './rewrite.ts'
 import { FileJournal, type FileJournalOptions } from './writer.ts'
 
-export type { FileJournal, FileJournalOptions, JournalLocation } from './writer.ts'
+export type { FileJournal, FileJournalOptions } from './writer.ts'
 
 /** The journal's name in its folder. */
 export const JOURNAL_FILE = 'journal.jsonl'

@@ -113,7 +113,8 @@ function factsOf(stats: Stats): FileFacts {
 
 /** A new file that is being written, durably. */
 export interface FileWriter {
-  write(bytes: Buffer): void
+  /** Text is written as UTF-8. */
+  write(piece: Buffer | string): void
   close(): void
   /** Closes and removes it. */
   abandon(): void
@@ -123,7 +124,10 @@ export interface FileWriter {
 export function createWriter(files: Files, path: string): FileWriter {
   const descriptor = files.createToAppend(path)
   return {
-    write: bytes => { for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at)) },
+    write: piece => {
+      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+      for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+    },
     close: () => files.close(descriptor),
     abandon: () => {
       files.close(descriptor)
@@ -136,7 +140,7 @@ export function createWriter(files: Files, path: string): FileWriter {
 export function createWhole(files: Files, path: string, texts: Iterable<string>): void {
   const writer = createWriter(files, path)
   try {
-    for (const text of texts) writer.write(Buffer.from(text))
+    for (const text of texts) writer.write(text)
   } catch (error) {
     writer.abandon()
     throw error

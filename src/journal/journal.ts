@@ -45,6 +45,17 @@ export interface JournalHealth {
   readonly head: string
 }
 
+/** Where a journal is. */
+export interface JournalLocation {
+  /** A file, or the prefix of the keys in etcd. */
+  readonly path: string
+  readonly keyFile: string
+  /** The length of the file; of a journal that is in none, 0. */
+  readonly bytes: number
+  /** The members of etcd; undefined for a file. */
+  readonly endpoints?: readonly string[]
+}
+
 /** A journal, whatever it is kept in. */
 export interface Journal {
   /**
@@ -53,7 +64,26 @@ export interface Journal {
    * decision threw; then nothing is recorded for it.
    */
   commit(decision: Decision): Promise<void>
+  /**
+   * Where others write the same journal: resolves once every record is applied that any of them had acknowledged when
+   * this was called, and rejects with `journal-unreachable` or `journal-latched`. Undefined where nobody else writes.
+   */
+  readonly current?: () => Promise<void>
   health(): JournalHealth
   /** Waits for what was queued, then lets go of everything it holds. */
   close(): Promise<void>
+}
+
+/** A journal that stays, and that an operator looks after. */
+export interface KeptJournal extends Journal {
+  /** Where it cannot be read at once: reads it; until then it is empty and takes nothing. Rejects as opening does. */
+  readonly ready?: () => Promise<void>
+  location(): JournalLocation
+  /** Makes a new key, with which everything is sealed from now on; gives its name. */
+  rotateKey(): Promise<string>
+  /**
+   * Seals every line anew with the newest key, so that older ones can be destroyed; gives the names of those. Changes
+   * wait meanwhile, reads go on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old lines stand.
+   */
+  rewrite(onProgress: (share: number) => void): Promise<readonly string[]>
 }

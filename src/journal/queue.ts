@@ -47,6 +47,9 @@ export class CommitQueue {
     return taken
   }
 
+  /** Puts decisions back before all others: they decide first, and anew. */
+  putBack(taken: readonly Waiting[]): void { this.#waiting = [...taken, ...this.#waiting] }
+
   /** Rejects all that wait. */
   rejectAll(error: Failure): void {
     const waiting = this.#waiting

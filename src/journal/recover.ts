@@ -32,12 +32,15 @@ export interface ReadOptions {
   readonly onProgress?: (share: number) => void
 }
 
+/** Called with each record in turn, and with its line as it stands, without its end. */
+export type Apply = (record: Committed, text: string) => void
+
 /**
  * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
  * offset, or `key-unknown`; what `apply` throws is taken for damage of that line.
  */
 export function readJournal(
-  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void, options: ReadOptions = {}
+  files: Files, path: string, keys: Keyring, apply: Apply, options: ReadOptions = {}
 ): Recovered {
   const { onProgress = () => {}, endBytes = Infinity } = options
   const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0)
@@ -56,7 +59,7 @@ export function readJournal(
 
 /** The same a record a step, for who has other things to do in between; each step gives the offset reached. */
 export function * readInSteps(
-  files: Files, path: string, keys: Keyring, apply: (record: Committed) => void, endBytes: number = Infinity
+  files: Files, path: string, keys: Keyring, apply: Apply, endBytes: number = Infinity
 ): Generator<number, Recovered, void> {
   const descriptor = files.openToRead(path)
   try {
@@ -71,7 +74,7 @@ export function * readInSteps(
       }
       try {
         if (line === undefined) throw new Error('it is not a line of a journal, but lines follow it')
-        apply(verified(line, records + 1, head, keys, path))
+        apply(verified(line, records + 1, head, keys, path), raw.text)
       } catch (error) {
         if (error instanceof Failure) throw error
         const what = error instanceof Error ? error.message : String(error)
@@ -88,8 +91,11 @@ export function * readInSteps(
   }
 }
 
-/** The record of a line that is the next one and whole; throws what is wrong with it, or `key-unknown`. */
-function verified(line: Line, seq: number, previousHash: string, keys: Keyring, path: string): Committed {
+/**
+ * The record of a line that is the next one and whole; throws what is wrong with it, or `key-unknown`, which names the
+ * journal by `path`.
+ */
+export function verified(line: Line, seq: number, previousHash: string, keys: Keyring, path: string): Committed {
   if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
   if (!isChained(line, previousHash)) throw new Error('its hash does not follow from what stands before it')
   const key = keys.find(line.key)

@@ -15,7 +15,7 @@ import { Failure, systemCode } from '../errors.ts'
 import { Batch, nonces } from './batch.ts'
 import type { Descriptor, FileFacts, Files } from './files.ts'
 import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
-import type { Decision, Fold, Journal, JournalHealth } from './journal.ts'
+import type { Decision, Fold, JournalHealth, JournalLocation, KeptJournal } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
 import type { Recovered } from './recover.ts'
@@ -38,15 +38,8 @@ export interface FileJournalOptions {
   readonly onProgress?: (share: number) => void
 }
 
-/** Where a journal is. */
-export interface JournalLocation {
-  readonly path: string
-  readonly keyFile: string
-  readonly bytes: number
-}
-
 /** The journal in a file, and what its operator can do to it. */
-export class FileJournal implements Journal {
+export class FileJournal implements KeptJournal {
   readonly #options: FileJournalOptions
   readonly #path: string
   #keys: Keyring
@@ -112,7 +105,6 @@ export class FileJournal implements Journal {
   /** The file, the file of its keys, and how long the file is, all of it durable. */
   location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
 
-  /** Makes a new key, with which everything is sealed from now on; gives its name. */
   rotateKey(): Promise<string> {
     return this.#exclusively(() => {
       this.#keys = addKey(this.#options.files, this.#options.keyFile, this.#options.random)
@@ -120,10 +112,6 @@ export class FileJournal implements Journal {
     })
   }
 
-  /**
-   * Seals every line anew with the newest key, so that older ones can be destroyed; gives the names of those. Changes
-   * wait meanwhile, reads go on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old file stands.
-   */
   rewrite(onProgress: (share: number) => void): Promise<readonly string[]> {
     return this.#exclusively(async () => {
       const { files, random } = this.#options

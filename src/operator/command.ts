@@ -29,6 +29,8 @@ export interface Command {
   readonly isLastOptional?: boolean
   readonly options?: { readonly [flag: string]: Option }
   readonly help: string
+  /** Where the journal is that it works on, whatever the settings say. Throws a `Misuse`. */
+  journal?(flags: Arguments['flags']): 'file' | 'etcd'
   /** Whether it makes what does not stand yet. */
   readonly mayCreate?: boolean
   run(context: Context): Promise<void>

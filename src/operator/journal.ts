@@ -5,6 +5,7 @@ import { copyFile } from '../journal/recover.ts'
 import type { EntryChanges, Facts } from '../store/record.ts'
 import type { CommittedState } from '../store/state.ts'
 import { Misuse, Refusal, type Command, type Context } from './command.ts'
+import { saveLines } from './copy.ts'
 import { readAll, statusOf, type Status } from './read.ts'
 import { makeFile } from './target.ts'
 
@@ -93,6 +94,10 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
       const status = await statusOf(context)
       const onProgress = (reached: number): void => context.terminal.progress('copying', reached / status.bytes)
       const { records, head } = await makeFile(context.positionals[0]!, async part => {
+        if (status.endpoints !== undefined) {
+          await saveLines(context, part, status)
+          return status
+        }
         copyFile(disk, status.path, part, 0, status.bytes, onProgress)
         return readAll(context, () => {}, { ...status, path: part })
       })

@@ -9,12 +9,14 @@ import { knock } from '../http/local.ts'
 import { JOURNAL_FILE } from '../journal/file.ts'
 import { disk } from '../journal/files.ts'
 import { heldSockets } from '../journal/lock.ts'
-import { openStore, type OpenStore, type StoreSettings } from '../service.ts'
+import type { PlaceSettings } from '../place.ts'
+import { openStore, type OpenStore } from '../service.ts'
 import { Refusal } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A store within reach, once it is asked for something. */
 export interface Reached {
+  readonly settings: PlaceSettings
   /** Asks for something and gives the answer's body; throws a `Refusal` with the message of an answer that is none. */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
   /** Asks whoever holds the folder, once, and never opens it; undefined when nobody answers. */
@@ -32,7 +34,7 @@ const PAUSE_MS = 100
  * folder is another's than `user`'s, whose number is undefined where the system has none.
  */
 export function reachStore(
-  settings: StoreSettings, mayCreate: boolean, user: number | undefined, terminal: Terminal
+  settings: PlaceSettings, mayCreate: boolean, user: number | undefined, terminal: Terminal
 ): Reached {
   const folder = resolve(settings.dataDir)
   let opened: OpenStore | undefined
@@ -41,7 +43,7 @@ export function reachStore(
   const socket = async (): Promise<string | undefined> => {
     const live = await liveSocket(folder)
     if (live !== undefined || opened !== undefined) return live
-    if (!mayCreate && disk.facts(join(folder, JOURNAL_FILE)) === undefined) {
+    if (!mayCreate && settings.journal === 'file' && disk.facts(join(folder, JOURNAL_FILE)) === undefined) {
       throw new Refusal(`there is no journal in ${folder}; the command init makes one`)
     }
     const owner = disk.facts(folder)?.owner
@@ -56,6 +58,7 @@ export function reachStore(
   }
 
   return {
+    settings,
     ask: async (method, path, body) => {
       for (let tries = 1; ; tries++) {
         let asked = folder

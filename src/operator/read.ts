@@ -1,9 +1,10 @@
 /** Reading the journal for the operator. */
+import type { EtcdPlace } from '../etcd/copy.ts'
 import { disk } from '../journal/files.ts'
-import type { JournalLocation } from '../journal/file.ts'
-import type { Committed } from '../journal/journal.ts'
+import type { Committed, JournalLocation } from '../journal/journal.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal, type Recovered } from '../journal/recover.ts'
+import { etcdAccess } from '../place.ts'
 import { apply, emptyState, type CommittedState } from '../store/state.ts'
 import { Refusal, type Context } from './command.ts'
 
@@ -21,20 +22,32 @@ export interface Status extends JournalLocation {
  * file is read here and not by the service, which has others to serve; what the service has acknowledged is in it.
  */
 export async function readAll(
-  context: Context, onRecord: (record: Committed, state: CommittedState) => void, status?: Status
-): Promise<Recovered & { readonly state: CommittedState }> {
-  const { bytes, path, keyFile } = status ?? await statusOf(context)
+  context: Context, onRecord: (record: Committed, state: CommittedState, text: string) => void, status?: Status
+): Promise<Pick<Recovered, 'records' | 'head'> & { readonly state: CommittedState }> {
+  const { bytes, path, keyFile, endpoints, records } = status ?? await statusOf(context)
   const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) throw new Refusal(`there is no key file ${keyFile}`)
   const state = emptyState()
-  const each = (record: Committed): void => {
-    onRecord(record, state)
+  const each = (record: Committed, text: string): void => {
+    onRecord(record, state, text)
     apply(state, record.type, record.data)
   }
   const onProgress = (share: number): void => context.terminal.progress('reading the journal', share)
+  if (endpoints !== undefined) {
+    const { readEtcd } = await import('../etcd/copy.ts')
+    const found = await readEtcd(etcdPlaceOf(context), keys, each, records, read => onProgress(read / records))
+    onProgress(1)
+    return { ...found, state }
+  }
   const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
   if (found.goodBytes !== bytes) throw new Refusal(`${path} ends before its last record`)
   return { ...found, state }
+}
+
+/** Where in etcd the settings say. */
+export function etcdPlaceOf({ store: { settings } }: Context): EtcdPlace {
+  if (settings.etcdEndpoints.length === 0) throw new Refusal('ETCD_ENDPOINTS must be set, as for the service')
+  return { access: etcdAccess(settings, disk), prefix: settings.etcdPrefix }
 }
 
 /** Asks the service, or the folder opened for this command. */

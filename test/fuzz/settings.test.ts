@@ -33,7 +33,7 @@ const within = (least: number, most: number) => (value: unknown): boolean =>
 const among = (...words: readonly unknown[]) => (value: unknown): boolean => words.includes(value)
 const given = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const eachOf = (isFine: (item: string) => boolean) => (value: unknown): boolean =>
-  [...value as Set<string>].every(isFine)
+  [...value as Iterable<string>].every(isFine)
 
 /** What a value must be like that was taken. */
 const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
@@ -55,10 +55,19 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   tlsKey: given,
   maxBodyBytes: within(1, 16 * 1024 * 1024),
   accessLog: among(true, false),
-  journal: among('file', 'memory'),
+  journal: among('file', 'memory', 'etcd'),
   health: among('local', 'public', 'off'),
   metrics: among('local', 'public', 'off'),
-  page: among(true, false)
+  page: among(true, false),
+  etcdEndpoints: eachOf(item => /^https?:\/\//.test(item) && new URL(item).origin === item),
+  etcdPrefix: value => /^[!-~]*[!-.0-~]$/.test(String(value)),
+  etcdUser: given,
+  etcdPasswordFile: given,
+  etcdCa: given,
+  etcdCert: given,
+  etcdKey: given,
+  etcdPlainHttp: among(true, false),
+  staleReads: among(true, false)
 }
 
 /** The settings; undefined where they were refused as they should be. */
@@ -88,7 +97,7 @@ test('a setting of any text is a value within its bounds, or refused by its name
     const { flag, variable, fallback } = SETTINGS[key]
     const text = someText(random)
     const isFlag = text === '' || random.next() < 0.5 // an empty variable is none
-    const settings = isFlag ? read([`--${flag}=${text}`], {}, [`--${flag}`, 'TLS_CERT'])
+    const settings = isFlag ? read([`--${flag}=${text}`], {}, [`--${flag}`, 'TLS_CERT', 'ETCD_'])
       : read([], { [variable]: text }, [variable])
     if (settings === undefined) { seen.get(key)!.refused++; continue }
     const value = settings[key]
@@ -98,9 +107,10 @@ test('a setting of any text is a value within its bounds, or refused by its name
     }
     if (value !== fallback) seen.get(key)!.taken++
   }
-  const anything = ['host', 'dataDir', 'keyFile', 'tlsCert', 'tlsKey']
+  const pairs = ['tlsCert', 'tlsKey', 'etcdUser', 'etcdPasswordFile', 'etcdCert', 'etcdKey']
+  const anything = ['host', 'dataDir', 'keyFile', 'etcdCa']
   for (const [key, { taken, refused }] of seen) {
-    const isPair = key.startsWith('tls')
+    const isPair = pairs.includes(key)
     if (!isPair) assert.ok(taken > 0, `${key} was never taken`)
     if (!anything.includes(key) || isPair) assert.ok(refused > 0, `${key} was never refused`)
   }

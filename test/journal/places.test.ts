@@ -4,6 +4,7 @@ import { lstatSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFil
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { readSettings } from '../../src/config.ts'
 import { clientKey } from '../../src/http/address.ts'
 import { openFileJournal } from '../../src/journal/file.ts'
 import { disk } from '../../src/journal/files.ts'
@@ -62,7 +63,7 @@ test('the operator\'s program opens nobody else\'s folder', async t => {
   const folder = join(freshFolder(t), 'data')
   mkdirSync(folder)
   const terminal = new Terminal({ input: process.stdin, output: process.stdout, error: process.stderr })
-  const store = reachStore({ dataDir: folder, keyFile: undefined, journal: 'file' }, true, 54_321, terminal)
+  const store = reachStore(readSettings([`--data=${folder}`], {}), true, 54_321, terminal)
   await assert.rejects(store.ask('GET', '/operator/status'), /belongs to user/)
 })
 

@@ -40,6 +40,18 @@ const VALUES: { readonly [N in Name]: readonly [text: string, value: unknown, ot
   maxBodyBytes: ['1', 1, '16777216'],
   accessLog: ['on', true, 'off'],
   journal: ['memory', 'memory', 'file'],
+  etcdEndpoints: [
+    'https://a.example:2379, http://127.0.0.1:2379/', ['https://a.example:2379', 'http://127.0.0.1:2379'],
+    'http://[::1]:2379'
+  ],
+  etcdPrefix: ['/a/b', '/a/b', 'c'],
+  etcdUser: ['pes', 'pes', 'other'],
+  etcdPasswordFile: ['password', 'password', 'other.password'],
+  etcdCa: ['ca.pem', 'ca.pem', 'other.pem'],
+  etcdCert: ['cert.pem', 'cert.pem', 'other.pem'],
+  etcdKey: ['key.pem', 'key.pem', 'other.pem'],
+  etcdPlainHttp: ['on', true, 'off'],
+  staleReads: ['on', true, 'off'],
   health: ['public', 'public', 'off'],
   metrics: ['off', 'off', 'public'],
   page: ['off', false, 'on']
@@ -54,16 +66,20 @@ const DEFAULTS: { readonly [N in Name]: unknown } = {
     ['updatePassword', 'password:update'], ['deletePassword', 'password:delete']
   ]),
   corsOrigins: new Set(), allowedHosts: new Set(), trustProxy: undefined, tlsCert: undefined, tlsKey: undefined,
-  maxBodyBytes: 65536, accessLog: false, journal: 'file', health: 'local', metrics: 'local',
-  page: true
+  maxBodyBytes: 65536, accessLog: false, journal: 'file',
+  etcdEndpoints: [], etcdPrefix: '/pes', etcdUser: undefined, etcdPasswordFile: undefined, etcdCa: undefined,
+  etcdCert: undefined, etcdKey: undefined, etcdPlainHttp: false, staleReads: false,
+  health: 'local', metrics: 'local', page: true
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]
 
 /** Two settings go together; whoever reads one gives the other as well. */
 function partner(name: Name): Variables {
-  if (name === 'tlsCert') return { TLS_KEY: 'partner.pem' }
-  return name === 'tlsKey' ? { TLS_CERT: 'partner.pem' } : {}
+  const pairs: readonly (readonly [Name, Name])[] =
+    [['tlsCert', 'tlsKey'], ['etcdUser', 'etcdPasswordFile'], ['etcdCert', 'etcdKey']]
+  const other = pairs.find(pair => pair.includes(name))?.find(one => one !== name)
+  return other === undefined ? {} : { [SETTINGS[other].variable]: 'partner' }
 }
 
 /** A setting's value in a form that can be compared: of a set of proxies, whether 10.1.2.3 is in it. */
@@ -142,7 +158,19 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   tlsKey: [],
   maxBodyBytes: [...NOT_INTEGERS, '0', '16777217', '64k'],
   accessLog: ['yes', 'true', '1', 'ON'],
-  journal: ['disk', 'Memory', 'none', 'etcd'],
+  journal: ['disk', 'Memory', 'none', 'Etcd'],
+  etcdEndpoints: [
+    'a.example:2379', '127.0.0.1:2379', 'ftp://a.example', 'https://', 'https://u:p@a.example', 'https://a.example/x',
+    'https://a.example?x', 'https://a.example#x', 'https://a.example https://b.example'
+  ],
+  etcdPrefix: ['a/', '/', 'a b', 'ä', 'x'.repeat(201)],
+  etcdUser: [],
+  etcdPasswordFile: [],
+  etcdCa: [],
+  etcdCert: [],
+  etcdKey: [],
+  etcdPlainHttp: ['yes', 'true', 'ON'],
+  staleReads: ['yes', '1', 'On'],
   health: ['on', 'Local', 'true'],
   metrics: ['on', 'Public', 'none'],
   page: ['yes', 'true', '1', 'ON']
