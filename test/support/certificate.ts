@@ -15,7 +15,8 @@ const SUBJECT_ALT_NAME = '0603551d11'
 
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts)
-  const length = content.length < 0x80 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff]
+  const { length: n } = content
+  const length = n < 0x80 ? [n] : n < 0x100 ? [0x81, n] : [0x82, n >> 8, n & 0xff]
   return Buffer.concat([Buffer.from([tag, ...length]), content])
 }
 

@@ -1,0 +1,264 @@
+/** Several instances on one journal in etcd: what one acknowledges, all others show from then on. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { done, refused } from '../support/admin.ts'
+import { certificate } from '../support/certificate.ts'
+import { callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { failure, readSecret, writeKeys } from '../support/journal.ts'
+import { startProgram } from '../support/program.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+
+test('three instances write at once: each change is made once, and all are equal', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t, { members: 3 })
+  const instances = await startInstances(t, endpoints, 3)
+  const answers = await Promise.all(instances.flatMap(({ url }, at) => Array.from({ length: 60 }, (_, i) =>
+    send(url, 'POST', '/api/createPassword', { ...FIELDS, password: `${at} ${i}` }))))
+  for (const { status } of answers) assert.equal(status, 200)
+  await assertEqual(instances)
+  const { json } = await send(instances[0]!.url, 'GET', '/api/listPassword')
+  assert.deepEqual(json.map(({ id }: { id: number }) => id), answers.map((_, i) => i + 1))
+  assert.equal(new Set(json.map(({ password }: { password: string }) => password)).size, answers.length)
+})
+
+test('no instance is left behind while all write', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const instances = await startInstances(t, endpoints, 3)
+  const made = instances.map(() => 0)
+  const endMs = performance.now() + 1_500
+  await Promise.all(instances.flatMap(({ url }, at) => Array.from({ length: 4 }, async () => {
+    while (performance.now() < endMs) {
+      assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+      made[at]!++
+    }
+  })))
+  t.diagnostic(JSON.stringify(made))
+  assert.ok(Math.min(...made) > Math.max(...made) / 4, JSON.stringify(made))
+})
+
+test('an instance killed at each step of a commit leaves all or nothing of it', { skip: NO_ETCD }, async t => {
+  const { members } = await startCluster(t)
+  const proxy = await startProxy(t, members[0]!.url)
+  const secret = randomBytes(32)
+  const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+  for (const step of ['before', 'during', 'after']) {
+    const program = await startProgram(t, { flags: flagsOf(t, proxy.url, secret) })
+    const before = other.service.store.entries
+    proxy.treat = async () => {
+      if (step === 'before') { await program.kill(); return 'request lost' }
+      if (step === 'during') void program.kill()
+      return step === 'after' ? 'answer lost' : 'passed'
+    }
+    const answers = Promise.allSettled(Array.from({ length: 4 }, () =>
+      send(program.url, 'POST', '/api/createPassword', { ...FIELDS, password: step })))
+    if (step === 'after') { await pause(100); await program.kill() }
+    await answers
+    await send(other.url, 'GET', '/api/listPassword')
+    const made = other.service.store.entries - before
+    assert.ok(step === 'before' ? made === 0 : made >= 0 && made <= 4, `${step}: ${made}`)
+  }
+  const last = await startService(t, flagsOf(t, members[0]!.url, secret))
+  await send(last.url, 'POST', '/api/createPassword', FIELDS)
+  await assertEqual([other, last])
+})
+
+test('a full quota fails writes with 500, shows in health, and heals', { skip: NO_ETCD }, async t => {
+  const quota = 4 * 1024 * 1024
+  const { endpoints, members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(quota)] })
+  const [one] = await startInstances(t, endpoints, 1)
+  await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  const junk = Buffer.alloc(1024 * 1024).toString('base64')
+  const key = Buffer.from('junk').toString('base64')
+  await assert.rejects((async () => {
+    for (let i = 0; i < 9; i++) await callEtcd(member!.url, '/v3/kv/put', { key, value: junk })
+  })(), /space exceeded/)
+  const refusal = await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  assert.deepEqual([refusal.status, refusal.json.message], [500, 'Error creating password'])
+  assert.match(one!.service.store.journal.health().fault!, /database space exceeded/)
+  assert.equal((await send(one!.url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on')
+  const { header: { revision } } = await callEtcd(member!.url, '/v3/kv/deleterange', { key })
+  await callEtcd(member!.url, '/v3/kv/compaction', { revision, physical: true })
+  await callEtcd(member!.url, '/v3/maintenance/defragment', {})
+  const { alarms } = await callEtcd(member!.url, '/v3/maintenance/alarm', {})
+  for (const alarm of alarms) await callEtcd(member!.url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm })
+  assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+  assert.equal(one!.service.store.journal.health().fault, undefined)
+})
+
+test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const { url } = await startService(t, { ...flagsOf(t, endpoints, randomBytes(32)), 'max-body-bytes': '8000000' })
+  const create = (bytes: number): Promise<number> =>
+    send(url, 'POST', '/api/createPassword', { ...FIELDS, password: 'x'.repeat(bytes) }).then(({ status }) => status)
+  const sizes = [900_000, 1, 2_000_000, 900_000, 2, 700_000]
+  assert.deepEqual(await Promise.all(sizes.map(create)), [200, 200, 500, 200, 200, 200])
+  const { json } = await send(url, 'GET', '/api/listPassword')
+  assert.equal(json.length, 5)
+})
+
+test('a journal that was deleted from etcd is not begun anew under those who have it', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t)
+  const [one, other] = await startInstances(t, endpoints, 2)
+  await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 200)
+  const [key, range_end] = ['/pes/', '/pes0'].map(text => Buffer.from(text).toString('base64'))
+  await callEtcd(member!.url, '/v3/kv/deleterange', { key, range_end })
+  assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
+  assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 500)
+  assert.match(one!.service.store.journal.health().fault!, /no longer in etcd/)
+  assert.match(other!.warnings.join(), /takes no more records until a restart: its newest record is no longer in etcd/)
+  assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined, 'nothing was put there')
+})
+
+test('a compaction and a restart do not break the watch off', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t)
+  const [one, other] = await startInstances(t, endpoints, 2)
+  const followed = async (entries: number): Promise<void> => { // nobody reads: the watch alone brings it
+    const endMs = performance.now() + 20_000
+    while (other!.service.store.entries < entries && performance.now() < endMs) await pause(20)
+    assert.equal(other!.service.store.entries, entries)
+  }
+  for (let i = 1; i <= 3; i++) await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  await followed(3)
+  await member!.stop('SIGTERM')
+  member!.start()
+  await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  const { header } = await callEtcd(member!.url, '/v3/kv/range', { key: 'AA==' })
+  await callEtcd(member!.url, '/v3/kv/compaction', { revision: header.revision })
+  await followed(4)
+})
+
+test('a decision that comes to no change was made on the newest state', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true
+  const secret = randomBytes(32)
+  const one = await startService(t, flagsOf(t, member!.url, secret))
+  const other = await startService(t, flagsOf(t, proxy.url, secret))
+  const { id } = await one.service.store.createEntry(FIELDS, null)
+  assert.equal(await other.service.store.deleteEntry(id, null), true, 'the entry is known to it')
+  await one.service.store.restoreEntry(id, null)
+  assert.equal(await other.service.store.deleteEntry(id, null), true)
+  assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
+})
+
+test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true // the watch must not be what tells it
+  const secret = randomBytes(32)
+  const flags = (url: string): Record<string, string> => ({ ...flagsOf(t, url, secret), auth: 'bearer' })
+  const one = await startService(t, flags(member!.url))
+  const other = await startService(t, flags(proxy.url))
+  await one.service.store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a password')
+  const list = (url: string, token: string): Promise<number> =>
+    fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
+  for (let i = 0; i < 5; i++) {
+    const issued = await one.service.store.accounts.issue('ana@example.org', undefined, undefined)
+    assert.equal(await list(other.url, issued!.token), 404, 'known at once')
+    await fetch(`${one.url}/api/logout`, { method: 'POST', headers: { Authorization: `Bearer ${issued!.token}` } })
+    assert.equal(await list(other.url, issued!.token), 401, 'and refused at once')
+  }
+})
+
+test('a key that is not the one of the others is refused at the start, even of an empty journal', { skip: NO_ETCD },
+  async t => {
+    const { endpoints } = await startCluster(t)
+    const first = flagsOf(t, endpoints, randomBytes(32))
+    const one = await startService(t, first)
+    const start = (): Promise<unknown> => startService(t, flagsOf(t, endpoints, randomBytes(32)))
+    await assert.rejects(start(), failure('key-invalid', /sealed with key [0-9a-f]{8}/))
+    await send(one.url, 'POST', '/api/createPassword', FIELDS)
+    await assert.rejects(start(), failure('key-unknown', /needs key [0-9a-f]{8}/))
+    const keyless = { ...first, data: freshFolder(t) }
+    await assert.rejects(startService(t, keyless), failure('key-missing'))
+    await assert.rejects(startService(t, { ...first, data: freshFolder(t), 'etcd-endpoints': 'http://192.0.2.1:2379' }),
+      error => error instanceof Failure && /ETCD_PLAIN_HTTP=on/.test(error.message))
+  })
+
+test('a journal grows from a folder into etcd and returns; commands work on either', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const folder = freshFolder(t)
+  await done(folder, 'init')
+  await done(folder, 'user add ana@example.org --password-stdin', 'a password\n')
+  const before = await startService(t, { data: folder })
+  await Promise.all(Array.from({ length: 300 }, (_, i) =>
+    before.service.store.createEntry({ ...FIELDS, password: `${i}` }, null)))
+  await send(before.url, 'POST', '/api/deletePassword/7')
+  const at = ` --etcd-endpoints ${endpoints}`
+  await refused(folder, `journal copy --to etcd${at}`, 1, /stop it first/)
+  await before.service.close()
+  const verified = await done(folder, 'journal verify')
+  assert.match(await done(folder, `journal copy --to etcd${at}`), /^\/pes: 302 records, head [0-9a-f]{64}\n$/)
+  await refused(folder, `journal copy --to etcd${at}`, 1, /records of another journal/)
+  const inEtcd = `${at} --journal etcd`
+  assert.equal(await done(folder, `journal verify${inEtcd}`), verified)
+  const instance = await startService(t, { data: folder, 'journal': 'etcd', 'etcd-endpoints': endpoints })
+  assert.equal(await done(folder, `journal verify${inEtcd}`), verified, 'beside an instance')
+  assert.equal((await send(instance.url, 'GET', '/api/listPassword')).json.length, 299)
+  await done(folder, `entry restore 7${inEtcd}`)
+  assert.equal((await send(instance.url, 'GET', '/api/listPassword')).json.length, 300)
+  assert.match(await done(folder, `entry history 7 --reveal${inEtcd}`), /entry\.created.*"6"[^]*entry\.restored/)
+  await refused(folder, `key rotate${inEtcd}`, 1, /shared by all instances/)
+  const back = freshFolder(t)
+  writeKeys(back, readSecret(folder))
+  assert.match(await done(back, `journal copy --to file${at}`), /journal\.jsonl: 303 records/)
+  assert.equal(await done(back, 'journal verify'), await done(folder, `journal verify${inEtcd}`))
+  await refused(back, `journal copy --to file${at}`, 1, /stands already/)
+  await refused(back, 'journal copy --to nowhere', 2, /--to must be/)
+  const after = await startService(t, { data: back })
+  assert.equal((await send(after.url, 'GET', '/api/listPassword')).json.length, 300)
+})
+
+test('etcd asks for a certificate and a user, and forgets its tokens', { skip: NO_ETCD }, async t => {
+  const folder = freshFolder(t)
+  const pem = certificate('') // with a name the gateway refuses it, for the user is to be the token's
+  const path = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const [cert, key] = [path('cert.pem', pem.cert), path('key.pem', pem.key)]
+  const { endpoints, members: [member] } = await startCluster(t, {
+    scheme: 'https',
+    args: ['--cert-file', cert, '--key-file', key, '--trusted-ca-file', cert, '--client-cert-auth']
+  })
+  const call = (path: string, body: object): Promise<void> => new Promise((resolve, reject) => {
+    request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key }, answer => {
+      answer.resume().on('end', () => answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`)))
+    }).on('error', reject).end(JSON.stringify(body))
+  })
+  for (let tries = 0; tries < 200 && await call('/v3/kv/range', { key: 'AA==' }).then(() => false, () => true); tries++) {
+    await pause(50)
+  }
+  const range = { key: Buffer.from('/pes').toString('base64'), range_end: Buffer.from('/pet').toString('base64') }
+  await call('/v3/auth/role/add', { name: 'root' })
+  await call('/v3/auth/role/add', { name: 'pes' })
+  await call('/v3/auth/role/grant', { name: 'pes', perm: { permType: 'READWRITE', ...range } })
+  for (const [name, password] of [['root', 'r'], ['pes', 'the password']] as const) {
+    await call('/v3/auth/user/add', { name, password })
+    await call('/v3/auth/user/grant', { user: name, role: name })
+  }
+  await call('/v3/auth/enable', {})
+  const flags: Record<string, string> = {
+    ...flagsOf(t, endpoints, randomBytes(32)), 'etcd-ca': cert, 'etcd-cert': cert, 'etcd-key': key,
+    'etcd-user': 'pes', 'etcd-password-file': path('password', 'the password\n')
+  }
+  const { url } = await startService(t, flags)
+  assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+  await member!.stop()
+  member!.start()
+  assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
+  assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
+  const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
+  await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': path('other', 'no') }),
+    failure('journal-refused', /^etcd refuses .*: user pes: .*invalid user ID or password$/))
+  await assert.rejects(startService(t, { ...wrong, 'etcd-prefix': '/elsewhere' }),
+    failure('journal-refused', /permission denied/))
+})

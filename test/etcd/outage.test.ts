@@ -1,0 +1,110 @@
+/** What happens to those who share a journal in etcd while members of it, or answers on the way, are missing. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { etcdMissing, LATE_MS, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
+import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
+import { send, startService } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+const TREATMENTS: readonly Treatment[] = ['request lost', 'answer lost', 'late']
+
+// They mostly wait.
+describe('an outage', { concurrency: true }, () => {
+  test('members die, are stopped and lose their leader: the histories are linearizable', { skip: NO_ETCD }, async t => {
+    const { endpoints, members } = await startCluster(t, { members: 3 })
+    const instances = await startInstances(t, endpoints, 3)
+    for (let i = 0; i < 3; i++) await send(instances[i]!.url, 'POST', '/api/createPassword', FIELDS)
+    const clients = runClients(instances.map(({ url }) => url), 2, 3, 8_000, 60)
+    await pause(500)
+    members[0]!.pause() // all instances ask it first
+    await pause(3_500)
+    members[0]!.resume()
+    await members[1]!.stop()
+    await pause(1_500)
+    members[1]!.start()
+    await members[2]!.stop()
+    await pause(500)
+    members[2]!.start()
+    const seen = await clients
+    t.diagnostic(JSON.stringify(seen.counts))
+    assert.ok(seen.counts.acknowledged > 20 && seen.counts.read > 20)
+    assertLinearizable(seen)
+    await assertEqual(instances)
+  })
+
+  test('without a majority reads are 503, or stale where that is asked for; writes 500', { skip: NO_ETCD }, async t => {
+    const { endpoints, members } = await startCluster(t, { members: 3 })
+    const secret = randomBytes(32)
+    const strict = await startService(t, flagsOf(t, endpoints, secret))
+    const stale = await startService(t, { ...flagsOf(t, endpoints, secret), 'stale-reads': 'on' })
+    await send(strict.url, 'POST', '/api/createPassword', FIELDS)
+    await send(stale.url, 'GET', '/api/getPassword/1')
+    await members[0]!.stop()
+    members[1]!.pause()
+    const beganMs = performance.now()
+    const [read, made, changed, old] = await Promise.all([
+      send(strict.url, 'GET', '/api/getPassword/1'), send(strict.url, 'POST', '/api/createPassword', FIELDS),
+      send(strict.url, 'POST', '/api/updatePassword/1', { password: 'x' }), send(stale.url, 'GET', '/api/getPassword/1')
+    ])
+    assert.ok(performance.now() - beganMs < 14_000, 'within bounds')
+    assert.deepEqual([read.status, read.headers.get('Retry-After')], [503, '1'])
+    assert.deepEqual([made.status, made.json.message], [500, 'Error creating password'])
+    assert.deepEqual([changed.status, changed.json.message], [500, 'Error updating password'])
+    assert.deepEqual([old.status, old.json.passwords.password], [200, 'first'])
+    const againMs = performance.now()
+    assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).status, 200)
+    assert.ok(performance.now() - againMs < 500, 'a stale read does not wait while it is known that etcd is gone')
+    assert.match(strict.service.store.journal.health().fault!, /^etcd does not answer: /)
+    members[0]!.start()
+    members[1]!.resume()
+    while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
+    assert.equal((await send(strict.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
+    await assertEqual([strict, stale])
+  })
+
+  for (const treatment of TREATMENTS) {
+    test(`a commit whose first try is ${treatment} is made once, and told`, { skip: NO_ETCD }, async t => {
+      const { members } = await startCluster(t)
+      const proxy = await startProxy(t, members[0]!.url)
+      const secret = randomBytes(32)
+      const one = await startService(t, flagsOf(t, proxy.url, secret))
+      const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+      proxy.treat = append => append === 1 ? treatment : 'passed'
+      const answers = await Promise.all(Array.from({ length: 5 }, (_, i) =>
+        send(one.url, 'POST', '/api/createPassword', { ...FIELDS, password: `${i}` })))
+      assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200, 200, 200])
+      assert.ok(proxy.appends >= 2)
+      if (treatment === 'late') await pause(LATE_MS)
+      assert.equal((await send(other.url, 'GET', '/api/listPassword')).json.length, 5)
+      await assertEqual([one, other])
+    })
+  }
+
+  test('an append that arrives after its change was answered 500 takes its turn or never', { skip: NO_ETCD }, async t => {
+    const { members } = await startCluster(t)
+    const proxy = await startProxy(t, members[0]!.url)
+    const secret = randomBytes(32)
+    const one = await startService(t, flagsOf(t, proxy.url, secret))
+    const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+    await send(other.url, 'POST', '/api/createPassword', FIELDS)
+    let release = (): void => {}
+    const held = new Promise<void>(resolve => { release = resolve })
+    // The first stands still somewhere on the way; all others are lost, until the change was answered.
+    proxy.treat = async append => {
+      if (append === 1) await held
+      return append === 1 ? 'answer lost' : 'request lost'
+    }
+    const failed = await send(one.url, 'POST', '/api/updatePassword/1', { password: 'held' })
+    assert.equal(failed.status, 500)
+    assert.equal((await send(one.url, 'GET', '/api/getPassword/1')).json.passwords.password, 'first')
+    release()
+    while ((await send(other.url, 'GET', '/api/getPassword/1')).json.passwords.password !== 'held') await pause(20)
+    proxy.treat = () => 'passed'
+    const changed = await send(one.url, 'POST', '/api/updatePassword/1', { password: 'held' })
+    assert.equal(changed.status, 200)
+    const { records } = other.service.store.journal.health()
+    assert.equal(records, 2, 'the second one changed nothing: what it asked for had come')
+    await assertEqual([one, other])
+  })
+})

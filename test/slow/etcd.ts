@@ -1,0 +1,87 @@
+/**
+ * A longer campaign against real etcd: `node --import tsx --test test/slow/etcd.ts`, MINUTES (default 2) from the
+ * environment. Three members and three instances, clients at each; at random times members are killed and started
+ * again, stopped and let go on, the leader too, and the journal's history is compacted; an instance is closed and
+ * another one takes its place. Histories are held to linearizability in rounds; at the end all are equal and the
+ * operator's program verifies the chain.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { done } from '../support/admin.ts'
+import { callEtcd, pause, startCluster } from '../support/etcd.ts'
+import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients } from '../support/instances.ts'
+import { send, startService, type Started } from '../support/service.ts'
+
+const MINUTES = Number(process.env['MINUTES'] ?? 2)
+const ROUND_MS = 12_000
+const ENTRIES = 4
+
+test(`${MINUTES} minutes of failing members`, async t => {
+  const { endpoints, members } = await startCluster(t, { members: 3 })
+  const secret = randomBytes(32)
+  const places = Array.from({ length: 3 }, () => flagsOf(t, endpoints, secret))
+  const instances: Started[] = []
+  for (const place of places) instances.push(await startService(t, place))
+  const last: string[] = []
+  const total = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
+  const faults: { [what: string]: number } = {}
+  const int = (n: number): number => Math.floor(Math.random() * n)
+  const compact = async (): Promise<void> => {
+    for (const { url } of members) {
+      try {
+        const { header: { revision } } = await callEtcd(url, '/v3/kv/range', { key: 'AA==', serializable: true })
+        await callEtcd(url, '/v3/kv/compaction', { revision })
+        return
+      } catch {
+        // The next member may answer.
+      }
+    }
+  }
+  for (const endMs = performance.now() + MINUTES * 60_000; performance.now() < endMs;) {
+    for (let id = 1; id <= ENTRIES; id++) { // each round has entries of its own
+      const { status } = await send(instances[0]!.url, 'POST', '/api/createPassword', FIELDS)
+      assert.equal(status, 200)
+    }
+    const first = instances[0]!.service.store.entries - ENTRIES
+    const clients = runClients(instances.map(({ url }) => url), 3, ENTRIES, ROUND_MS, 80, first)
+    const roundEndMs = performance.now() + ROUND_MS - 3_000
+    while (performance.now() < roundEndMs) {
+      const member = members[int(3)]!
+      const acts: { readonly [what: string]: () => Promise<void> } = {
+        killed: async () => { await member.stop(); await pause(int(2_500)); member.start() },
+        stopped: async () => { member.pause(); await pause(int(5_000)); member.resume() },
+        ended: async () => { await member.stop('SIGTERM'); await pause(int(1_000)); member.start() },
+        compacted: compact,
+        majority: async () => {
+          const other = members[(members.indexOf(member) + 1) % 3]!
+          await Promise.all([member.stop(), other.stop()])
+          await pause(int(1_500))
+          member.start()
+          other.start()
+        }
+      }
+      const what = Object.keys(acts)[int(5)]!
+      faults[what] = (faults[what] ?? 0) + 1
+      await acts[what]!()
+      await pause(int(1_500))
+    }
+    const seen = await clients
+    assertLinearizable(seen)
+    for (const what of Object.keys(total) as (keyof typeof total)[]) total[what] += seen.counts[what]
+    const endOfOutageMs = performance.now() + 30_000
+    while ((await send(instances[0]!.url, 'GET', '/api/getPassword/1')).status !== 200) {
+      assert.ok(performance.now() < endOfOutageMs, 'etcd answers again')
+    }
+    await assertEqual(instances)
+    last.push(instances[0]!.service.store.journal.health().head)
+    const at = int(3)
+    await instances[at]!.service.close()
+    instances[at] = await startService(t, places[at]!)
+    await assertEqual(instances)
+  }
+  t.diagnostic(JSON.stringify({ rounds: last.length, ...total, ...faults }))
+  assert.ok(total.acknowledged > 100)
+  const report = await done(places[0]!['data']!, `journal verify --journal etcd --etcd-endpoints ${endpoints}`)
+  assert.match(report, new RegExp(`^head +${instances[0]!.service.store.journal.health().head}$`, 'm'))
+})

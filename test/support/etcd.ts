@@ -1,0 +1,174 @@
+/** Clusters of real etcd on this machine: members in children of the test, on free ports, data in a folder that goes. */
+import { Buffer } from 'node:buffer'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer as createHttpServer, request as requestHttp } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { atEnd, freshFolder } from './service.ts'
+
+/** Why there is no etcd here, or false. */
+export function etcdMissing(): string | false {
+  return spawnSync('etcd', ['--version']).status === 0 ? false : 'etcd is not installed'
+}
+
+/** How a cluster is started. */
+export interface ClusterOptions {
+  readonly members?: number
+  /** Further arguments of each member. */
+  readonly args?: readonly string[]
+  /** With `https`, `args` must name the certificate. */
+  readonly scheme?: 'http' | 'https'
+}
+
+/** A member of a cluster. */
+export interface Member {
+  readonly url: string
+  /** Starts it, on the data that it has. */
+  start(): void
+  /** Ends it at once, or in order. */
+  stop(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** Stops it where it stands; its sockets stay open. */
+  pause(): void
+  resume(): void
+}
+
+/** A cluster. */
+export interface Cluster {
+  readonly members: readonly Member[]
+  /** As the setting has it. */
+  readonly endpoints: string
+  /** Resolves once a majority answers. */
+  ready(): Promise<void>
+}
+
+/** Starts a cluster of one member, unless told otherwise, and waits for it; it is killed after the test. */
+export async function startCluster(t: TestContext, options: ClusterOptions = {}): Promise<Cluster> {
+  const { members: count = 1, args = [], scheme = 'http' } = options
+  const folder = freshFolder(t)
+  const ports = await freePorts(2 * count)
+  const names = Array.from({ length: count }, (_, i) => `m${i}`)
+  const clientUrl = (i: number): string => `${scheme}://127.0.0.1:${ports[2 * i]}`
+  const peerUrl = (i: number): string => `http://127.0.0.1:${ports[2 * i + 1]}`
+  const members = names.map((name, i): Member => {
+    let child: ChildProcess | undefined
+    const own = [
+      '--name', name, '--data-dir', join(folder, name), '--log-level', 'error',
+      '--listen-client-urls', clientUrl(i), '--advertise-client-urls', clientUrl(i),
+      '--listen-peer-urls', peerUrl(i), '--initial-advertise-peer-urls', peerUrl(i),
+      '--initial-cluster', names.map((other, at) => `${other}=${peerUrl(at)}`).join(',')
+    ]
+    return {
+      url: clientUrl(i),
+      start: () => { child = spawn('etcd', [...own, ...args], { stdio: 'ignore' }) },
+      stop: async (signal = 'SIGKILL') => {
+        if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+        const ended = once(child, 'exit')
+        child.kill('SIGCONT')
+        child.kill(signal)
+        await ended
+      },
+      pause: () => { child!.kill('SIGSTOP') },
+      resume: () => { child!.kill('SIGCONT') }
+    }
+  })
+  for (const member of members) {
+    member.start()
+    atEnd(t, () => member.stop())
+  }
+  const cluster: Cluster = {
+    members, endpoints: members.map(({ url }) => url).join(','),
+    ready: async () => {
+      const endMs = performance.now() + 30_000
+      const key = Buffer.from('ready').toString('base64')
+      while (!await callEtcd(members[0]!.url, '/v3/kv/range', { key }).then(() => true, () => false)) {
+        if (performance.now() > endMs) throw new Error('the cluster is not ready')
+        await pause(50)
+      }
+    }
+  }
+  if (scheme === 'http') await cluster.ready()
+  return cluster
+}
+
+/** Asks a member over plain HTTP and gives its answer; rejects with what it says otherwise. */
+export async function callEtcd(url: string, path: string, body: object, token = ''): Promise<any> {
+  const headers = token === '' ? {} : { Authorization: token }
+  const response = await fetch(url + path, {
+    method: 'POST', body: JSON.stringify(body), headers, signal: AbortSignal.timeout(5_000)
+  })
+  if (response.status !== 200) throw new Error(await response.text())
+  return response.json()
+}
+
+/** Waits. */
+export function pause(ms: number): Promise<void> { return new Promise(resolve => setTimeout(resolve, ms)) }
+
+/** Ports that were free a moment ago, no two the same. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return server
+  }))
+  const ports = servers.map(server => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  return ports
+}
+
+/** What becomes of the appends that come through a proxy. */
+export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'late'
+
+/** A way to a member on which appends get lost. */
+export interface LossyProxy {
+  readonly url: string
+  /** Says what becomes of the next append; those after it pass. */
+  treat: (append: number) => Treatment | Promise<Treatment>
+  /** Whether watches get no answer. */
+  hidesChanges: boolean
+  /** How many appends have come. */
+  readonly appends: number
+}
+
+/** How long a late request is held back: longer than the client waits. */
+export const LATE_MS = 3_000
+
+/** Starts a proxy in front of a member over plain HTTP. */
+export async function startProxy(t: TestContext, target: string): Promise<LossyProxy> {
+  const sockets = new Set<{ destroy(): void }>()
+  const forward = (request: IncomingMessage, body: Buffer, response: ServerResponse | undefined): void => {
+    const { method, headers, url } = request
+    const onward = requestHttp(target + url, { method, headers }, answer => {
+      if (response === undefined) { answer.resume(); return }
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(response)
+      response.on('close', () => onward.destroy())
+    })
+    onward.on('error', () => response?.destroy())
+    onward.end(body)
+  }
+  const proxy = { url: '', appends: 0, hidesChanges: false, treat: (_append: number): Treatment | Promise<Treatment> => 'passed' }
+  const server = createHttpServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks)
+    if (request.url === '/v3/watch' && proxy.hidesChanges) return
+    const isAppend = body.includes('request_put') && body.includes('range_end')
+    const treatment = isAppend ? await proxy.treat(++proxy.appends) : 'passed'
+    if (treatment === 'passed') { forward(request, body, response); return }
+    if (treatment === 'answer lost') forward(request, body, undefined)
+    if (treatment === 'late') setTimeout(forward, LATE_MS, request, body, undefined)
+    if (treatment !== 'late') setTimeout(() => response.destroy(), 50)
+  })
+  server.on('connection', socket => { sockets.add(socket) })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  atEnd(t, () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return proxy
+}

@@ -1,0 +1,89 @@
+/** Instances that share a journal in etcd, in this process, and clients that record what they see. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { pause } from './etcd.ts'
+import { writeKeys } from './journal.ts'
+import { isLinearizable, type Operation } from './linearizable.ts'
+import { freshFolder, send, startService, type Started } from './service.ts'
+
+/** Entry fields. */
+export const FIELDS = { password: 'first', sistema: 's', usuario: 'u' }
+
+/** The flags of an instance on a cluster, with a folder of its own and the key given. */
+export function flagsOf(t: TestContext, endpoints: string, secret: Buffer): Record<string, string> {
+  const data = freshFolder(t)
+  writeKeys(data, secret)
+  return { data, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
+}
+
+/** Starts instances with one key. */
+export async function startInstances(t: TestContext, endpoints: string, count: number): Promise<Started[]> {
+  const secret = randomBytes(32)
+  const started: Started[] = []
+  for (let i = 0; i < count; i++) started.push(await startService(t, flagsOf(t, endpoints, secret)))
+  return started
+}
+
+/** What the clients of a campaign have seen. */
+export interface Seen {
+  /** By the entry's id. */
+  readonly histories: ReadonlyMap<number, readonly Operation[]>
+  readonly counts: { acknowledged: number, unknown: number, read: number, unanswered: number }
+}
+
+/** Runs clients at all instances for a time: each gets or updates one of the entries behind `first` again and again. */
+export async function runClients(
+  urls: readonly string[], clientsEach: number, entries: number, forMs: number, pauseMs: number,
+  first = 0
+): Promise<Seen> {
+  const histories = new Map(Array.from({ length: entries }, (_, i) => [first + i + 1, [] as Operation[]]))
+  const counts = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
+  const endMs = performance.now() + forMs
+  let serial = 0
+  const client = async (url: string, n: number): Promise<void> => {
+    while (performance.now() < endMs) {
+      const id = first + 1 + (serial++ + n) % entries
+      const history = histories.get(id)!
+      const startMs = performance.now()
+      if (Math.random() < 0.5) {
+        const value = `${n}-${serial}`
+        const status = await send(url, 'POST', `/api/updatePassword/${id}`, { password: value })
+          .then(({ status }) => status, () => 0)
+        assert.ok([200, 500, 0].includes(status), `a write was answered ${status}`)
+        const endMs = status === 200 ? performance.now() : Infinity
+        history.push({ kind: 'write', value, startMs, endMs })
+        counts[status === 200 ? 'acknowledged' : 'unknown']++
+      } else {
+        const answer = await send(url, 'GET', `/api/getPassword/${id}`).catch(() => undefined)
+        assert.ok(answer === undefined || [200, 503].includes(answer.status), `a read was answered ${answer?.status}`)
+        if (answer?.status !== 200) { counts.unanswered++; continue }
+        history.push({ kind: 'read', value: answer.json.passwords.password, startMs, endMs: performance.now() })
+        counts.read++
+      }
+      await pause(pauseMs * Math.random())
+    }
+  }
+  await Promise.all(urls.flatMap((url, at) => Array.from({ length: clientsEach }, (_, i) => client(url, at * 100 + i))))
+  return { histories, counts }
+}
+
+/** Holds the histories to what a single register would show. */
+export function assertLinearizable({ histories }: Seen): void {
+  for (const [id, history] of histories) {
+    assert.ok(isLinearizable(FIELDS.password, history), `entry ${id}: ${JSON.stringify(history)}`)
+  }
+}
+
+/** Holds instances to the same list and the same chain. */
+export async function assertEqual(instances: readonly Started[]): Promise<void> {
+  const lists = await Promise.all(instances.map(({ url }) => send(url, 'GET', '/api/listPassword')))
+  for (const { status, json } of lists) {
+    assert.equal(status, 200)
+    assert.deepEqual(json, lists[0]!.json)
+  }
+  const heads = instances.map(({ service }) => service.store.journal.health())
+  for (const { head, records, fault } of heads) {
+    assert.deepEqual([head, records, fault], [heads[0]!.head, heads[0]!.records, undefined])
+  }
+}
