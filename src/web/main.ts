@@ -78,7 +78,7 @@ function leave(note: TextName): void {
   isLoaded = false
   query.value = ''
   entries.search('')
-  for (const id of ['tools', 'list', 'blank', 'logout', 'limits']) part(id).hidden = true
+  for (const id of ['tools', 'list', 'blank', 'loading', 'logout', 'limits']) part(id).hidden = true
   loginPart.hidden = false
   part('login-note').dataset['text'] = note
   part('login-note').textContent = say(note)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
-import { closeSharedBrowser, everyday, logIn, openPage, settled } from '../support/page.ts'
+import { closeSharedBrowser, everyday, holdAnswers, logIn, openPage, settled } from '../support/page.ts'
 import type { Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 
@@ -45,6 +45,23 @@ test('login and logout: the token is in memory alone, and revoked', { skip: NO_B
   await browser.reload()
   await settled(browser)
   await browser.find('#login')
+})
+
+test('what was asked before the logout shows nothing to whoever logs in next', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const eva = 'eva@example.org'
+  await service.store.accounts.addUser(eva, 'Eva', ['password:create'], PASSWORD)
+  await logIn(browser)
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.click('#rows [data-act=edit]')
+  await browser.click('#logout')
+  await release(3)
+  await browser.run("return new Promise(done => setTimeout(done, 50))")
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  await logIn(browser, eva)
+  await browser.until("return document.getElementById('limits').textContent === 'Con tu cuenta no se puede: ver la lista.'")
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
 test('a revoked token leads back to the login, from a dialog as well', { skip: NO_BROWSER }, async t => {
