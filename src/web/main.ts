@@ -102,12 +102,12 @@ async function logout(): Promise<void> {
   if (!answer.ok && answer.why !== 'login') part('login-note').textContent = say('notRevoked')
 }
 
-async function save(entry: Entry | undefined, fields: Partial<EntryFields>): Promise<Outcome> {
+async function save(entry: Entry | undefined, fields: Partial<EntryFields>, close: () => void): Promise<Outcome> {
   if (entry === undefined) {
     const refusal = settle('create', await api.create(fields as EntryFields))
     if (refusal !== undefined) return refusal
     if (!loginPart.hidden) return undefined
-    editor.close()
+    close()
     toast(say('created'))
     // The service does not say which entry it has made.
     if (!denied.has('list')) await load()
@@ -117,9 +117,10 @@ async function save(entry: Entry | undefined, fields: Partial<EntryFields>): Pro
   }
   const answer = await api.update(entry.id, fields)
   const refusal = settle('update', answer)
-  if (!answer.ok) return refusal?.why === 'unknown' ? forget(entry) : refusal
-  if (answer.value.status === 0) return forget(entry)
-  editor.close()
+  const isGone = answer.ok ? answer.value.status === 0 : answer.why === 'unknown'
+  if (!answer.ok && !isGone) return refusal
+  close()
+  if (!answer.ok || isGone) return forget(entry)
   renew(answer.value)
   toast(say('updated'))
   return undefined
@@ -131,7 +132,8 @@ async function edit(entry: Entry): Promise<void> {
   if (answer.ok ? answer.value.status === 0 : answer.why === 'unknown') { forget(entry); return }
   if (!answer.ok && answer.why === 'login') { settle('get', answer); return }
   if (answer.ok && JSON.stringify(answer.value) !== JSON.stringify(entry)) renew(answer.value)
-  editor.open(answer.ok ? answer.value : entry)
+  // Meanwhile the person may be at something else.
+  if (document.querySelector('dialog[open]') === null) editor.open(answer.ok ? answer.value : entry)
 }
 
 /** Shows an entry as it is now, and focuses its row. */
@@ -143,12 +145,12 @@ function renew(entry: Entry): void {
 
 function askToRemove(entry: Entry): void { removal.open(entry) }
 
-async function remove(entry: Entry): Promise<Outcome> {
+async function remove(entry: Entry, close: () => void): Promise<Outcome> {
   const refusal = settle('remove', await api.remove(entry.id))
   if (refusal !== undefined && refusal.why !== 'unknown') return refusal
   if (!loginPart.hidden) return undefined
   entries.drop(entry.id)
-  removal.close()
+  close()
   show()
   focusList()
   toast(say('removed'))
@@ -157,7 +159,6 @@ async function remove(entry: Entry): Promise<Outcome> {
 
 /** Drops an entry that somebody else has deleted. */
 function forget(entry: Entry): undefined {
-  editor.close()
   entries.drop(entry.id)
   show()
   focusList()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { composeService, FaultyDisk } from '../support/compose.ts'
-import { closeSharedBrowser, everyday, openPage, settled } from '../support/page.ts'
+import { closeSharedBrowser, everyday, holdAnswers, openPage, settled } from '../support/page.ts'
 import { startService, type Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 import { pageRoutes } from '../../src/page.ts'
@@ -176,6 +176,45 @@ test('deleting asks first, and the focus goes to the next row', { skip: NO_BROWS
   assert.equal(service.store.activeEntries, 7)
   assert.ok(!(await systems(browser)).includes('Correo'))
   assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('bdi').textContent"), 'GitHub')
+})
+
+test('an answer that comes late disturbs no dialog that was opened since, and is told', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const typed = (): Promise<unknown> =>
+    browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")
+  const told = (text: string): Promise<unknown> =>
+    browser.until("return document.getElementById('toast').textContent.startsWith(arguments[0])", text)
+  const create = async (text: string): Promise<void> => {
+    await browser.click('#create')
+    await browser.run("for (const one of document.querySelectorAll('#editor .field input')) one.value = arguments[0]", text)
+  }
+  // Saved, closed before that was answered, and another one begun.
+  const release = await holdAnswers(browser)
+  await create('first')
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('second')
+  await release(1)
+  await told('Contraseña guardada.')
+  assert.deepEqual(await typed(), [true, 'second'])
+  // The same, when the first one fails.
+  const releaseFailure = await holdAnswers(browser)
+  Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('third')
+  await releaseFailure(1)
+  await told('El servicio ha fallado. No se pudo hacer:')
+  assert.deepEqual(await typed(), [true, 'third'])
+  assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
+  await browser.press(KEYS.escape)
+  // Asked to edit one, and to make a new one before it was there.
+  const releaseEntry = await holdAnswers(browser)
+  await browser.click('#rows [data-act=edit]')
+  await create('fourth')
+  await releaseEntry(1)
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.deepEqual(await typed(), [true, 'fourth'])
 })
 
 test('an entry that somebody else has deleted is dropped when it is edited', { skip: NO_BROWSER }, async t => {
