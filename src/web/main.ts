@@ -166,8 +166,8 @@ function forget(entry: Entry): undefined {
 }
 
 async function copy(entry: Entry): Promise<void> {
-  const isCopied = await copyForAWhile(entry.password, () => toast(say('cleared')))
-  toast(isCopied ? say('copied', { seconds: CLEAR_AFTER_SECONDS }) : say('notCopied'))
+  const outcome = await copyForAWhile(entry.password, () => toast(say('cleared')))
+  toast(say(outcome, { seconds: CLEAR_AFTER_SECONDS }))
 }
 
 function focusList(): void {

@@ -131,6 +131,11 @@ test('a password is copied, and the clipboard emptied after a while', { skip: NO
   await browser.click(`${row} [data-act=copy]`)
   await browser.until("return /^Copiada/.test(document.getElementById('toast').textContent)")
   assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
+  // As over plain HTTP from another machine: nothing is promised that the browser does not allow.
+  await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until("return /no permite vaciar/.test(document.getElementById('toast').textContent)")
+  await browser.run('delete navigator.clipboard')
   await hurry(browser)
   await browser.click(`${row} [data-act=copy]`)
   await browser.until("return navigator.clipboard.readText().then(text => text === '')")
