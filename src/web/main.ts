@@ -80,9 +80,13 @@ function leave(note: TextName): void {
   entries.search('')
   for (const id of ['tools', 'list', 'blank', 'loading', 'logout', 'limits']) part(id).hidden = true
   loginPart.hidden = false
+  noteAtLogin(note)
+  find(HTMLInputElement, '#email').focus()
+}
+
+function noteAtLogin(note: TextName): void {
   part('login-note').dataset['text'] = note
   part('login-note').textContent = say(note)
-  find(HTMLInputElement, '#email').focus()
 }
 
 async function login(texts: { readonly [name: string]: string }): Promise<Outcome> {
@@ -99,7 +103,7 @@ async function logout(): Promise<void> {
   const leaving = api.logout()
   leave('loggedOut')
   const answer = await leaving
-  if (!answer.ok && answer.why !== 'login') part('login-note').textContent = say('notRevoked')
+  if (!answer.ok && answer.why !== 'login') noteAtLogin('notRevoked')
 }
 
 async function save(entry: Entry | undefined, fields: Partial<EntryFields>, close: () => void): Promise<Outcome> {

@@ -47,6 +47,20 @@ test('login and logout: the token is in memory alone, and revoked', { skip: NO_B
   await browser.find('#login')
 })
 
+test('the login takes an address that is not ASCII, and a logout that failed is told', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const españa = 'ana@españa.es'
+  await service.store.accounts.addUser(españa, 'Ana', ['*'], PASSWORD)
+  await logIn(browser, españa)
+  Object.assign(service.store.accounts, { revoke: () => Promise.reject(new Error('broken')) })
+  await browser.click('#logout')
+  await browser.until("return /sigue siendo válido/.test(document.getElementById('login-note').textContent)")
+  await browser.click('[data-language=en]')
+  assert.match(await textOf(browser, '#login-note'), /still valid/, 'in the other language too')
+  const description = await browser.run("return document.getElementById('email').getAttribute('aria-describedby')")
+  assert.match(String(description), /login-note/, 'it is read out with the field that has the focus')
+})
+
 test('what was asked before the logout shows nothing to whoever logs in next', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t)
   const eva = 'eva@example.org'
