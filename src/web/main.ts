@@ -192,7 +192,8 @@ function show(): void {
   const isSome = entries.shown.length > 0
   part('tools').hidden = !isLoaded && !denied.has('list')
   part('logout').hidden = !api.isLoggedIn
-  part('list').hidden = !isSome
+  part('list').hidden = !isLoaded
+  part('grid').hidden = !isSome
   grid.show(entries.shown)
   blank.hidden = isSome || !isLoaded
   showBlank()

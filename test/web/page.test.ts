@@ -42,6 +42,11 @@ const hurry = (browser: Browser): Promise<unknown> => browser.run(
 test('an empty service says so, and its first entry is created with the generator', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t, {}, false)
   assert.match(await textOf(browser, '#blank'), /Todavía no hay nada guardado/)
+  await service.store.createEntry({ sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
+  await browser.click('#refresh')
+  await browser.find('#rows .row')
+  await service.store.deleteEntry(1, null)
+  await browser.click('#refresh')
   await browser.click('#blank button')
   await browser.fill('#sistema', 'Correo')
   await browser.fill('#usuario', 'ana')
@@ -55,8 +60,8 @@ test('an empty service says so, and its first entry is created with the generato
   await browser.until("return !document.getElementById('editor').open")
   await browser.until("return document.getElementById('toast').textContent === 'Contraseña guardada.'")
   assert.deepEqual(await systems(browser), ['Correo'])
-  assert.deepEqual(JSON.parse(String(service.store.entryText(1))),
-    { id: 1, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
+  assert.deepEqual(JSON.parse(String(service.store.entryText(2))),
+    { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
   assert.equal(await browser.run("return document.getElementById('password').value"), '', 'nothing stays in the form')
 })
 
