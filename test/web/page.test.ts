@@ -309,13 +309,14 @@ test('a failure is told with the number of its request, and in the dialog', { sk
 
 test('what an entry holds is shown as text, and cannot rearrange the page', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t, {}, false)
-  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', '👨‍👩‍👧 x\u200dy', '\ud800']
+  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', '👨‍👩‍👧 x\u200dy', '\ud800',
+    'Banco\u3164\u034f\ufe0f\u2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}👨${'y'.repeat(9)}`]
   for (const sistema of texts) await service.store.createEntry({ sistema, usuario: sistema, password: sistema }, null)
   await browser.reload()
   await settled(browser)
   await browser.run("for (const one of document.querySelectorAll('[data-act=reveal]')) one.click()")
   const shown = ['<img src=x onerror="document.title=1">', 'abcU+202Egnp.exe', 'aU+0000bU+000AcU+2066', '👨‍👩‍👧 xU+200Dy',
-    'U+D800']
+    'U+D800', 'BancoU+3164U+034FU+FE0FU+2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}…`]
   assert.deepEqual(new Set(await systems(browser)), new Set(shown))
   for (const column of ['user', 'password']) {
     assert.deepEqual(new Set(await browser.run<string[]>(
