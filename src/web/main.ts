@@ -245,6 +245,8 @@ find(HTMLButtonElement, 'button', blank).addEventListener('click', () => {
   if (entries.total === 0) editor.open()
   else clearSearch()
 })
+// Whoever goes back to a page that was left must not find the session of somebody else in it.
+addEventListener('pageshow', event => { if (event.persisted) location.reload() })
 part('refresh').addEventListener('click', () => void load())
 part('logout').addEventListener('click', () => void logout())
 inEachLanguage(() => {

@@ -45,6 +45,10 @@ test('login and logout: the token is in memory alone, and revoked', { skip: NO_B
   await browser.reload()
   await settled(browser)
   await browser.find('#login')
+  await logIn(browser)
+  // As the browser tells it to a page that was left and is shown again.
+  await browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+  await browser.find('#login')
 })
 
 test('the login takes an address that is not ASCII, and a logout that failed is told', { skip: NO_BROWSER }, async t => {
