@@ -40,9 +40,14 @@ const TIMEOUT_MS = 30_000
 
 const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
 
-/** Speaks to the service that the page came from; the token lives in this object and nowhere else. */
+/**
+ * Speaks to the service that the page came from; the token lives in this object and nowhere else. What was asked in a
+ * session that is over is never answered: it would show one person's entries to the next. Only logging out is.
+ */
 export class Api {
   #token: string | undefined
+  /** Another one for each session. */
+  #session: object = {}
 
   /** Whether there is a token. */
   get isLoggedIn(): boolean { return this.#token !== undefined }
@@ -78,15 +83,24 @@ export class Api {
 
   /** Has the token revoked, and forgets it whatever comes of that. */
   async logout(): Promise<Answer<unknown>> {
-    const answer = this.#ask('POST', 'logout')
+    const answer = this.#send('POST', 'logout')
     this.forget()
     return answer
   }
 
-  /** Forgets the token. */
-  forget(): void { this.#token = undefined }
+  /** Forgets the token: the session is over. */
+  forget(): void {
+    this.#token = undefined
+    this.#session = {}
+  }
 
   async #ask(method: 'GET' | 'POST', operation: string, body?: object): Promise<Answer<Body>> {
+    const session = this.#session
+    const answer = await this.#send(method, operation, body)
+    return session === this.#session ? answer : new Promise(() => {})
+  }
+
+  async #send(method: 'GET' | 'POST', operation: string, body?: object): Promise<Answer<Body>> {
     const headers: Record<string, string> = { Accept: 'application/json' }
     if (body !== undefined) headers['Content-Type'] = 'application/json'
     if (this.#token !== undefined) headers['Authorization'] = `Bearer ${this.#token}`

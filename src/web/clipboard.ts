@@ -6,14 +6,18 @@ export const CLEAR_AFTER_SECONDS = 30
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /**
- * Puts a text into the clipboard; false where the browser does not let the page. It is emptied later where the browser
- * allows that, which may be when the person comes back to the page; then `onCleared` is called.
+ * Puts a text into the clipboard. `copied`: it is emptied later, which may be when the person comes back to the page;
+ * then `onCleared` is called. `copiedForGood`, `notCopied`: the browser lets the page not empty it, or not even copy.
  */
-export async function copyForAWhile(text: string, onCleared: () => void): Promise<boolean> {
+export async function copyForAWhile(
+  text: string, onCleared: () => void
+): Promise<'copied' | 'copiedForGood' | 'notCopied'> {
+  const canEmpty = await write(text)
+  if (!canEmpty && !writeOldWay(text)) return 'notCopied'
   clearTimeout(timer)
-  if (!await write(text)) return false
+  if (!canEmpty) return 'copiedForGood'
   timer = setTimeout(() => void clear(text, onCleared), CLEAR_AFTER_SECONDS * 1000)
-  return true
+  return 'copied'
 }
 
 async function clear(text: string, onCleared: () => void): Promise<void> {
@@ -39,7 +43,7 @@ async function write(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    return text !== '' && writeOldWay(text)
+    return false
   }
 }
 

@@ -7,7 +7,10 @@ import { say } from './language.ts'
 
 const NAMES = ['sistema', 'usuario', 'password'] as const
 
-/** The dialog; `save` gets the entry that was opened, undefined for a new one, and the fields that are to change. */
+/**
+ * The dialog; `save` gets the entry that was opened, undefined for a new one, the fields that are to change, and what
+ * closes the dialog, unless that was closed, and perhaps opened on something else, before.
+ */
 export class Editor {
   readonly #dialog = find(HTMLDialogElement, '#editor')
   readonly #form = find(HTMLFormElement, '#editor form')
@@ -19,7 +22,7 @@ export class Editor {
   /** As the fields had it, which take no line breaks: what the person leaves alone is not sent. */
   #before: { readonly [name: string]: string } = {}
 
-  constructor(save: (entry: Entry | undefined, fields: Partial<EntryFields>) => Promise<Outcome>) {
+  constructor(save: (entry: Entry | undefined, fields: Partial<EntryFields>, close: () => void) => Promise<Outcome>) {
     this.#closeGenerator = startGenerator(text => {
       this.#password.value = text
       this.#password.dispatchEvent(new Event('input', { bubbles: true }))
@@ -27,11 +30,11 @@ export class Editor {
       this.#password.focus()
     })
     this.#view = new Form(this.#form, async texts => {
-      const changed = NAMES.filter(name => this.#entry === undefined || texts[name] !== this.#before[name])
-      const outcome = changed.length === 0 ? undefined
-        : await save(this.#entry, Object.fromEntries(changed.map(name => [name, texts[name]!])))
-      if (outcome === undefined) this.#dialog.close()
-      return outcome
+      const before = this.#before
+      const close = (): void => { if (this.#before === before) this.#dialog.close() }
+      const changed = NAMES.filter(name => this.#entry === undefined || texts[name] !== before[name])
+      if (changed.length === 0) { close(); return undefined }
+      return save(this.#entry, Object.fromEntries(changed.map(name => [name, texts[name]!])), close)
     })
     this.#peek.addEventListener('click', () => this.#show(this.#password.type === 'password'))
     closeByButtons(this.#dialog)

@@ -2,7 +2,7 @@
 import type { Refusal } from './api.ts'
 import { find, values } from './dom.ts'
 import { say } from './language.ts'
-import { explain } from './notice.ts'
+import { explain, toast } from './notice.ts'
 import type { TextName } from './texts.ts'
 import { countDown } from './wait.ts'
 
@@ -15,7 +15,8 @@ export class Form {
   readonly #button: HTMLButtonElement
   readonly #alert: HTMLElement
   readonly #submit: (texts: { readonly [name: string]: string }) => Promise<Outcome>
-  #isBusy = false
+  /** What an answer is awaited for; a form that was cleared awaits none. */
+  #asked: object | undefined
   #stop = (): void => {}
 
   constructor(form: HTMLFormElement, submit: (texts: { readonly [name: string]: string }) => Promise<Outcome>) {
@@ -33,6 +34,8 @@ export class Form {
   /** Takes away all that was said. */
   clear(): void {
     this.#stop()
+    this.#asked = undefined
+    this.#form.ariaBusy = null
     this.#button.disabled = false
     this.#alert.hidden = true
     this.#alert.textContent = ''
@@ -42,16 +45,21 @@ export class Form {
   #fields(): readonly HTMLInputElement[] { return [...this.#form.querySelectorAll<HTMLInputElement>('.field input')] }
 
   async #run(): Promise<void> {
-    if (this.#isBusy || this.#button.disabled) return
+    if (this.#asked !== undefined || this.#button.disabled) return
     this.clear()
     for (const field of this.#fields()) if (field.value === '') setFault(field, say('required'))
     if (this.#focusFault()) return
-    this.#isBusy = true
+    const asked = this.#asked = {}
     this.#form.ariaBusy = 'true'
     const outcome = await this.#submit(values(this.#form))
-    this.#isBusy = false
-    this.#form.ariaBusy = null
-    if (outcome !== undefined) this.#show(outcome)
+    if (this.#asked === asked) {
+      this.#asked = undefined
+      this.#form.ariaBusy = null
+      if (outcome !== undefined) this.#show(outcome)
+    } else if (outcome !== undefined) {
+      // The form may be gone, or another's by now.
+      toast(typeof outcome === 'string' ? say(outcome) : explain(outcome).join('. '))
+    }
   }
 
   #show(outcome: Exclude<Outcome, undefined>): void {

@@ -78,11 +78,15 @@ function leave(note: TextName): void {
   isLoaded = false
   query.value = ''
   entries.search('')
-  for (const id of ['tools', 'list', 'blank', 'logout', 'limits']) part(id).hidden = true
+  for (const id of ['tools', 'list', 'blank', 'loading', 'logout', 'limits']) part(id).hidden = true
   loginPart.hidden = false
+  noteAtLogin(note)
+  find(HTMLInputElement, '#email').focus()
+}
+
+function noteAtLogin(note: TextName): void {
   part('login-note').dataset['text'] = note
   part('login-note').textContent = say(note)
-  find(HTMLInputElement, '#email').focus()
 }
 
 async function login(texts: { readonly [name: string]: string }): Promise<Outcome> {
@@ -99,15 +103,15 @@ async function logout(): Promise<void> {
   const leaving = api.logout()
   leave('loggedOut')
   const answer = await leaving
-  if (!answer.ok && answer.why !== 'login') part('login-note').textContent = say('notRevoked')
+  if (!answer.ok && answer.why !== 'login') noteAtLogin('notRevoked')
 }
 
-async function save(entry: Entry | undefined, fields: Partial<EntryFields>): Promise<Outcome> {
+async function save(entry: Entry | undefined, fields: Partial<EntryFields>, close: () => void): Promise<Outcome> {
   if (entry === undefined) {
     const refusal = settle('create', await api.create(fields as EntryFields))
     if (refusal !== undefined) return refusal
     if (!loginPart.hidden) return undefined
-    editor.close()
+    close()
     toast(say('created'))
     // The service does not say which entry it has made.
     if (!denied.has('list')) await load()
@@ -117,9 +121,10 @@ async function save(entry: Entry | undefined, fields: Partial<EntryFields>): Pro
   }
   const answer = await api.update(entry.id, fields)
   const refusal = settle('update', answer)
-  if (!answer.ok) return refusal?.why === 'unknown' ? forget(entry) : refusal
-  if (answer.value.status === 0) return forget(entry)
-  editor.close()
+  const isGone = answer.ok ? answer.value.status === 0 : answer.why === 'unknown'
+  if (!answer.ok && !isGone) return refusal
+  close()
+  if (!answer.ok || isGone) return forget(entry)
   renew(answer.value)
   toast(say('updated'))
   return undefined
@@ -131,7 +136,8 @@ async function edit(entry: Entry): Promise<void> {
   if (answer.ok ? answer.value.status === 0 : answer.why === 'unknown') { forget(entry); return }
   if (!answer.ok && answer.why === 'login') { settle('get', answer); return }
   if (answer.ok && JSON.stringify(answer.value) !== JSON.stringify(entry)) renew(answer.value)
-  editor.open(answer.ok ? answer.value : entry)
+  // Meanwhile the person may be at something else.
+  if (document.querySelector('dialog[open]') === null) editor.open(answer.ok ? answer.value : entry)
 }
 
 /** Shows an entry as it is now, and focuses its row. */
@@ -143,12 +149,12 @@ function renew(entry: Entry): void {
 
 function askToRemove(entry: Entry): void { removal.open(entry) }
 
-async function remove(entry: Entry): Promise<Outcome> {
+async function remove(entry: Entry, close: () => void): Promise<Outcome> {
   const refusal = settle('remove', await api.remove(entry.id))
   if (refusal !== undefined && refusal.why !== 'unknown') return refusal
   if (!loginPart.hidden) return undefined
   entries.drop(entry.id)
-  removal.close()
+  close()
   show()
   focusList()
   toast(say('removed'))
@@ -157,7 +163,6 @@ async function remove(entry: Entry): Promise<Outcome> {
 
 /** Drops an entry that somebody else has deleted. */
 function forget(entry: Entry): undefined {
-  editor.close()
   entries.drop(entry.id)
   show()
   focusList()
@@ -165,8 +170,8 @@ function forget(entry: Entry): undefined {
 }
 
 async function copy(entry: Entry): Promise<void> {
-  const isCopied = await copyForAWhile(entry.password, () => toast(say('cleared')))
-  toast(isCopied ? say('copied', { seconds: CLEAR_AFTER_SECONDS }) : say('notCopied'))
+  const outcome = await copyForAWhile(entry.password, () => toast(say('cleared')))
+  toast(say(outcome, { seconds: CLEAR_AFTER_SECONDS }))
 }
 
 function focusList(): void {
@@ -187,7 +192,8 @@ function show(): void {
   const isSome = entries.shown.length > 0
   part('tools').hidden = !isLoaded && !denied.has('list')
   part('logout').hidden = !api.isLoggedIn
-  part('list').hidden = !isSome
+  part('list').hidden = !isLoaded
+  part('grid').hidden = !isSome
   grid.show(entries.shown)
   blank.hidden = isSome || !isLoaded
   showBlank()
@@ -239,6 +245,8 @@ find(HTMLButtonElement, 'button', blank).addEventListener('click', () => {
   if (entries.total === 0) editor.open()
   else clearSearch()
 })
+// Whoever goes back to a page that was left must not find the session of somebody else in it.
+addEventListener('pageshow', event => { if (event.persisted) location.reload() })
 part('refresh').addEventListener('click', () => void load())
 part('logout').addEventListener('click', () => void logout())
 inEachLanguage(() => {

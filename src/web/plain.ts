@@ -9,8 +9,13 @@ interface Piece {
 /** What is shown of a text in a list; the whole is in the dialog. */
 const MAX_SHOWN_LENGTH = 400
 
-/** Controls, formats (direction overrides among them), separators, surrogates; not the joiner within an emoji. */
-const UNSEEN = /(?!(?<=[\p{Extended_Pictographic}\u{fe0f}\p{Emoji_Modifier}])\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/**
+ * Controls, formats (direction overrides among them), separators, surrogates, fillers and what else is drawn as
+ * nothing; not what joins or styles an emoji.
+ */
+const UNSEEN = new RegExp(String.raw`(?!(?<=[\p{Extended_Pictographic}\ufe0f\p{Emoji_Modifier}])\u200d)` +
+  String.raw`(?!(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f])(?!(?<=[0-9#*])\ufe0f\u20e3)` +
+  String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]`, 'gu')
 
 function pieces(text: string): readonly Piece[] {
   const found: Piece[] = []
@@ -41,7 +46,8 @@ export function showText(element: Element, text: string): void {
 }
 
 function shortened(text: string): string {
-  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`
+  // A pair of surrogates stays whole.
+  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 function nameOf(character: string): string {

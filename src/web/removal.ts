@@ -5,19 +5,19 @@ import { closeByButtons } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
 import { showText } from './plain.ts'
 
-/** The dialog; `remove` does it. */
+/** The dialog; `remove` does it, and gets what closes the dialog, unless that is on another entry by then. */
 export class Removal {
   readonly #dialog = find(HTMLDialogElement, '#removal')
   readonly #view: Form
   #entry: Entry | undefined
 
-  constructor(remove: (entry: Entry) => Promise<Outcome>) {
+  constructor(remove: (entry: Entry, close: () => void) => Promise<Outcome>) {
     this.#view = new Form(find(HTMLFormElement, '#removal form'), async () => {
-      const outcome = this.#entry === undefined ? undefined : await remove(this.#entry)
-      if (outcome === undefined) this.#dialog.close()
-      return outcome
+      const entry = this.#entry
+      return entry && remove(entry, () => { if (this.#entry === entry) this.#dialog.close() })
     })
     closeByButtons(this.#dialog)
+    this.#dialog.addEventListener('close', () => this.#view.clear())
   }
 
   /** Asks about an entry. */

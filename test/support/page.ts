@@ -33,6 +33,18 @@ export async function logIn(browser: Browser, email: string = ANA, password: str
   await browser.until("return document.getElementById('login').hidden && document.activeElement.id === 'query'")
 }
 
+/** Keeps the service's answers from the page until what it gives is called, with the number that must be there. */
+export async function holdAnswers(browser: Browser): Promise<(count: number) => Promise<void>> {
+  await browser.run(`
+    window.held = []
+    window.realFetch ??= window.fetch
+    window.fetch = (...asked) => realFetch(...asked).then(answer => new Promise(done => held.push(() => done(answer))))`)
+  return async count => {
+    await browser.until('return held.length === arguments[0]', count)
+    await browser.run('window.fetch = realFetch; for (const release of held) release()')
+  }
+}
+
 /** Entries of everyday systems. */
 export async function everyday(store: Store): Promise<void> {
   const entries = [

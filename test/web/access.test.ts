@@ -140,6 +140,12 @@ test('in both schemes and at every width, text has the contrast of AA and nothin
     }
   }
   await browser.devtools('Emulation.clearDeviceMetricsOverride')
+  // With the colours that the system forces, what is chosen still looks otherwise than what is not.
+  await browser.devtools('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }] })
+  const alike = await browser.run(`return [['[data-language=es]', '[data-language=en]'], ['.choice label', '.choice label + label']]
+    .filter(pair => new Set(pair.map(one => getComputedStyle(document.querySelector(one)).color)).size === 1)`)
+  await browser.devtools('Emulation.setEmulatedMedia', { features: [] })
+  assert.deepEqual(alike, [])
 })
 
 /** Texts whose contrast with what is behind them is under 4.5 (WCAG 2.2, 1.4.3), worked out by a canvas. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { composeService, FaultyDisk } from '../support/compose.ts'
-import { closeSharedBrowser, everyday, openPage, settled } from '../support/page.ts'
+import { closeSharedBrowser, everyday, holdAnswers, openPage, settled } from '../support/page.ts'
 import { startService, type Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 import { pageRoutes } from '../../src/page.ts'
@@ -42,6 +42,11 @@ const hurry = (browser: Browser): Promise<unknown> => browser.run(
 test('an empty service says so, and its first entry is created with the generator', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t, {}, false)
   assert.match(await textOf(browser, '#blank'), /Todavía no hay nada guardado/)
+  await service.store.createEntry({ sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
+  await browser.click('#refresh')
+  await browser.find('#rows .row')
+  await service.store.deleteEntry(1, null)
+  await browser.click('#refresh')
   await browser.click('#blank button')
   await browser.fill('#sistema', 'Correo')
   await browser.fill('#usuario', 'ana')
@@ -55,8 +60,8 @@ test('an empty service says so, and its first entry is created with the generato
   await browser.until("return !document.getElementById('editor').open")
   await browser.until("return document.getElementById('toast').textContent === 'Contraseña guardada.'")
   assert.deepEqual(await systems(browser), ['Correo'])
-  assert.deepEqual(JSON.parse(String(service.store.entryText(1))),
-    { id: 1, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
+  assert.deepEqual(JSON.parse(String(service.store.entryText(2))),
+    { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
   assert.equal(await browser.run("return document.getElementById('password').value"), '', 'nothing stays in the form')
 })
 
@@ -131,6 +136,11 @@ test('a password is copied, and the clipboard emptied after a while', { skip: NO
   await browser.click(`${row} [data-act=copy]`)
   await browser.until("return /^Copiada/.test(document.getElementById('toast').textContent)")
   assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
+  // As over plain HTTP from another machine: nothing is promised that the browser does not allow.
+  await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until("return /no permite vaciar/.test(document.getElementById('toast').textContent)")
+  await browser.run('delete navigator.clipboard')
   await hurry(browser)
   await browser.click(`${row} [data-act=copy]`)
   await browser.until("return navigator.clipboard.readText().then(text => text === '')")
@@ -176,6 +186,45 @@ test('deleting asks first, and the focus goes to the next row', { skip: NO_BROWS
   assert.equal(service.store.activeEntries, 7)
   assert.ok(!(await systems(browser)).includes('Correo'))
   assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('bdi').textContent"), 'GitHub')
+})
+
+test('an answer that comes late disturbs no dialog that was opened since, and is told', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const typed = (): Promise<unknown> =>
+    browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")
+  const told = (text: string): Promise<unknown> =>
+    browser.until("return document.getElementById('toast').textContent.startsWith(arguments[0])", text)
+  const create = async (text: string): Promise<void> => {
+    await browser.click('#create')
+    await browser.run("for (const one of document.querySelectorAll('#editor .field input')) one.value = arguments[0]", text)
+  }
+  // Saved, closed before that was answered, and another one begun.
+  const release = await holdAnswers(browser)
+  await create('first')
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('second')
+  await release(1)
+  await told('Contraseña guardada.')
+  assert.deepEqual(await typed(), [true, 'second'])
+  // The same, when the first one fails.
+  const releaseFailure = await holdAnswers(browser)
+  Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('third')
+  await releaseFailure(1)
+  await told('El servicio ha fallado. No se pudo hacer:')
+  assert.deepEqual(await typed(), [true, 'third'])
+  assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
+  await browser.press(KEYS.escape)
+  // Asked to edit one, and to make a new one before it was there.
+  const releaseEntry = await holdAnswers(browser)
+  await browser.click('#rows [data-act=edit]')
+  await create('fourth')
+  await releaseEntry(1)
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.deepEqual(await typed(), [true, 'fourth'])
 })
 
 test('an entry that somebody else has deleted is dropped when it is edited', { skip: NO_BROWSER }, async t => {
@@ -260,13 +309,14 @@ test('a failure is told with the number of its request, and in the dialog', { sk
 
 test('what an entry holds is shown as text, and cannot rearrange the page', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t, {}, false)
-  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', '👨‍👩‍👧 x\u200dy', '\ud800']
+  const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', '👨‍👩‍👧 x\u200dy', '\ud800',
+    'Banco\u3164\u034f\ufe0f\u2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}👨${'y'.repeat(9)}`]
   for (const sistema of texts) await service.store.createEntry({ sistema, usuario: sistema, password: sistema }, null)
   await browser.reload()
   await settled(browser)
   await browser.run("for (const one of document.querySelectorAll('[data-act=reveal]')) one.click()")
   const shown = ['<img src=x onerror="document.title=1">', 'abcU+202Egnp.exe', 'aU+0000bU+000AcU+2066', '👨‍👩‍👧 xU+200Dy',
-    'U+D800']
+    'U+D800', 'BancoU+3164U+034FU+FE0FU+2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}…`]
   assert.deepEqual(new Set(await systems(browser)), new Set(shown))
   for (const column of ['user', 'password']) {
     assert.deepEqual(new Set(await browser.run<string[]>(

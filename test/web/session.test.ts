@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after, type TestContext } from 'node:test'
 import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
-import { closeSharedBrowser, everyday, logIn, openPage, settled } from '../support/page.ts'
+import { closeSharedBrowser, everyday, holdAnswers, logIn, openPage, settled } from '../support/page.ts'
 import type { Started } from '../support/service.ts'
 import { KEYS, NO_BROWSER, type Browser } from '../support/webdriver.ts'
 
@@ -45,6 +45,41 @@ test('login and logout: the token is in memory alone, and revoked', { skip: NO_B
   await browser.reload()
   await settled(browser)
   await browser.find('#login')
+  await logIn(browser)
+  // As the browser tells it to a page that was left and is shown again.
+  await browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+  await browser.find('#login')
+})
+
+test('the login takes an address that is not ASCII, and a logout that failed is told', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const españa = 'ana@españa.es'
+  await service.store.accounts.addUser(españa, 'Ana', ['*'], PASSWORD)
+  await logIn(browser, españa)
+  Object.assign(service.store.accounts, { revoke: () => Promise.reject(new Error('broken')) })
+  await browser.click('#logout')
+  await browser.until("return /sigue siendo válido/.test(document.getElementById('login-note').textContent)")
+  await browser.click('[data-language=en]')
+  assert.match(await textOf(browser, '#login-note'), /still valid/, 'in the other language too')
+  const description = await browser.run("return document.getElementById('email').getAttribute('aria-describedby')")
+  assert.match(String(description), /login-note/, 'it is read out with the field that has the focus')
+})
+
+test('what was asked before the logout shows nothing to whoever logs in next', { skip: NO_BROWSER }, async t => {
+  const { browser, service } = await open(t)
+  const eva = 'eva@example.org'
+  await service.store.accounts.addUser(eva, 'Eva', ['password:create'], PASSWORD)
+  await logIn(browser)
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.click('#rows [data-act=edit]')
+  await browser.click('#logout')
+  await release(3)
+  await browser.run("return new Promise(done => setTimeout(done, 50))")
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  await logIn(browser, eva)
+  await browser.until("return document.getElementById('limits').textContent === 'Con tu cuenta no se puede: ver la lista.'")
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
 test('a revoked token leads back to the login, from a dialog as well', { skip: NO_BROWSER }, async t => {
