@@ -9,6 +9,7 @@ import type { Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
 import type { Environment, Settings } from './config.ts'
+import { Failure } from './errors.ts'
 import { createAccessLog, refusalRecord, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import { Connections } from './http/connections.ts'
@@ -36,7 +37,10 @@ export interface Log {
 export interface Serving {
   /** Answers a request that somebody else's server took, below the prefix. */
   handle(request: IncomingMessage, response: ServerResponse): void
-  /** Listens where the settings say; gives the address. Rejects with `address-unusable` or `certificate-invalid`. */
+  /**
+   * Listens where the settings say; gives the address. Rejects with `address-unusable`, also where it listens already
+   * or was closed, or with `certificate-invalid`.
+   */
   listen(): Promise<string>
   /** Takes nothing more and answers what is in flight. */
   close(): Promise<void>
@@ -52,6 +56,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
   const isTls = tlsCert !== undefined && tlsKey !== undefined
   const { accounts } = store
   let isStopping = false
+  let opening: Promise<Listener> | undefined
   let listener: Listener | undefined
   const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
   const rateLimit = limitOf(settings.rateLimit)
@@ -92,13 +97,22 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
       connections.take(request, response)
     },
     listen: async () => {
-      listener = await listen({ host, port }, answer, {
+      if (isStopping) throw new Failure('address-unusable', 'the service is closed')
+      if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
+      opening = listen({ host, port }, answer, {
         certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
         onRefusal: (address, status) => {
           metrics.countMalformed(status)
           accessLog?.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
         }
       })
+      try {
+        listener = await opening
+      } catch (error) {
+        opening = undefined
+        throw error
+      }
+      if (isStopping) throw new Failure('address-unusable', 'the service was closed meanwhile')
       certificate?.onChange(renewed => listener!.renew(renewed))
       const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
       announce(settings, store, url, log)
@@ -109,7 +123,8 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
       clearInterval(sweeping)
       unwatch()
       certificate?.close()
-      await Promise.all([door.close(SHUTDOWN_TIMEOUT_MS), listener?.close(SHUTDOWN_TIMEOUT_MS)])
+      const listenerClosed = opening?.then(opened => opened.close(SHUTDOWN_TIMEOUT_MS), () => {})
+      await Promise.all([door.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
       accessLog?.close()
     }
   }

@@ -145,3 +145,25 @@ test('it listens when asked, and leaves no handler on the process', async t => {
   assert.equal((await send(url, 'GET', '/healthz')).status, 200)
   assert.deepEqual(handlers(), before)
 })
+
+test('it listens once, until it is closed, whenever that is', async t => {
+  const service = await inMemory(t, { port: 0 })
+  const url = await service.listen()
+  assert.equal(await codeOf(service.listen()), 'address-unusable')
+  await service.close()
+  await assert.rejects(fetch(url))
+  assert.equal(await codeOf(service.listen()), 'address-unusable')
+  const hasty = await inMemory(t, { port: 0 })
+  const listening = codeOf(hasty.listen())
+  await hasty.close()
+  assert.equal(await listening, 'address-unusable')
+})
+
+test('an address that was taken can be listened on later', async t => {
+  const first = await inMemory(t, { port: 0 })
+  const port = Number(new URL(await first.listen()).port)
+  const second = await inMemory(t, { port })
+  assert.equal(await codeOf(second.listen()), 'address-unusable')
+  await first.close()
+  assert.equal(await second.listen(), `http://127.0.0.1:${port}`)
+})
