@@ -28,13 +28,29 @@ export interface Surroundings {
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
 
+/** Segments of what a path may hold (RFC 3986 §3.3): any other would never be met in a request. */
+const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
+const TYPES = ['string', 'number', 'boolean', 'undefined']
+
 /**
  * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, holding
  * nothing; with the signal's reason if that is aborted by then.
  */
 export async function openService(options: Options & Surroundings = {}): Promise<Service> {
-  const { log = SILENT, signal, prefix = '', production = false, ...settings } = options
-  if (!/^(\/[^/?#]+)*$/.test(prefix)) throw new Failure('setting-invalid', 'prefix must be a path such as /vault')
+  const { log: given = SILENT, signal, prefix = '', production = false, ...settings } = options
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+    throw new Failure('setting-invalid', 'prefix must be a path such as /vault, written as a request has it')
+  }
+  for (const [name, value] of Object.entries(settings)) {
+    if (!TYPES.includes(typeof value)) {
+      throw new Failure('setting-invalid', `${name} must be a text, a number, true or false`)
+    }
+  }
+  // Who takes the lines may be any object: its methods are called as such.
+  const log: Log = {
+    info: line => given.info(line), warn: line => given.warn(line),
+    progress: (what, share) => given.progress?.(what, share), access: given.access
+  }
   signal?.throwIfAborted()
   const { store: _, ...service } = await open(readOptions(settings, production), log, prefix)
   if (signal?.aborted === true) await service.close()

@@ -58,7 +58,10 @@ test('options are held to the same rules as settings, and a name that is none is
   const wrong: readonly [object, RegExp][] = [
     [{ port: 70000 }, /--port must be/], [{ rateLimit: -1 }, /--rate-limit must be/], [{ colour: 1 }, /colour is not/],
     [{ corsOrigins: '*' }, /--cors-origins/], [{ production: true }, /NODE_ENV=production needs/],
-    [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ accessLog: 'yes' }, /--access-log must be/]
+    [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
+    [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
+    [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
+    [{ accessLog: 'yes' }, /--access-log must be/]
   ]
   for (const [options, message] of wrong) {
     await assert.rejects(openService({ journal: 'memory', ...options } as Options), { code: 'setting-invalid', message })
@@ -87,16 +90,21 @@ test('requests that are pipelined to somebody else\'s server are answered in ord
 })
 
 test('a body that somebody else has read is a clear 500, not a request that hangs', async t => {
-  const warnings: string[] = []
-  const access = { write: () => {}, pendingBytes: () => 0 }
-  const log = { info: () => {}, warn: (line: string) => { warnings.push(line) }, access }
+  class Warnings {
+    readonly access = { write: () => {}, pendingBytes: () => 0 }
+    readonly #lines: string[] = []
+    info(): void {}
+    warn(line: string): void { this.#lines.push(line) }
+    get last(): string { return this.#lines.at(-1)! }
+  }
+  const log = new Warnings()
   const service = await inMemory(t, { log })
   const url = await serverOf(t, async (request, response) => {
     for await (const _ of request);
     service.handle(request, response)
   })
   assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
-  assert.match(warnings.at(-1)!, /somebody else has read the body/)
+  assert.match(log.last, /somebody else has read the body/)
 })
 
 test('several are open at once; one folder takes one of them', async t => {
