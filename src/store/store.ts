@@ -70,7 +70,7 @@ export class Store {
       const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
       if (changed.length === 0) return { outcome: old }
       const changes = Object.fromEntries(changed.map(field => [field, fields[field]]))
-      return { outcome: { ...old, ...changes }, fact: fact('entry.updated', by, { id, ...changes }) }
+      return { outcome: { ...old, ...changes }, fact: fact('entry.updated', by, { id: old.id, ...changes }) }
     })
   }
 
@@ -79,7 +79,7 @@ export class Store {
     return this.#commit(state => {
       const old = state.entries.get(id)
       if (old === undefined || old.status === 0) return { outcome: old !== undefined }
-      return { outcome: true, fact: fact('entry.deleted', by, { id }) }
+      return { outcome: true, fact: fact('entry.deleted', by, { id: old.id }) }
     })
   }
 

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
+import { done } from '../support/admin.ts'
 import { exchange, message } from '../support/raw.ts'
 import { atEnd, freshFolder, send } from '../support/service.ts'
 
@@ -174,4 +175,15 @@ test('an address that was taken can be listened on later', async t => {
   assert.equal(await codeOf(second.listen()), 'address-unusable')
   await first.close()
   assert.equal(await second.listen(), `http://127.0.0.1:${port}`)
+})
+
+test('an id that is a text leaves the journal as a number would', async t => {
+  const dataDir = freshFolder(t)
+  const service = await openService({ dataDir })
+  await service.createPassword(ENTRY)
+  await service.updatePassword('1' as never, { usuario: 'd' })
+  await service.deletePassword('1' as never)
+  await service.close()
+  const history = await done(dataDir, 'entry history 1')
+  assert.deepEqual(history.match(/entry\.[a-z]+/g), ['entry.created', 'entry.updated', 'entry.deleted'])
 })
