@@ -15,7 +15,7 @@ const SENTENCES = {
   'journal-unreachable': 'etcd does not answer',
   'journal-refused': 'etcd refuses what it was asked',
   'write-failed': 'the journal could not be written',
-  'entry-invalid': 'the entry is not valid',
+  'input-invalid': 'what was given is not valid',
   'queue-full': 'too many changes wait for the journal',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',

@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entries.ts'
 import { Metrics } from './api/metrics.ts'
-import { operatorRoutes } from './api/operator.ts'
+import { ADDRESS_SHAPE, operatorRoutes, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
 import type { Environment } from './config.ts'
 import { Failure } from './errors.ts'
@@ -35,7 +35,7 @@ export interface OpenStore {
 
 /**
  * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
- * a `Failure`: `entry-invalid` for fields that the contract refuses, `write-failed`, `journal-latched`, `queue-full`
+ * a `Failure`: `input-invalid` for fields that the contract refuses, `write-failed`, `journal-latched`, `queue-full`
  * or `journal-closed` where nothing was recorded.
  */
 export interface Service extends Serving {
@@ -69,7 +69,7 @@ export async function openService(settings: Environment, log: Log, prefix: strin
     const serving = serve(settings, store, log, metrics, prefix)
     const current = async (): Promise<void> => store.journal.current?.()
     return {
-      ...serving, store, accounts: store.accounts,
+      ...serving, store, accounts: guarded(store.accounts),
       listPassword: async () => { await current(); return store.activeList() },
       getPassword: async id => { await current(); return store.entry(id) },
       createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
@@ -87,7 +87,30 @@ export async function openService(settings: Environment, log: Log, prefix: strin
 function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   const checked = check(shape, { ...given })
   if (checked.ok) return checked.value
-  throw new Failure('entry-invalid', Object.values(checked.errors).flat().join(' '))
+  throw new Failure('input-invalid', Object.values(checked.errors).flat().join(' '))
+}
+
+/** Users and tokens under the rules that the operator's program is under. */
+function guarded(accounts: Accounts): Service['accounts'] {
+  return {
+    users: () => accounts.users(),
+    tokens: () => accounts.tokens(),
+    addUser: async (email, name, abilities, password) => {
+      const given = shaped(USER_SHAPE, { email, name, abilities, password })
+      return accounts.addUser(given.email, given.name ?? given.email, given.abilities ?? [], given.password)
+    },
+    setPassword: async (email, password) => {
+      const given = shaped(PASSWORD_SHAPE, { email, password })
+      return accounts.setPassword(given.email, given.password)
+    },
+    removeUser: async email => accounts.removeUser(shaped(ADDRESS_SHAPE, { email }).email),
+    issue: async (email, abilities, ttlMinutes) => {
+      const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
+      return accounts.issue(given.email, given.abilities, given.ttlMinutes)
+    },
+    revokeToken: async id => accounts.revokeToken(id),
+    revokeAll: async email => accounts.revokeAll(shaped(ADDRESS_SHAPE, { email }).email)
+  }
 }
 
 /** A function that does its work the first time, and gives the outcome of that ever after. */

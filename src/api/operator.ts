@@ -1,6 +1,6 @@
 /** What the operator's program asks for, over the Unix socket in the data folder: whoever can open that may do it. */
 import { jsonReply, said, type Reply } from '../http/reply.ts'
-import { email, number, optional, text, texts, textUpTo } from '../json/shape.ts'
+import { email, number, optional, text, texts, textUpTo, type Rule } from '../json/shape.ts'
 import type { KeptJournal } from '../journal/journal.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { ANY_ABILITY } from '../store/record.ts'
@@ -16,6 +16,19 @@ const ADDRESS_TAKEN = said(409, 'there is a user with this address already')
 
 const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
 
+/** Whom a command is about. */
+export const ADDRESS_SHAPE: { readonly email: Rule<string> } = { email }
+/** A new password. */
+export const PASSWORD_SHAPE: typeof ADDRESS_SHAPE & { readonly password: Rule<string> } = { email, password }
+/** A new user. */
+export const USER_SHAPE: typeof PASSWORD_SHAPE & {
+  readonly name: Rule<string | undefined>, readonly abilities: Rule<readonly string[] | undefined>
+} = { email, password, name: optional(text), abilities: optional(texts) }
+/** A token to be issued. */
+export const TOKEN_SHAPE: typeof ADDRESS_SHAPE & {
+  readonly abilities: Rule<readonly string[] | undefined>, readonly ttlMinutes: Rule<number | undefined>
+} = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+
 /** The operator's routes on a store and its journal. */
 export function operatorRoutes(store: Store, journal: KeptJournal): readonly Route[] {
   return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal), ...importRoutes(store)]
@@ -29,7 +42,7 @@ function userRoutes({ accounts }: Store): readonly Route[] {
     },
     route({
       operation: 'addUser', method: 'POST', path: '/operator/users/add',
-      shape: { email, password, name: optional(text), abilities: optional(texts) },
+      shape: USER_SHAPE,
       handle: async ({ body }) => {
         const { name = body.email, abilities = [ANY_ABILITY] } = body
         const user = await accounts.addUser(body.email, name, abilities, body.password)
@@ -38,12 +51,12 @@ function userRoutes({ accounts }: Store): readonly Route[] {
     }),
     route({
       operation: 'setPassword', method: 'POST', path: '/operator/users/password',
-      shape: { email, password },
+      shape: PASSWORD_SHAPE,
       handle: async ({ body }) => await accounts.setPassword(body.email, body.password) ? DONE : UNKNOWN_USER
     }),
     route({
       operation: 'removeUser', method: 'POST', path: '/operator/users/remove',
-      shape: { email },
+      shape: ADDRESS_SHAPE,
       handle: async ({ body }) => await accounts.removeUser(body.email) ? DONE : UNKNOWN_USER
     })
   ]
@@ -57,7 +70,7 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
     },
     route({
       operation: 'issueToken', method: 'POST', path: '/operator/tokens/issue',
-      shape: { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) },
+      shape: TOKEN_SHAPE,
       handle: async ({ body }) => {
         const issued = await accounts.issue(body.email, body.abilities, body.ttlMinutes)
         return issued === undefined ? UNKNOWN_USER : jsonReply(200, issued)
@@ -70,7 +83,7 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
     }),
     route({
       operation: 'revokeTokens', method: 'POST', path: '/operator/tokens/revoke-all',
-      shape: { email },
+      shape: ADDRESS_SHAPE,
       handle: async ({ body }) => await accounts.revokeAll(body.email) ? DONE : UNKNOWN_USER
     })
   ]

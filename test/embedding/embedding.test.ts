@@ -49,9 +49,9 @@ test('§4 the five operations work without HTTP, and survive a restart', async t
 test('§4.3 fields that a request could not have are refused by name, and nothing is recorded', async t => {
   const service = await inMemory(t)
   const wrong = service.createPassword({ password: '', sistema: 3, usuario: 'c', extra: 1 } as never)
-  await assert.rejects(wrong, { code: 'entry-invalid', message: /password field is required.*sistema field must be/ })
-  assert.equal(await codeOf(service.createPassword(undefined as never)), 'entry-invalid')
-  assert.equal(await codeOf(service.updatePassword(1, { usuario: null } as never)), 'entry-invalid')
+  await assert.rejects(wrong, { code: 'input-invalid', message: /password field is required.*sistema field must be/ })
+  assert.equal(await codeOf(service.createPassword(undefined as never)), 'input-invalid')
+  assert.equal(await codeOf(service.updatePassword(1, { usuario: null } as never)), 'input-invalid')
   assert.deepEqual(await service.listPassword(), [])
 })
 
@@ -186,4 +186,22 @@ test('an id that is a text leaves the journal as a number would', async t => {
   await service.close()
   const history = await done(dataDir, 'entry history 1')
   assert.deepEqual(history.match(/entry\.[a-z]+/g), ['entry.created', 'entry.updated', 'entry.deleted'])
+})
+
+test('§5 users and tokens are held to the operator\'s rules: what is not one is refused, and nothing is recorded', async t => {
+  const { accounts } = await inMemory(t, { auth: 'bearer' })
+  const loose = accounts as unknown as { readonly [name: string]: (...given: readonly unknown[]) => Promise<unknown> }
+  const ana = ['ana@example.org', 'Ana', ['password:read'], 'a long password'] as const
+  await accounts.addUser(...ana)
+  const wrong: readonly [string, readonly unknown[]][] = [
+    ['addUser', ['nomail', 'Eva', [], 'x']], ['addUser', ['eva@example.org', 5, [], 'x']],
+    ['addUser', ['eva@example.org', 'Eva', 'password:read', 'x']], ['addUser', ['eva@example.org', 'Eva', [], '']],
+    ['setPassword', [ana[0], '']], ['setPassword', [undefined, 'x']], ['removeUser', [7]], ['revokeAll', [null]],
+    ['issue', [ana[0], 'password:read']], ['issue', [ana[0], undefined, -1]], ['issue', [ana[0], undefined, NaN]],
+    ['issue', [ana[0], undefined, 1e300]]
+  ]
+  for (const [name, given] of wrong) assert.equal(await codeOf(loose[name]!(...given)), 'input-invalid', name)
+  assert.equal(await loose['revokeToken']!(5), false)
+  assert.deepEqual(accounts.users().map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
+  assert.deepEqual(accounts.tokens(), [])
 })

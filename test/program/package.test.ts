@@ -73,7 +73,7 @@ const users: ListedUser[] = service.accounts.users()
 const issued: Issued | undefined = await service.accounts.issue('a@b.example', ['password:read'], undefined)
 const user: PublicUser | undefined = issued?.user
 const tokens: ListedToken[] = service.accounts.tokens()
-const code: FailureCode = 'entry-invalid'
+const code: FailureCode = 'input-invalid'
 try { await service.listen() } catch (error) { if (error instanceof Failure) console.log(error.code === code) }
 // @ts-expect-error: not a setting
 await openService({ colour: 'red' })
