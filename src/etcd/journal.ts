@@ -106,8 +106,9 @@ export class EtcdJournal implements KeptJournal {
   /** See `Journal.current`. */
   readonly current = async (): Promise<void> => {
     const { staleReads } = this.#options
-    if (staleReads && (this.#fault ?? this.#outage) !== undefined) return
+    if (staleReads && this.#fault !== undefined) return
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
+    if (staleReads && this.#outage !== undefined) { this.#askAgain(); return }
     try {
       await this.#question.ask()
     } catch (error) {
@@ -118,7 +119,7 @@ export class EtcdJournal implements KeptJournal {
   health(): JournalHealth {
     const fault = this.#fault ?? this.#outage ?? this.#refusal
     const { position, head } = this.#replica
-    return { fault, records: position.seq, head, waiting: this.#queue.length }
+    return { fault, mayHeal: this.#fault === undefined, records: position.seq, head, waiting: this.#queue.length }
   }
 
   commit(decision: Decision): Promise<void> {
@@ -211,7 +212,7 @@ export class EtcdJournal implements KeptJournal {
     const pending: Pending = this.#replica.pending = { batch, isOurs: undefined }
     try {
       this.#take(await this.#log.append(this.#replica.position, batch.lines, ETCD_WRITE_TIMEOUT_MS))
-      this.#refusal = undefined
+      this.#refusal = this.#outage = undefined
       if (pending.isOurs === undefined) throw this.#latch('its newest record is no longer in etcd')
     } catch (error) {
       // Refused may be a second try, of which the first was heard.
@@ -254,6 +255,9 @@ export class EtcdJournal implements KeptJournal {
     }
   }
 
+  /** Finds out, for nobody who waits, whether an outage is over. */
+  #askAgain(): void { void this.#question.ask().catch(() => {}) }
+
   /** Applies records; what does not follow latches, for nothing after it could be applied. */
   #take(records: readonly Stored[]): void {
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
@@ -277,7 +281,10 @@ export class EtcdJournal implements KeptJournal {
     while (!signal.aborted && this.#fault === undefined) {
       try {
         const revision = await this.#question.ask()
-        await this.#log.follow(revision, records => this.#take(records), signal)
+        await this.#log.follow(revision, records => {
+          this.#take(records)
+          if (this.#outage !== undefined) this.#askAgain()
+        }, signal)
       } catch {
         // Why etcd does not answer is told by the question; a watch may end at any time.
       }
