@@ -77,7 +77,8 @@ export class EtcdClient {
    * not begin, or was silent for `silenceMs`. What `take` throws ends it.
    */
   async follow(
-    path: string, body: object, take: (message: any) => void, signal: AbortSignal, silenceMs = ETCD_WATCH_SILENCE_MS
+    path: string, body: object, take: (message: any) => void, signal: AbortSignal,
+    silenceMs: number = ETCD_WATCH_SILENCE_MS
   ): Promise<void> {
     const at = this.#at
     try {

@@ -106,7 +106,7 @@ export class EtcdJournal implements KeptJournal {
   /** See `Journal.current`. */
   readonly current = async (): Promise<void> => {
     const { staleReads } = this.#options
-    if (staleReads && this.#fault !== undefined) return
+    if (this.#fault !== undefined && staleReads) return
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
     if (staleReads && this.#outage !== undefined) { this.#askAgain(); return }
     try {
