@@ -90,6 +90,9 @@ export class EtcdJournal implements KeptJournal {
     try {
       fold.begin()
       await this.#question.ask()
+      if (this.#replica.position.seq > 0 && !await this.#log.isWhole(ETCD_READ_TIMEOUT_MS)) {
+        throw new Failure('journal-damaged', `${prefix}: a copy into it was not finished; copy to another prefix`)
+      }
       const agreed = await this.#log.agree('key', keys.newest.name, ETCD_READ_TIMEOUT_MS)
       if (agreed !== keys.newest.name) {
         const why = `the journal ${prefix} is sealed with key ${agreed}, and the newest one here is ${keys.newest.name}`
@@ -108,12 +111,10 @@ export class EtcdJournal implements KeptJournal {
     const { staleReads } = this.#options
     if (this.#fault !== undefined && staleReads) return
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
-    if (staleReads && this.#outage !== undefined) { this.#askAgain(); return }
-    try {
-      await this.#question.ask()
-    } catch (error) {
-      if (!staleReads) throw error
-    }
+    const asked = this.#question.ask()
+    if (!staleReads) { await asked; return }
+    const settled = asked.catch(() => {}) // in an outage too: so it is known when that is over
+    if (this.#outage === undefined) await settled
   }
 
   health(): JournalHealth {
@@ -255,9 +256,6 @@ export class EtcdJournal implements KeptJournal {
     }
   }
 
-  /** Finds out, for nobody who waits, whether an outage is over. */
-  #askAgain(): void { void this.#question.ask().catch(() => {}) }
-
   /** Applies records; what does not follow latches, for nothing after it could be applied. */
   #take(records: readonly Stored[]): void {
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
@@ -283,7 +281,7 @@ export class EtcdJournal implements KeptJournal {
         const revision = await this.#question.ask()
         await this.#log.follow(revision, records => {
           this.#take(records)
-          if (this.#outage !== undefined) this.#askAgain()
+          if (this.#outage !== undefined) this.#question.ask().catch(() => {}) // it may be over
         }, signal)
       } catch {
         // Why etcd does not answer is told by the question; a watch may end at any time.

@@ -1,11 +1,12 @@
 /** Several instances on one journal in etcd: what one acknowledges, all others show from then on. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { fillEtcd } from '../../src/etcd/copy.ts'
 import { done, refused } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
 import { callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
@@ -200,6 +201,14 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const verified = await done(folder, 'journal verify')
   assert.match(await done(folder, `journal copy --to etcd${at}`), /^\/pes: 302 records, head [0-9a-f]{64}\n$/)
   await refused(folder, `journal copy --to etcd${at}`, 1, /records of another journal/)
+  const broken = function * (): Generator<string> {
+    yield * readFileSync(join(folder, 'journal.jsonl'), 'latin1').split('\n').slice(0, 200)
+    throw new Error('broken off')
+  }
+  const place = { access: { endpoints: [endpoints] }, prefix: '/broken' }
+  await assert.rejects(fillEtcd(place, broken()), /broken off/)
+  await assert.rejects(startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
+    failure('journal-damaged', /\/broken: .* not finished/))
   const inEtcd = `${at} --journal etcd`
   assert.equal(await done(folder, `journal verify${inEtcd}`), verified)
   const instance = await startService(t, { data: folder, 'journal': 'etcd', 'etcd-endpoints': endpoints })
