@@ -25,6 +25,7 @@ export interface HealthRoutesOptions {
 
 const HEALTHY = said(200, 'OK')
 const LATCHED = said(503, 'The journal takes no more writes until a restart.')
+const WAITING = said(503, 'The journal takes no writes at the moment.')
 const NOT_LOCAL = said(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
 const exposed = (metrics: readonly Metric[]): Reply =>
@@ -47,10 +48,17 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
       operation: 'health', method: 'GET', path: '/healthz', isPublic: true, isBlind: true,
       documentation: {
         summary: 'Whether the service takes changes.',
-        examples: { healthy: { reply: HEALTHY }, latched: { reply: LATCHED }, ...refusal(options.health) }
+        examples: {
+          healthy: { reply: HEALTHY }, latched: { reply: LATCHED }, waiting: { reply: WAITING },
+          ...refusal(options.health)
+        }
       },
       // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
-      handle: forAudience(options.health, () => journal.health().fault === undefined ? HEALTHY : LATCHED)
+      handle: forAudience(options.health, () => {
+        const { fault, mayHeal } = journal.health()
+        if (fault === undefined) return HEALTHY
+        return mayHeal === true ? WAITING : LATCHED
+      })
     }],
     [options.metrics, {
       operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, isBlind: true,

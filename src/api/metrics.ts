@@ -90,7 +90,7 @@ export class Metrics {
       counter('journal_write_errors_total', 'Writes to the journal that failed.', [[this.#writeErrors]]),
       gauge('journal_records', 'Records in the journal.', [[records]]),
       gauge('journal_queue_length', 'Changes that wait for the journal.', [[waiting]]),
-      gauge('journal_latched', 'Whether the journal takes no more writes until a restart.', [[fault ? 1 : 0]])
+      gauge('journal_latched', 'Whether the journal takes no writes.', [[fault ? 1 : 0]])
     ]
   }
 

@@ -145,7 +145,7 @@ class Exchange {
     current().then(() => this.#run(() => {
       this.#session = this.#authenticate(head)
       this.#admit(found, head)
-    }), error => this.#fail(error))
+    }), error => this.#fail(error, true))
   }
 
   /** The way of a request that has a route. */
@@ -225,13 +225,13 @@ class Exchange {
     reply.then(reply => this.#run(() => this.#send(reply)), error => this.#fail(error))
   }
 
-  /** Answers what went wrong on the way: an expected failure by its code, anything else by a bare 500. */
-  #fail(error: unknown): void {
+  /** Answers an expected failure by its code, or (`isOld`) that the state may be old; anything else by a bare 500. */
+  #fail(error: unknown, isOld = false): void {
     if (error instanceof Failure) {
       if (error.code === 'queue-full' || error.code === 'hashes-busy') return this.#send(BUSY)
       const message = this.#found?.target.storingFailed
       if (message !== undefined) return this.#send(said(500, message))
-      if (error.code === 'journal-unreachable') return this.#send(BUSY)
+      if (error.code === 'journal-unreachable' || (isOld && !this.#options.tellsFailures)) return this.#send(BUSY)
     }
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()

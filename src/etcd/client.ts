@@ -73,14 +73,17 @@ export class EtcdClient {
   }
 
   /**
-   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended, or has been silent
-   * for long; rejects when it could not begin. What `take` throws ends it.
+   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended; rejects when it could
+   * not begin, or was silent for `silenceMs`. What `take` throws ends it.
    */
-  async follow(path: string, body: object, take: (message: any) => void, signal: AbortSignal): Promise<void> {
+  async follow(
+    path: string, body: object, take: (message: any) => void, signal: AbortSignal,
+    silenceMs: number = ETCD_WATCH_SILENCE_MS
+  ): Promise<void> {
     const at = this.#at
     try {
       const token = await this.#authenticated(at)
-      const response = await this.#send(at, path, JSON.stringify(body), ETCD_WATCH_SILENCE_MS, token, signal)
+      const response = await this.#send(at, path, JSON.stringify(body), silenceMs, token, signal)
       let rest = ''
       for await (const chunk of response.setEncoding('utf8')) {
         const lines = (rest + String(chunk)).split('\n')
@@ -89,7 +92,7 @@ export class EtcdClient {
         for (const line of lines.filter(line => line !== '')) take(JSON.parse(line))
       }
     } catch (error) {
-      // A member without a leader ends its watches and takes no new ones.
+      // A member without a leader ends its watches and takes no new ones; one that is silent may have nothing to tell.
       if (!signal.aborted && systemCode(error) !== SILENT) this.#leave(at)
       throw error
     }
@@ -161,8 +164,10 @@ export class EtcdClient {
     const options: RequestOptions = { method: 'POST', headers, agent, timeout: silenceMs }
     if (signal !== undefined) options.signal = signal
     return new Promise((resolve, reject) => {
-      const request = (isTls ? requestHttps : requestHttp)(url, options, resolve)
-      request.on('timeout', () => request.destroy(Object.assign(new Error(SILENT), { code: SILENT })))
+      // Of a request that is destroyed, an answer under way would only tell that it was cut off.
+      let silent: { destroy(why: Error): unknown }
+      const request = silent = (isTls ? requestHttps : requestHttp)(url, options, answer => resolve(silent = answer))
+      request.on('timeout', () => silent.destroy(Object.assign(new Error(SILENT), { code: SILENT })))
       request.on('error', reject)
       request.end(text)
     })

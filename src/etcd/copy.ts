@@ -36,13 +36,19 @@ export function readEtcd(
   })
 }
 
-/** Puts the lines of a journal where none is yet; rejects with `journal-refused` where one is. */
+/**
+ * Puts the lines of a journal where none is yet; rejects with `journal-refused` where one is. No instance
+ * takes what was put there before this resolves for a journal.
+ */
 export function fillEtcd(place: EtcdPlace, lines: Iterable<string>): Promise<void> {
   return withLog(place, async log => {
     let position: Position = { seq: 0, revision: '0' }
     const taken = (): Failure => new Failure('journal-refused', `${place.prefix} holds records of another journal`)
     const found = await log.after(position, ETCD_READ_TIMEOUT_MS)
     if (found?.records.length !== 0) throw taken()
+    if (!await log.beginCopy(ETCD_WRITE_TIMEOUT_MS)) {
+      throw new Failure('journal-refused', `instances have begun a journal in ${place.prefix}`)
+    }
     let batch: string[] = []
     let bytes = 0
     const flush = async (): Promise<void> => {
@@ -60,6 +66,9 @@ export function fillEtcd(place: EtcdPlace, lines: Iterable<string>): Promise<voi
       bytes += line.length
     }
     if (batch.length > 0) await flush()
+    if (!await log.endCopy(ETCD_WRITE_TIMEOUT_MS)) {
+      throw new Failure('journal-refused', `an instance was started on ${place.prefix} meanwhile`)
+    }
   })
 }
 

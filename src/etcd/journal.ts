@@ -90,6 +90,9 @@ export class EtcdJournal implements KeptJournal {
     try {
       fold.begin()
       await this.#question.ask()
+      if (this.#replica.position.seq > 0 && !await this.#log.isWhole(ETCD_READ_TIMEOUT_MS)) {
+        throw new Failure('journal-damaged', `${prefix}: a copy into it was not finished; copy to another prefix`)
+      }
       const agreed = await this.#log.agree('key', keys.newest.name, ETCD_READ_TIMEOUT_MS)
       if (agreed !== keys.newest.name) {
         const why = `the journal ${prefix} is sealed with key ${agreed}, and the newest one here is ${keys.newest.name}`
@@ -106,19 +109,18 @@ export class EtcdJournal implements KeptJournal {
   /** See `Journal.current`. */
   readonly current = async (): Promise<void> => {
     const { staleReads } = this.#options
-    if (staleReads && (this.#fault ?? this.#outage) !== undefined) return
+    if (this.#fault !== undefined && staleReads) return
     if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
-    try {
-      await this.#question.ask()
-    } catch (error) {
-      if (!staleReads) throw error
-    }
+    const asked = this.#question.ask()
+    if (!staleReads) { await asked; return }
+    const settled = asked.catch(() => {}) // in an outage too: so it is known when that is over
+    if (this.#outage === undefined) await settled
   }
 
   health(): JournalHealth {
     const fault = this.#fault ?? this.#outage ?? this.#refusal
     const { position, head } = this.#replica
-    return { fault, records: position.seq, head, waiting: this.#queue.length }
+    return { fault, mayHeal: this.#fault === undefined, records: position.seq, head, waiting: this.#queue.length }
   }
 
   commit(decision: Decision): Promise<void> {
@@ -211,7 +213,7 @@ export class EtcdJournal implements KeptJournal {
     const pending: Pending = this.#replica.pending = { batch, isOurs: undefined }
     try {
       this.#take(await this.#log.append(this.#replica.position, batch.lines, ETCD_WRITE_TIMEOUT_MS))
-      this.#refusal = undefined
+      this.#refusal = this.#outage = undefined
       if (pending.isOurs === undefined) throw this.#latch('its newest record is no longer in etcd')
     } catch (error) {
       // Refused may be a second try, of which the first was heard.
@@ -277,7 +279,10 @@ export class EtcdJournal implements KeptJournal {
     while (!signal.aborted && this.#fault === undefined) {
       try {
         const revision = await this.#question.ask()
-        await this.#log.follow(revision, records => this.#take(records), signal)
+        await this.#log.follow(revision, records => {
+          this.#take(records)
+          if (this.#outage !== undefined) this.#question.ask().catch(() => {}) // it may be over
+        }, signal)
       } catch {
         // Why etcd does not answer is told by the question; a watch may end at any time.
       }

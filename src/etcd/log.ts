@@ -99,6 +99,18 @@ export class EtcdLog {
     return succeeded === true ? value : text(responses[0].response_range.kvs[0].value)
   }
 
+  /** Says that a copy of another journal is put here from now on; false where instances have begun one. */
+  async beginCopy(boundMs: number): Promise<boolean> { return await this.agree('copy', 'begun', boundMs) === 'begun' }
+
+  /** Says that the copy is whole; false where somebody has begun to use what was there of it. */
+  async endCopy(boundMs: number): Promise<boolean> { return await this.agree('copy.end', 'whole', boundMs) === 'whole' }
+
+  /** Whether this is no copy that was not finished; from then on none can be begun or finished. */
+  async isWhole(boundMs: number): Promise<boolean> {
+    return await this.agree('copy', 'none', boundMs) === 'none' ||
+      await this.agree('copy.end', 'never', boundMs) === 'whole'
+  }
+
   /** Asks for fewer records where so many are too large an answer. */
   async #inParts<T>(ask: (limit: number) => Promise<T>): Promise<T> {
     for (let limit = ETCD_PAGE_RECORDS; ; limit = Math.ceil(limit / 8)) {

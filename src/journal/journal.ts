@@ -38,6 +38,8 @@ export interface Fold {
 export interface JournalHealth {
   /** Why it takes no more writes; undefined while it does. */
   readonly fault: string | undefined
+  /** Whether it may take some again without a restart. */
+  readonly mayHeal?: boolean
   readonly records: number
   /** Changes that wait for their turn. */
   readonly waiting: number

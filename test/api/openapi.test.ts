@@ -48,6 +48,10 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
     const health = { ...journal.health(), fault: 'as the test asked' }
     return Object.assign(journal, { health: () => health })
   } },
+  waiting: { broken: ({ journal }) => {
+    const health = { ...journal.health(), fault: 'as the test asked', mayHeal: true }
+    return Object.assign(journal, { health: () => health })
+  } },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { health: broken, commit: broken })
     return Object.assign(store, { entryText: broken, list: broken })

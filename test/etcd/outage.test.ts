@@ -81,6 +81,28 @@ describe('an outage', { concurrency: true }, () => {
     })
   }
 
+  test('an outage is over once etcd answers, whoever finds out', { skip: NO_ETCD }, async t => {
+    const { members: [member] } = await startCluster(t)
+    const deaf = await startProxy(t, member!.url)
+    deaf.hidesChanges = true
+    const proxy = await startProxy(t, member!.url)
+    const secret = randomBytes(32)
+    const other = await startService(t, flagsOf(t, member!.url, secret))
+    await send(other.url, 'POST', '/api/createPassword', FIELDS)
+    const stale = await startService(t, { ...flagsOf(t, deaf.url, secret), 'stale-reads': 'on' })
+    const unasked = await startService(t, flagsOf(t, proxy.url, secret))
+    deaf.treat = proxy.treat = () => 'request lost'
+    const failed = await Promise.all([stale, unasked].map(({ url }) =>
+      send(url, 'POST', '/api/updatePassword/1', { password: 'x' })))
+    assert.deepEqual(failed.map(({ status }) => status), [500, 500])
+    for (const { service } of [stale, unasked]) assert.notEqual(service.store.journal.health().fault, undefined)
+    assert.equal((await send(other.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
+    await send(stale.url, 'GET', '/api/getPassword/1') // may be old still, but has etcd asked
+    await pause(500)
+    assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).json.passwords.password, 'y')
+    for (const { service } of [stale, unasked]) assert.equal(service.store.journal.health().fault, undefined)
+  })
+
   test('an append that arrives after its change was answered 500 takes its turn or never', { skip: NO_ETCD }, async t => {
     const { members } = await startCluster(t)
     const proxy = await startProxy(t, members[0]!.url)
