@@ -229,8 +229,7 @@ function isDigit(byte: number | undefined): boolean {
 }
 
 /** The value of a hexadecimal digit, or -1. */
-function hexValue(byte: number | undefined): number {
-  if (byte === undefined) return -1
+function hexValue(byte = 0): number {
   if (isDigit(byte)) return byte - DIGIT_0
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1
@@ -242,15 +241,14 @@ const REPLACEMENT = Buffer.from('\ufffd')
 function firstInvalidByte(bytes: Buffer): number {
   let at = 0
   for (const character of bytes.toString()) {
-    const isReplaced = character === '\ufffd' && !bytes.subarray(at, at + 3).equals(REPLACEMENT)
-    if (isReplaced) return at
+    if (character === '\ufffd' && !bytes.subarray(at, at + 3).equals(REPLACEMENT)) break
     at += Buffer.byteLength(character)
   }
   return at
 }
 
 function faultAt(bytes: Buffer, at: number, fault: string): JsonFault {
-  const lineStart = at === 0 ? 0 : bytes.lastIndexOf(LINE_FEED, at - 1) + 1
+  const lineStart = bytes.subarray(0, at).lastIndexOf(LINE_FEED) + 1
   let line = 1
   for (let i = 0; i < lineStart; i++) if (bytes[i] === LINE_FEED) line++
   const column = [...bytes.toString('utf8', lineStart, at)].length + 1

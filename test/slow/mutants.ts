@@ -4,6 +4,8 @@ const SAME_BOUND = 'at the bound itself both ways do the same'
 const NEVER = 'it guards what nothing else lets happen, so no test comes there'
 const TUNING = 'how much is done at a time; nobody sees it but in speed'
 const PROGRESS = 'a figure on a terminal while a long start runs'
+const ASCII_ALIKE = 'ASCII reads the same as latin1 and as UTF-8; only the speed differs'
+const NO_SUCH_BITS = 'a character beyond ASCII has a byte of 0xc2 or more, so the bits are never just 0x80'
 const NODE_DEFAULT = "Node's own default for the argument is the same, or the text is ASCII"
 const SEEN_ALREADY = 'State refuses such a record when it is read; this is the second look'
 
@@ -45,6 +47,23 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
       PROGRESS,
     'if (step.value - told > bytes / 100) onProgress((told = step.value) / bytes) → if (step.value - told > bytes / 101) onProgress((told = step.value) / bytes)':
       PROGRESS
+  },
+  'json/parse.ts': {
+    'throw error → {}': NEVER,
+    'let bits = 0 // every byte since `start`, ORed: below 0x80, they are all ASCII → let bits = 1 // every byte since `start`, ORed: below 0x80, they are all ASCII':
+      ASCII_ALIKE,
+    "text += bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at) → text += bytes.toString(bits <= 0x80 ? 'latin1' : 'utf8', start, this.#at)":
+      NO_SUCH_BITS,
+    "text += bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at) → text += bytes.toString(bits < 129 ? 'latin1' : 'utf8', start, this.#at)":
+      NO_SUCH_BITS,
+    'bits = 0 → {}': ASCII_ALIKE,
+    'bits = 0 → bits = 1': ASCII_ALIKE,
+    'let unit = 0 → let unit = 1': 'four digits push it out of the 16 bits that String.fromCharCode takes',
+    'return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1 → return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -2':
+      'whoever asks wants to know only whether it is negative',
+    'function hexValue(byte = 0): number { → function hexValue(byte = 1): number {': 'neither is a digit',
+    'for (let i = 0; i < lineStart; i++) if (bytes[i] === LINE_FEED) line++ → for (let i = 0; i <= lineStart; i++) if (bytes[i] === LINE_FEED) line++':
+      'between tokens a line end is white space, so none that begins a line is ever the fault'
   },
   'json/lines.ts': {
     'for (let at = 0; at < bytes.length; line++) { → for (let at = 0; at <= bytes.length; line++) {': SAME_BOUND

@@ -16,6 +16,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Who takes that much longer than the source as it stands loops for ever, and is noticed by that. */
 const SLOWER = 3
 const SLACK_MS = 3_000
+/** Lets each test's result be told before the next one runs: tests that wait for nothing are else told all at the end. */
+const TOLD_AT_ONCE = "import { beforeEach } from 'node:test'; beforeEach(() => new Promise(setImmediate))"
 
 /** The sources, each with the tests that must notice what is wrong in it, the quickest first. */
 const ROOMS: { readonly [source: string]: readonly string[] } = {
@@ -102,7 +104,8 @@ function mutants(source: string): Mutant[] {
 
 /** Whether a test fails, does not end, or cannot even be run. */
 function notices(tree: string, test: string, timeoutMs: number): Promise<boolean> {
-  const args = ['--test-reporter=tap', join('test', `${test}.test.js`)]
+  const telling = ['--import', `data:text/javascript,${TOLD_AT_ONCE}`, '--test-reporter=tap']
+  const args = [...telling, join('test', `${test}.test.js`)]
   const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   const orphan = (): void => { process.kill(-child.pid!, 'SIGKILL') }
   process.on('exit', orphan)

@@ -1,6 +1,6 @@
 /** The operator's program, `node dist/admin.js`, in a child of the test. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -10,19 +10,28 @@ import { freshFolder } from './service.ts'
 /** The program as built. */
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
 
+/** A command that has not ended by then hangs, and must not hold up all other tests. */
+const LIMITS = { timeout: 60_000, killSignal: 'SIGKILL' } as const
+
+/** Waits for the end of a command and gives its exit code; throws where it had to be killed. */
+async function ended(child: ChildProcess, words: string): Promise<number | null> {
+  const [code, signal] = await once(child, 'close')
+  assert.notEqual(signal, LIMITS.killSignal, `${words}: no end within ${LIMITS.timeout} ms`)
+  return code
+}
+
 /** What is left of a command. */
 export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
 
 /** Runs a command on a folder; `input` is its standard input. */
 export async function admin(folder: string, words: string, input = ''): Promise<Done> {
-  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder } })
+  const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, ...LIMITS })
   let out = ''
   let error = ''
   child.stdout.setEncoding('utf8').on('data', text => { out += text })
   child.stderr.setEncoding('utf8').on('data', text => { error += text })
   child.stdin.on('error', () => {}).end(input)
-  const [code] = await once(child, 'close')
-  return { code, out, error }
+  return { code: await ended(child, words), out, error }
 }
 
 /** Runs a command that must succeed, and say nothing on standard error; gives what it prints. */
@@ -34,10 +43,10 @@ export async function done(folder: string, words: string, input?: string): Promi
 
 /** Runs a command that must end with a code and one line that matches. */
 export async function refused(folder: string, words: string, code: number, line: RegExp, input?: string): Promise<void> {
-  const ended = await admin(folder, words, input)
-  assert.deepEqual([ended.code, ended.out], [code, ''], `${words}: ${ended.error}`)
-  assert.match(ended.error, /^error: [^\n]+\n$/)
-  assert.match(ended.error, line)
+  const left = await admin(folder, words, input)
+  assert.deepEqual([left.code, left.out], [code, ''], `${words}: ${left.error}`)
+  assert.match(left.error, /^error: [^\n]+\n$/)
+  assert.match(left.error, line)
 }
 
 /** A fresh data folder with a journal. */
@@ -67,9 +76,8 @@ export async function atTerminal(
   folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = []
 ): Promise<{ readonly code: number | null, readonly seen: string }> {
   const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, ADMIN, ...words.split(' ')]
-  const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+  const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder }, ...LIMITS })
   let seen = ''
   child.stdout.setEncoding('utf8').on('data', text => { seen += text })
-  const [code] = await once(child, 'close')
-  return { code, seen }
+  return { code: await ended(child, words), seen }
 }

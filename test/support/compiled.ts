@@ -7,14 +7,15 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Compiles `src` and `test` into a folder of its own, with what they read besides; the caller removes it. */
+/** Compiles `src` and `test` into a folder of its own, beside all that they read; the caller removes it. */
 export function compileTree(): string {
   const tree = mkdtempSync(join(tmpdir(), 'pes-compiled-'))
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
   execFileSync(process.execPath, [compiler, '-p', 'test', '--noEmit', 'false', '--outDir', tree], { cwd: ROOT })
-  for (const name of ['dist', 'package.json', 'README.md', 'SECURITY.md']) {
+  for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
+  cpSync(join(ROOT, 'dist', 'web'), join(tree, 'src', 'web'), { recursive: true }) // where compiled programs look
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
   return tree
 }
