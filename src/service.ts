@@ -7,13 +7,12 @@ import { ADDRESS_SHAPE, operatorRoutes, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE 
 import { createPipeline } from './api/pipeline.ts'
 import type { Environment } from './config.ts'
 import { Failure } from './errors.ts'
-import type { EtcdJournalOptions } from './etcd/journal.ts'
 import { Door } from './http/door.ts'
 import { localDoor } from './http/local.ts'
 import { check, type Shape, type Shaped } from './json/shape.ts'
 import { openFileJournal } from './journal/file.ts'
 import { disk, type Files } from './journal/files.ts'
-import type { Fold, KeptJournal } from './journal/journal.ts'
+import type { Fold, JournalOptions, KeptJournal } from './journal/journal.ts'
 import { readKeyFile } from './journal/keys.ts'
 import { holdFolder } from './journal/lock.ts'
 import { measuredFiles } from './journal/measured.ts'
@@ -170,7 +169,7 @@ export async function openStore(settings: PlaceSettings, log: Log, files: Files 
 
 /** Makes a journal in etcd, of which nothing is loaded unless it is asked for. */
 async function inEtcd(
-  settings: PlaceSettings, keyFile: string, sources: Pick<EtcdJournalOptions, 'wallMs' | 'random' | 'warn'>,
+  settings: PlaceSettings, keyFile: string, sources: Pick<JournalOptions, 'wallMs' | 'random' | 'warn'>,
   files: Files
 ): Promise<(fold: Fold) => KeptJournal> {
   const keys = readKeyFile(files, keyFile)

@@ -23,7 +23,7 @@
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { Batch, nonces } from '../journal/batch.ts'
-import type { Decision, Fold, JournalHealth, JournalLocation, KeptJournal } from '../journal/journal.ts'
+import type { Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal } from '../journal/journal.ts'
 import type { Keyring } from '../journal/keys.ts'
 import { CommitQueue, type Waiting } from '../journal/queue.ts'
 import {
@@ -36,21 +36,13 @@ import { Question } from './question.ts'
 import { Replica, type Pending } from './replica.ts'
 
 /** What a journal in etcd is opened with. */
-export interface EtcdJournalOptions {
+export interface EtcdJournalOptions extends JournalOptions {
   readonly access: EtcdAccess
   readonly prefix: string
+  /** Those of the key file. */
   readonly keys: Keyring
-  /** Where the keys are from. */
-  readonly keyFile: string
   /** Whether reads are answered while etcd does not answer. */
   readonly staleReads: boolean
-  readonly fold: Fold
-  /** The wall clock, milliseconds since 1970. */
-  readonly wallMs: () => number
-  /** Bytes that nobody can foresee. */
-  readonly random: (bytes: number) => Buffer
-  /** Takes a line for the operator. */
-  readonly warn: (line: string) => void
 }
 
 /** A journal that instances share. */

@@ -6,6 +6,7 @@
  * its state only when it is told that they are committed; until then it keeps what the decisions of the same write
  * have to see of each other (`begin` says that a new write is being gathered, and that what was kept is void).
  */
+import type { Buffer } from 'node:buffer'
 
 /** A fact to be recorded, as the user gives it: its data is any JSON value. */
 export interface Fact {
@@ -56,6 +57,18 @@ export interface JournalLocation {
   readonly bytes: number
   /** The members of etcd; undefined for a file. */
   readonly endpoints?: readonly string[]
+}
+
+/** What every journal that keeps something is opened with. */
+export interface JournalOptions {
+  readonly keyFile: string
+  readonly fold: Fold
+  /** The wall clock, milliseconds since 1970. */
+  readonly wallMs: () => number
+  /** Bytes that nobody can foresee. */
+  readonly random: (bytes: number) => Buffer
+  /** Takes a line for the operator: a repaired tail, a latch, an outage, what the runtime does not allow. */
+  readonly warn: (line: string) => void
 }
 
 /** A journal, whatever it is kept in. */

@@ -15,25 +15,17 @@ import { Failure, systemCode } from '../errors.ts'
 import { Batch, nonces } from './batch.ts'
 import type { Descriptor, FileFacts, Files } from './files.ts'
 import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
-import type { Decision, Fold, JournalHealth, JournalLocation, KeptJournal } from './journal.ts'
+import type { Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
 import type { Recovered } from './recover.ts'
 import { rewriteJournal } from './rewrite.ts'
 
 /** What a file journal is opened with. */
-export interface FileJournalOptions {
+export interface FileJournalOptions extends JournalOptions {
   readonly files: Files
   /** The data folder; it stands, and nobody else has it. */
   readonly folder: string
-  readonly keyFile: string
-  readonly fold: Fold
-  /** The wall clock, milliseconds since 1970. */
-  readonly wallMs: () => number
-  /** Bytes that nobody can foresee. */
-  readonly random: (bytes: number) => Buffer
-  /** Takes a line for the operator: a repaired tail, a latch, what the runtime does not allow. */
-  readonly warn: (line: string) => void
   /** Takes how much of the journal is read at the start, 0 to 1. */
   readonly onProgress?: (share: number) => void
 }
