@@ -120,10 +120,12 @@ test('several are open at once; one folder takes one of them', async t => {
 
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
   const service = await openService({ dataDir: freshFolder(t), rateLimit: 0 })
-  const url = await serverOf(t, service.handle)
+  let arrived = (): void => {}
+  const hasArrived = new Promise<void>(resolve => { arrived = resolve })
+  const url = await serverOf(t, (request, response) => { service.handle(request, response); arrived() })
   const created = send(url, 'POST', '/api/createPassword', ENTRY)
   const direct = service.createPassword(ENTRY)
-  await new Promise(resolve => setTimeout(resolve, 20))
+  await hasArrived
   await service.close()
   assert.equal((await created).status, 200)
   assert.equal((await direct).status, 1)

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { connect, type NetConnectOpts } from 'node:net'
+import { REQUEST_TIMEOUT_MS, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
 
 /** A final answer; `json` is undefined where there is no body. */
 export interface Said {
@@ -19,7 +20,8 @@ export interface Heard {
   readonly wasReset: boolean
 }
 
-const WAIT_MS = 20_000
+/** Behind an offer to upgrade, Node waits for the rest of a body as if the client had not ended its side. */
+const WAIT_MS = REQUEST_TIMEOUT_MS + 3 * TIMEOUT_CHECK_MS
 
 /** Sends bytes in the pieces given, ends its side, and hears what is said until the server ends its own. */
 export function hear(where: NetConnectOpts, pieces: readonly Buffer[]): Promise<Heard> {
