@@ -19,7 +19,7 @@ import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
 import { MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { etcdAccess, type PlaceSettings } from './place.ts'
-import { CLOCKS, routerOf, serve, type Log, type Serving } from './serving.ts'
+import { nowMs, routerOf, serve, type Log, type Serving } from './serving.ts'
 import type { Accounts } from './store/accounts.ts'
 import { PasswordHasher } from './store/password.ts'
 import type { Entry, EntryChanges, EntryFields } from './store/record.ts'
@@ -61,12 +61,13 @@ export interface OpenService extends Service {
 /** Opens a service; nobody is served yet. `prefix`: see `serve`. Rejects with a `Failure`, holding nothing. */
 export async function openService(settings: Environment, log: Log, prefix: string = ''): Promise<OpenService> {
   const metrics = new Metrics()
-  const files = measuredFiles(disk, CLOCKS.nowMs, (ms, isWhole) => metrics.countWrite(ms, isWhole))
+  const files = measuredFiles(disk, nowMs, (ms, isWhole) => metrics.countWrite(ms, isWhole))
   const opened = await openStore(settings, log, files)
   const { store } = opened
   try {
     const serving = serve(settings, store, log, metrics, prefix)
     const current = async (): Promise<void> => store.journal.current?.()
+    let closed: Promise<void> | undefined
     return {
       ...serving, store, accounts: guarded(store.accounts),
       listPassword: async () => { await current(); return store.activeList() },

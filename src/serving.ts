@@ -4,13 +4,13 @@ import { entryRoutes } from './api/entries.ts'
 import { healthRoutes } from './api/health.ts'
 import type { Metrics } from './api/metrics.ts'
 import { openapiRoute } from './api/openapi.ts'
-import { createPipeline, type Clocks } from './api/pipeline.ts'
+import { createPipeline } from './api/pipeline.ts'
 import type { Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
 import type { Environment, Settings } from './config.ts'
 import { Failure } from './errors.ts'
-import { createAccessLog, refusalRecord, type Sink } from './http/access-log.ts'
+import { createAccessLog, refusedRequest, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import { Connections } from './http/connections.ts'
 import { Door } from './http/door.ts'
@@ -46,8 +46,8 @@ export interface Serving {
   close(): Promise<void>
 }
 
-/** The clock on the wall, and one that never goes back; milliseconds. */
-export const CLOCKS: Clocks = { wallMs: Date.now, nowMs: () => performance.now() }
+/** A clock that never goes back, milliseconds. */
+export const nowMs = (): number => performance.now()
 
 /** Prepares to serve a store. `prefix` is the path below which `handle` finds everything: empty, or `/vault`. */
 export function serve(settings: Environment, store: Store, log: Log, metrics: Metrics, prefix: string): Serving {
@@ -58,7 +58,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
   let isStopping = false
   let opening: Promise<Listener> | undefined
   let listener: Listener | undefined
-  const accessLog = settings.accessLog ? createAccessLog(log.access) : undefined
+  const accessLog = settings.accessLog ? createAccessLog(log.access, Date.now) : undefined
   const rateLimit = limitOf(settings.rateLimit)
   const measure = (): readonly Metric[] =>
     metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener?.connections() ?? 0 })
@@ -78,8 +78,9 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
     maxBodyBytes: settings.maxBodyBytes,
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: () => isStopping,
-    accessLog: accessLog && { log: accessLog.log, clocks: CLOCKS },
-    meter: { nowMs: CLOCKS.nowMs, count: (operation, status, ms) => metrics.countRequest(operation, status, ms) },
+    nowMs,
+    count: (operation, status, ms) => metrics.countRequest(operation, status, ms),
+    log: accessLog?.log,
     warn: log.warn
   })
   const door = new Door()
@@ -87,7 +88,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
   const connections = new Connections(door.take, () => {})
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
-  const unwatch = metrics.watchEventLoop(CLOCKS.nowMs)
+  const unwatch = metrics.watchEventLoop(nowMs)
 
   return {
     handle: (request, response) => {
@@ -103,7 +104,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
         certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
         onRefusal: (address, status) => {
           metrics.countMalformed(status)
-          accessLog?.log(refusalRecord(address, status, CLOCKS.wallMs(), randomUUID()))
+          accessLog?.log(refusedRequest(address, status, randomUUID()))
         }
       })
       try {
@@ -161,7 +162,7 @@ export function routerOf(routes: readonly Route[]): Router<Route> {
 }
 
 function limitOf(requests: number): RateLimit | undefined {
-  return requests === 0 ? undefined : new RateLimit(requests, CLOCKS.nowMs)
+  return requests === 0 ? undefined : new RateLimit(requests, nowMs)
 }
 
 /** Tells the operator what is served to whom. */

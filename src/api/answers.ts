@@ -4,6 +4,10 @@ import type { FieldErrors } from '../json/shape.ts'
 
 /** A head that is malformed, or says something twice. */
 export const BAD_REQUEST: Reply = statusReply(400)
+/** No such path. */
+export const NOT_FOUND: Reply = statusReply(404)
+/** An expectation that is not `100-continue`. */
+export const UNEXPECTED: Reply = statusReply(417)
 /** No token, or one that is not valid. */
 export const UNAUTHENTICATED: Reply = said(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
 /** A token without the ability that the route asks for. */
@@ -30,3 +34,12 @@ export function invalid(errors: FieldErrors): Reply {
 
 /** What nobody foresaw; the operator's log tells it under this id. */
 export function serverError(id: string): Reply { return statusReply(500, ['X-Request-Id', id]) }
+
+/** OPTIONS tells the methods of a path; another one that the path does not have is refused. */
+export function otherMethod(method: string, allow: readonly string[]): Reply {
+  const headers = ['Allow', allow.join(', ')]
+  return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
+}
+
+/** The methods of the whole server. */
+export const SERVER_OPTIONS: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])

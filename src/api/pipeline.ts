@@ -1,40 +1,27 @@
 /** The way of a request, from its head to its answer. No step reads the body before those above it had their say. */
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import type { AccessRecord } from '../http/access-log.ts'
+import type { LoggedRequest } from '../http/access-log.ts'
 import { clientAddress, clientKey, isTrusted, type AddressSet } from '../http/address.ts'
 import { readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders, isPreflight, PREFLIGHT } from '../http/cors.ts'
-import { bearerToken, hasBody, readHead, type Head } from '../http/head.ts'
+import { bearerToken, hasBody, isJson, readHead, type Head } from '../http/head.ts'
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
 import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
-import type { RateLimit, Verdict } from '../http/rate-limit.ts'
-import { said, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { limitHeaders, type RateLimit, type Verdict } from '../http/rate-limit.ts'
+import { said, sendReply, sendReplyUnread, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/shape.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { isAble, tokenId, type Session } from '../store/accounts.ts'
 import {
-  BAD_REQUEST, BUSY, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, invalid, serverError, TOO_LARGE, TOO_MANY, UNABLE,
-  UNAUTHENTICATED, UNSUPPORTED
+  BAD_REQUEST, BUSY, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, invalid, NOT_FOUND, otherMethod, SERVER_OPTIONS,
+  serverError, TOO_LARGE, TOO_MANY, UNABLE, UNAUTHENTICATED, UNEXPECTED, UNSUPPORTED
 } from './answers.ts'
 import { idOf } from './entries.ts'
 import { HEALTH_PATHS } from './health.ts'
 import type { Route } from './route.ts'
-
-/** The wall clock, milliseconds since 1970, and one that never goes back. */
-export interface Clocks {
-  readonly wallMs: () => number
-  readonly nowMs: () => number
-}
-
-/** Counts answers, and has the clock for it, which never goes back. */
-export interface Meter {
-  readonly nowMs: () => number
-  /** Takes the operation (undefined where none had its turn), the status, and the milliseconds since the head came. */
-  readonly count: (operation: string | undefined, status: number, ms: number) => void
-}
 
 /** What the way leads through. What is undefined is not on it. */
 export interface PipelineOptions {
@@ -60,8 +47,11 @@ export interface PipelineOptions {
   readonly tellsFailures?: boolean
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
-  readonly accessLog?: { readonly log: (record: AccessRecord) => void, readonly clocks: Clocks } | undefined
-  readonly meter?: Meter | undefined
+  /** A clock that never goes back, milliseconds. */
+  readonly nowMs: () => number
+  /** Takes the operation (undefined where none had its turn), the status, and the milliseconds since the head came. */
+  readonly count?: (operation: string | undefined, status: number, ms: number) => void
+  readonly log?: ((request: LoggedRequest) => void) | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
 }
@@ -69,9 +59,6 @@ export interface PipelineOptions {
 /** What the access log says where a client left before it could be answered (nginx's number for it). */
 const CLIENT_GONE = 499
 
-const NOT_FOUND = statusReply(404)
-const SERVER_OPTIONS = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
-const UNEXPECTED = statusReply(417)
 const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
@@ -99,7 +86,7 @@ class Exchange {
     this.#request = request
     this.#response = response
     this.#done = done
-    this.#startMs = (options.meter ?? options.accessLog?.clocks)?.nowMs() ?? 0
+    this.#startMs = options.nowMs()
   }
 
   start(): void { this.#run(() => this.#answer()) }
@@ -113,87 +100,42 @@ class Exchange {
     }
   }
 
+  /** The way to a route. */
   #answer(): void {
-    const { router, rateLimit, authenticate, current } = this.#options
+    const { router, rateLimit, limitsByUser, current } = this.#options
     const head = this.#head = readHead(this.#request)
     const peer = this.#request.socket.remoteAddress ?? ''
     this.#client = clientAddress(peer, head?.forwardedFor, this.#options.trustedProxies)
-    const isLimited = rateLimit !== undefined && isUnderApi(head?.path ?? this.#request.url ?? '')
-    if (head === undefined) {
-      return this.#send(isLimited && !this.#take(rateLimit, false) ? TOO_MANY : BAD_REQUEST)
-    }
+    const limit = isUnderApi(head?.path ?? this.#request.url ?? '') ? rateLimit : undefined
+    if (head === undefined) return this.#send(this.#tooMany(limit) ?? BAD_REQUEST)
 
     // What is refused here does not count: a page must not use up what the person before the browser has left.
-    const early = this.#refusal(head) ?? (isUnderApi(head.path) && this.#preflight(head))
-    if (early) {
-      if (isLimited) this.#verdict = rateLimit.peek(clientKey(this.#client))
+    const early = this.#refusal(head) ?? this.#preflight(head)
+    if (early !== undefined) {
+      this.#verdict = limit?.peek(clientKey(this.#client))
       return this.#send(early)
     }
 
     this.#session = this.#authenticate(head)
-    if (isLimited && !this.#take(rateLimit, this.#options.limitsByUser === true)) return this.#send(TOO_MANY)
-
-    if (head.expect !== undefined && head.expect.toLowerCase() !== '100-continue') return this.#send(UNEXPECTED)
-    if (head.path === '*') return this.#send(SERVER_OPTIONS)
+    const refused = this.#tooMany(limit, limitsByUser) ?? unexpected(head)
+    if (refused !== undefined) return this.#send(refused)
     const found = router.find(head.method, head.path)
     if (found === undefined) return this.#send(NOT_FOUND)
     if (found.target === undefined) return this.#send(otherMethod(head.method, found.allow))
     this.#found = found
-    const { isBlind, isPublic } = found.target
-    const needsNothingNew = isBlind === true && (authenticate === undefined || isPublic === true)
-    if (current === undefined || needsNothingNew) return this.#admit(found, head)
+    if (current === undefined || this.#needsNothingNew(found.target)) return this.#admit(found, head)
     current().then(() => this.#run(() => {
       this.#session = this.#authenticate(head)
       this.#admit(found, head)
     }), error => this.#fail(error, true))
   }
 
-  /** The way of a request that has a route. */
+  /** The way from the route to the body. */
   #admit(found: FoundRoute, head: Head): void {
-    const route = found.target
-    if (this.#options.authenticate !== undefined && route.isPublic !== true) {
-      if (this.#session === undefined) return this.#send(UNAUTHENTICATED)
-      if (route.ability !== undefined && !isAble(this.#session.abilities, route.ability)) return this.#send(UNABLE)
-    }
-    if (route.rateLimit !== undefined && !this.#take(route.rateLimit, false)) return this.#send(TOO_MANY)
-
-    const answered = route.early?.(found.params)
+    const { shape, rateLimit, early } = found.target
+    const answered = this.#unable(found.target) ?? this.#tooMany(rateLimit) ?? early?.(found.params)
     if (answered !== undefined) return this.#send(answered)
-    return route.shape === undefined ? this.#handle(found, undefined) : this.#readBody(found, head)
-  }
-
-  /** Refuses what did not come by HTTPS where it must, and, in the open configuration, what a web page may send. */
-  #refusal({ host, origin, forwardedProto, fetchSite, path }: Head): Reply | undefined {
-    const { asksForHttps, guardedHosts, corsOrigins = NONE, trustedProxies } = this.#options
-    const { socket } = this.#request
-    const isProxied = isTrusted(socket.remoteAddress ?? '', trustedProxies)
-    const isHttps = 'encrypted' in socket || (isProxied && forwardedProto?.toLowerCase() === 'https')
-    if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
-    if (guardedHosts === undefined) return undefined
-    if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
-    if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
-    return isOriginAllowed(origin, isHttps ? 'https' : 'http', host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
-  }
-
-  #preflight(head: Head): Reply | undefined {
-    if (!isPreflight(head)) return undefined
-    return this.#options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
-  }
-
-  #authenticate(head: Head): Session | undefined {
-    const token = bearerToken(head)
-    return token === undefined ? undefined : this.#options.authenticate?.(token)
-  }
-
-  /** Counts the request, or says that it is one too many. */
-  #take(limit: RateLimit, byUser: boolean): boolean {
-    const isUsers = byUser && this.#session !== undefined
-    const verdict = limit.take(isUsers ? `user ${this.#session!.user}` : clientKey(this.#client))
-    if (this.#verdict === undefined || !verdict.allowed) this.#verdict = verdict
-    return verdict.allowed
-  }
-
-  #readBody(found: FoundRoute, head: Head): void {
+    if (shape === undefined) return this.#handle(found, undefined)
     if (!hasBody(head)) return this.#validate(found, {})
     if (!isJson(head)) return this.#send(UNSUPPORTED)
     const { maxBodyBytes } = this.#options
@@ -202,6 +144,7 @@ class Exchange {
     readBody(this.#request, maxBodyBytes, body => this.#run(() => this.#takeBody(found, head, body)))
   }
 
+  /** The way from the body to the answer. */
   #takeBody(found: FoundRoute, head: Head, bytes: BodyRead): void {
     if (bytes === 'gone') return this.#end(CLIENT_GONE)
     if (bytes === 'too-large') return this.#send(TOO_LARGE)
@@ -223,6 +166,50 @@ class Exchange {
     const reply = target.handle({ head: this.#head!, params, body, client: this.#client, session: this.#session })
     if (!(reply instanceof Promise)) return this.#send(reply)
     reply.then(reply => this.#run(() => this.#send(reply)), error => this.#fail(error))
+  }
+
+  /** Refuses what did not come by HTTPS where it must, and, in the open configuration, what a web page may send. */
+  #refusal({ host, origin, forwardedProto, fetchSite, path }: Head): Reply | undefined {
+    const { asksForHttps, guardedHosts, corsOrigins = NONE, trustedProxies } = this.#options
+    const { socket } = this.#request
+    const isProxied = isTrusted(socket.remoteAddress ?? '', trustedProxies)
+    const isHttps = 'encrypted' in socket || (isProxied && forwardedProto?.toLowerCase() === 'https')
+    if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
+    if (guardedHosts === undefined) return undefined
+    if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
+    if (origin === undefined) return isUnderApi(path) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
+    return isOriginAllowed(origin, isHttps ? 'https' : 'http', host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
+  }
+
+  #preflight(head: Head): Reply | undefined {
+    if (!isUnderApi(head.path) || !isPreflight(head)) return undefined
+    return this.#options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
+  }
+
+  #authenticate(head: Head): Session | undefined {
+    const token = bearerToken(head)
+    return token === undefined ? undefined : this.#options.authenticate?.(token)
+  }
+
+  /** Whether a route answers the same whatever others have written meanwhile. */
+  #needsNothingNew({ isBlind, isPublic }: Route): boolean {
+    return isBlind === true && (this.#options.authenticate === undefined || isPublic === true)
+  }
+
+  /** Refuses who has no token, or not the ability, where the route asks for it. */
+  #unable({ isPublic, ability }: Route): Reply | undefined {
+    if (this.#options.authenticate === undefined || isPublic === true) return undefined
+    if (this.#session === undefined) return UNAUTHENTICATED
+    return ability === undefined || isAble(this.#session.abilities, ability) ? undefined : UNABLE
+  }
+
+  /** Counts the request, and refuses it if it is one too many. */
+  #tooMany(limit: RateLimit | undefined, byUser: boolean = false): Reply | undefined {
+    if (limit === undefined) return undefined
+    const key = byUser && this.#session !== undefined ? `user ${this.#session.user}` : clientKey(this.#client)
+    const verdict = limit.take(key)
+    if (this.#verdict === undefined || !verdict.allowed) this.#verdict = verdict
+    return verdict.allowed ? undefined : TOO_MANY
   }
 
   /** Answers an expected failure by its code, or (`isOld`) that the state may be old; anything else by a bare 500. */
@@ -256,24 +243,17 @@ class Exchange {
 
   /** Nothing more follows: counts what was answered, or that nobody was left to answer. */
   #end(status: number, id?: string): void {
-    const { meter, accessLog } = this.#options
-    meter?.count(this.#found?.target.operation, status, meter.nowMs() - this.#startMs)
-    if (accessLog !== undefined) this.#log(status, id ?? randomUUID())
-    this.#done()
-  }
-
-  #log(status: number, request: string): void {
-    const { accessLog } = this.#options
-    if (accessLog === undefined) return
-    const { log, clocks } = accessLog
-    const session = this.#session
-    log({
-      time: new Date(clocks.wallMs()).toISOString(), request, client: this.#client,
-      user: session?.user ?? null, token: session === undefined ? null : tokenId(session.hash),
+    const { nowMs, count, log } = this.#options
+    const ms = nowMs() - this.#startMs
+    count?.(this.#found?.target.operation, status, ms)
+    log?.({
+      request: id ?? randomUUID(), client: this.#client,
+      user: this.#session?.user ?? null, token: this.#session === undefined ? null : tokenId(this.#session.hash),
       method: this.#request.method ?? '', route: this.#found?.target.operation ?? null,
       entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
-      status, ms: Math.round((clocks.nowMs() - this.#startMs) * 1000) / 1000
+      status, ms: Math.round(ms * 1000) / 1000
     })
+    this.#done()
   }
 }
 
@@ -281,20 +261,8 @@ type FoundRoute = Extract<Found<Route>, { readonly params: unknown }>
 
 function isUnderApi(path: string): boolean { return path.startsWith('/api/') || path === '/api' }
 
-/** OPTIONS tells the methods of a path; another one that the path does not have is refused. */
-function otherMethod(method: string, allow: readonly string[]): Reply {
-  const headers = ['Allow', allow.join(', ')]
-  return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
-}
-
-function isJson({ contentType, contentEncoding }: Head): boolean {
-  return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
-    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
-    (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
-}
-
-function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
-  const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
-  if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))
-  return headers
+/** Refuses an expectation that nobody can meet, and answers what asks about the whole server (RFC 9110 §9.3.7). */
+function unexpected({ expect, path }: Head): Reply | undefined {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return UNEXPECTED
+  return path === '*' ? SERVER_OPTIONS : undefined
 }

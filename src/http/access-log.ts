@@ -7,9 +7,8 @@ import { Buffer } from 'node:buffer'
 import { clientAddress } from './address.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../limits.ts'
 
-/** One request. */
-export interface AccessRecord {
-  readonly time: string
+/** One request, when it was answered. */
+export interface LoggedRequest {
   /** The request's own id. */
   readonly request: string
   /** The client's address. */
@@ -27,12 +26,10 @@ export interface AccessRecord {
   readonly ms: number
 }
 
-/** The record of what was not even a request: its peer, its answer, when that was, and an id. */
-export function refusalRecord(address: string, status: number, wallMs: number, request: string): AccessRecord {
-  return {
-    time: new Date(wallMs).toISOString(), request, client: clientAddress(address, undefined), user: null,
-    token: null, method: '', route: null, entry: null, status, ms: 0
-  }
+/** What was not even a request: its peer, its answer, and an id. */
+export function refusedRequest(address: string, status: number, request: string): LoggedRequest {
+  const client = clientAddress(address, undefined)
+  return { request, client, user: null, token: null, method: '', route: null, entry: null, status, ms: 0 }
 }
 
 /** Where lines go: `pendingBytes` is what was written and not yet taken. */
@@ -43,20 +40,20 @@ export interface Sink {
 
 /** Logs requests; `close` tells what was dropped last. */
 export interface AccessLog {
-  log(record: AccessRecord): void
+  log(request: LoggedRequest): void
   close(): void
 }
 
-/** Makes an access log. */
-export function createAccessLog(sink: Sink): AccessLog {
+/** Makes an access log; `wallMs` is the wall clock, milliseconds since 1970. */
+export function createAccessLog(sink: Sink, wallMs: () => number): AccessLog {
   let dropped = 0
   const tellDropped = (): void => {
     if (dropped > 0) sink.write(`${JSON.stringify({ dropped })}\n`)
     dropped = 0
   }
   return {
-    log: record => {
-      const line = `${JSON.stringify(record)}\n`
+    log: request => {
+      const line = `${JSON.stringify({ time: new Date(wallMs()).toISOString(), ...request })}\n`
       if (sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) { dropped++; return }
       tellDropped()
       sink.write(line)

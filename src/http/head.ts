@@ -91,3 +91,10 @@ export function hasBody(head: Head): boolean {
 export function bearerToken({ authorization }: Head): string | undefined {
   return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }
+
+/** Whether a body says that it is JSON, in UTF-8 and not coded otherwise. */
+export function isJson({ contentType, contentEncoding }: Head): boolean {
+  return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
+    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
+    (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
+}

@@ -107,3 +107,10 @@ function advance(client: Client, second: number): void {
   }
   client.second = second
 }
+
+/** The header fields of a verdict (contract §8). */
+export function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
+  const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
+  if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))
+  return headers
+}

@@ -51,7 +51,8 @@ async function operated(t: TestContext): Promise<Operated> {
   for (const route of routes) router.add(route.method, route.path, route)
   const path = join(folder, 'operator.sock')
   const close = await localDoor(createPipeline({
-    router, maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true, isStopping: () => false, warn: () => {}
+    router, maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true, isStopping: () => false,
+    nowMs: () => performance.now(), warn: () => {}
   })).open(path)
   await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
   await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'password')

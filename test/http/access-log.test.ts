@@ -1,7 +1,7 @@
 /** The access log: who saw what, a line a request, and nothing that must not be there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAccessLog, type AccessRecord } from '../../src/http/access-log.ts'
+import { createAccessLog, type LoggedRequest } from '../../src/http/access-log.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { startProgram } from '../support/program.ts'
@@ -100,28 +100,29 @@ test('behind a proxy the line tells the client that the proxy tells', async t =>
   assert.deepEqual(accessLines.map(line => JSON.parse(line).client), ['198.51.100.7', '127.0.0.2'])
 })
 
-const RECORD: AccessRecord = {
-  time: '2026-01-31T12:00:00.000Z', request: 'r', client: '127.0.0.1', user: null, token: null, method: 'GET',
+const REQUEST: LoggedRequest = {
+  request: 'r', client: '127.0.0.1', user: null, token: null, method: 'GET',
   route: 'listPassword', entry: null, status: 200, ms: 1
 }
 
 test('lines beyond what may wait are dropped, counted, and reported once there is room', () => {
   const written: string[] = []
   let pending = 0
-  const { log, close } = createAccessLog({ write: line => { written.push(line) }, pendingBytes: () => pending })
-  const line = `${JSON.stringify(RECORD)}\n`
-  log(RECORD)
+  const sink = { write: (line: string) => { written.push(line) }, pendingBytes: () => pending }
+  const { log, close } = createAccessLog(sink, () => 0)
+  const line = `${JSON.stringify({ time: '1970-01-01T00:00:00.000Z', ...REQUEST })}\n`
+  log(REQUEST)
   pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length
-  log(RECORD)
+  log(REQUEST)
   pending++
-  for (let i = 0; i < 3; i++) log(RECORD)
+  for (let i = 0; i < 3; i++) log(REQUEST)
   assert.deepEqual(written, [line, line])
   pending = 0
-  log(RECORD)
-  log(RECORD)
+  log(REQUEST)
+  log(REQUEST)
   assert.deepEqual(written, [line, line, `${JSON.stringify({ dropped: 3 })}\n`, line, line])
   pending = MAX_ACCESS_LOG_PENDING_BYTES
-  log(RECORD)
+  log(REQUEST)
   close()
   close()
   assert.deepEqual(written.slice(5), [`${JSON.stringify({ dropped: 1 })}\n`])

@@ -66,6 +66,7 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
     guardedHosts: new Set(),
     maxBodyBytes: MAX_BODY_BYTES,
     isStopping: () => false,
+    nowMs: () => performance.now(),
     warn
   }))
   atEnd(t, async () => {
