@@ -14,15 +14,11 @@ import { JOURNAL_COMMANDS } from './operator/journal.ts'
 import { reachStore } from './operator/reach.ts'
 import { Terminal } from './operator/terminal.ts'
 import { TRANSFER_COMMANDS } from './operator/transfer.ts'
-import { checkPlace } from './place.ts'
+import { checkPlace, ETCD_SETTINGS } from './place.ts'
 
 const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS, ...COPY_COMMANDS, ...TRANSFER_COMMANDS]
-const { dataDir, keyFile, journal, etcdEndpoints, etcdPrefix, etcdUser, etcdPasswordFile } = SETTINGS
-const { etcdCa, etcdCert, etcdKey, etcdPlainHttp } = SETTINGS
-const PLACE = {
-  dataDir, keyFile, journal, etcdEndpoints, etcdPrefix, etcdUser, etcdPasswordFile, etcdCa, etcdCert, etcdKey,
-  etcdPlainHttp
-}
+const { staleReads: _, ...etcd } = ETCD_SETTINGS
+const PLACE = { dataDir: SETTINGS.dataDir, keyFile: SETTINGS.keyFile, journal: SETTINGS.journal, ...etcd }
 const PROGRAM = 'node dist/admin.js'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
@@ -70,7 +66,7 @@ function parse(command: Command, args: readonly string[]): Pick<Context, 'positi
     options[flag] = { type: value === undefined ? 'boolean' : 'string' }
   }
   const expected = command.positionals ?? []
-  const least = expected.length - (command.isLastOptional === true ? 1 : 0)
+  const least = expected.filter(one => !one.startsWith('[')).length
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals: true })
     if (positionals.length >= least && positionals.length <= expected.length) {
@@ -82,10 +78,8 @@ function parse(command: Command, args: readonly string[]): Pick<Context, 'positi
   throw new Misuse(usage(command))
 }
 
-function usage({ name, positionals = [], isLastOptional, options }: Command): string {
-  const isOptional = (i: number): boolean => isLastOptional === true && i === positionals.length - 1
-  const named = positionals.map((one, i) => isOptional(i) ? ` [${one}]` : ` ${one}`)
-  return `usage: ${PROGRAM} ${name}${named.join('')}${options === undefined ? '' : ' [options]'}`
+function usage({ name, positionals = [], options }: Command): string {
+  return ['usage:', PROGRAM, name, ...positionals, ...options === undefined ? [] : ['[options]']].join(' ')
 }
 
 function helpOf(command: Command): string {

@@ -249,13 +249,6 @@ export function settingsHelp(table: { readonly [name: string]: Setting<unknown> 
     .join('\n')
 }
 
-/** The table of the README. */
-export function settingsTable(): string {
-  const rows = Object.values(SETTINGS).map(({ variable, flag, shown, help }) =>
-    `| \`${variable}\` | \`--${flag}\` | ${shown} | ${help} |`)
-  return ['| variable | flag | default | what it sets |', '| --- | --- | --- | --- |', ...rows].join('\n')
-}
-
 function parseAbilities(text: string): ReadonlyMap<string, string> {
   const abilities = new Map<string, string>()
   for (const pair of list(text)) {

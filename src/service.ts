@@ -75,7 +75,7 @@ export async function openService(settings: Environment, log: Log, prefix: strin
       createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
       updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
       deletePassword: async id => store.deleteEntry(id, null),
-      close: once(async () => { await serving.close(); await opened.close() })
+      close: () => closed ??= serving.close().then(opened.close)
     }
   } catch (error) {
     await opened.close()
@@ -113,12 +113,6 @@ function guarded(accounts: Accounts): Service['accounts'] {
   }
 }
 
-/** A function that does its work the first time, and gives the outcome of that ever after. */
-function once(act: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined
-  return () => done ??= act()
-}
-
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
 export async function openStore(settings: PlaceSettings, log: Log, files: Files = disk): Promise<OpenStore> {
   const accounts = {
@@ -151,7 +145,7 @@ export async function openStore(settings: PlaceSettings, log: Log, files: Files 
     if (endpoints !== undefined) log.info(`etcd           ${path} at ${endpoints.join(', ')}`)
     operator.open(createPipeline({
       router: routerOf(operatorRoutes(store, journal!)), maxBodyBytes: MAX_IMPORT_BYTES, tellsFailures: true,
-      current: store.journal.current, isStopping: () => false, warn: log.warn
+      current: store.journal.current, isStopping: () => false, nowMs, warn: log.warn
     }))
     const close = async (): Promise<void> => {
       await operator.close(SHUTDOWN_TIMEOUT_MS)

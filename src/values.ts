@@ -42,7 +42,8 @@ export function addresses(text: string): AddressSet {
 /** A number of minutes, fractions allowed. */
 export function minutes(text: string): number {
   const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
-  return value > 0 && value <= MAX_TOKEN_TTL_MINUTES ? value : fail('a number of minutes above 0')
+  if (value > 0 && value <= MAX_TOKEN_TTL_MINUTES) return value
+  return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
 }
 
 /** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */

@@ -1,5 +1,5 @@
 /** The commands on users and tokens. */
-import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
+import { minutes } from '../values.ts'
 import { Misuse, type Command, type Context } from './command.ts'
 
 const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
@@ -15,12 +15,11 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
 
 function ttlMinutesOf({ flags }: Context): number | undefined {
   const text = flags['ttl-minutes']
-  if (text === undefined) return undefined
-  const minutes = typeof text === 'string' && /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
-  if (minutes <= 0 || minutes > MAX_TOKEN_TTL_MINUTES) {
-    throw new Misuse(`--ttl-minutes must be a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
+  try {
+    return text === undefined ? undefined : minutes(String(text))
+  } catch (error) {
+    throw new Misuse(`--ttl-minutes must be ${(error as Error).message}`)
   }
-  return minutes
 }
 
 /** Asks with the e-mail address of the first positional, and says what was done. */
@@ -81,7 +80,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'token list', positionals: ['EMAIL'], isLastOptional: true, options: JSON_LIST,
+    name: 'token list', positionals: ['[EMAIL]'], options: JSON_LIST,
     help: 'lists the tokens: id, address, abilities, issued, expires',
     run: async ({ store, positionals: [email], flags, terminal }) => {
       const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
@@ -90,7 +89,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'token revoke', positionals: ['ID'], isLastOptional: true,
+    name: 'token revoke', positionals: ['[ID]'],
     options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
     help: 'ends a token, or all of a user\'s',
     run: async context => {

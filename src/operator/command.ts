@@ -21,12 +21,10 @@ export interface Option {
   readonly help: string
 }
 
-/** A command: `name` is its words, `positionals` the names of what must follow. */
+/** A command: `name` is its words, `positionals` the names of what follows; `[NAME]`, at the end, may be missing. */
 export interface Command {
   readonly name: string
   readonly positionals?: readonly string[]
-  /** Whether the last positional may be missing. */
-  readonly isLastOptional?: boolean
   readonly options?: { readonly [flag: string]: Option }
   readonly help: string
   /** Where the journal is that it works on, whatever the settings say. Throws a `Misuse`. */
