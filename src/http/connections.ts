@@ -88,20 +88,25 @@ export class Connections {
     }
     const last = this.#known.get(socket)?.last
     if (last === undefined) return end()
-    const { request, response, isStarted } = last
-    if (!request.complete) {
-      // The rest of its body is broken. That is its answer, unless it has one, or will get one without its body.
-      if (response.writableFinished) socket.destroy()
-      else if (response.headersSent) response.on('close', () => socket.destroy()).end()
-      else if (isStarted && request.listenerCount('data') === 0) response.shouldKeepAlive = false
-      else {
-        response.on('close', () => request.destroy()) // which tells who reads the body
-        sendReply(response, statusReply(status), [], true)
-      }
-    } else if (response.writableFinished) {
-      end()
-    } else if (response.shouldKeepAlive) {
-      response.on('close', end)
+    if (!last.request.complete) return this.#breakOff(last, socket, status)
+    const { response } = last
+    if (response.writableFinished) end()
+    else if (response.shouldKeepAlive) response.on('close', end)
+  }
+
+  /** The rest of a request's body is not to be had: that is its answer, unless it has one, or gets one without it. */
+  #breakOff({ request, response, isStarted }: Exchange, socket: Duplex, status: Refused): void {
+    const isAnswered = response.headersSent
+    const readsNoBody = isStarted && request.listenerCount('data') === 0
+    if (response.writableFinished) {
+      socket.destroy()
+    } else if (isAnswered) {
+      response.on('close', () => socket.destroy()).end()
+    } else if (readsNoBody) {
+      response.shouldKeepAlive = false
+    } else {
+      response.on('close', () => request.destroy()) // which tells who reads the body
+      sendReply(response, statusReply(status), [], true)
     }
   }
 }

@@ -10,11 +10,12 @@ import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADER_BYTES,
+  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES,
   REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { clientKey, isTrusted, type AddressSet } from './address.ts'
+import { isTrusted, type AddressSet } from './address.ts'
 import { Connections, type Answer } from './connections.ts'
+import { Sockets } from './sockets.ts'
 
 export type { IncomingMessage, ServerResponse } from 'node:http'
 export type { Answer } from './connections.ts'
@@ -67,7 +68,7 @@ export async function listen(place: Place, answer: Answer, options: ListenOption
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
   })
-  const sockets = new SocketSet(address => isTrusted(address, trustedProxies))
+  const sockets = new Sockets(address => isTrusted(address, trustedProxies))
   server.on('connection', (socket: Socket) => sockets.add(socket))
   server.on('secureConnection', (socket: Socket) => sockets.addSecure(socket))
   await bound(server, place)
@@ -127,7 +128,7 @@ function bound(server: Server, place: Place): Promise<void> {
   })
 }
 
-function close(server: Server, sockets: SocketSet, timeoutMs: number): Promise<void> {
+function close(server: Server, sockets: Sockets, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(() => sockets.destroyAll(), timeoutMs)
     // Who was told `keep-alive` before the stop becomes idle only during it.
@@ -138,49 +139,4 @@ function close(server: Server, sockets: SocketSet, timeoutMs: number): Promise<v
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
     sockets.destroySilent()
   })
-}
-
-/** All open sockets; also those that have not shaken hands yet, which node:https waits for without knowing them. */
-class SocketSet {
-  readonly #sockets = new Set<Socket>()
-  readonly #secure = new Set<Socket>()
-  readonly #isExempt: (address: string) => boolean
-  readonly #perClient = new Map<string, number>()
-
-  /** `isExempt` tells the addresses that may have any number of connections. */
-  constructor(isExempt: (address: string) => boolean) { this.#isExempt = isExempt }
-
-  get size(): number { return this.#sockets.size }
-
-  /** Takes a socket in, or closes it when its client has too many. */
-  add(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
-    const client = clientKey(address)
-    const count = (this.#perClient.get(client) ?? 0) + 1
-    if (count > MAX_CONNECTIONS_PER_CLIENT && !this.#isExempt(address)) { socket.destroy(); return }
-    this.#perClient.set(client, count)
-    this.#sockets.add(socket)
-    socket.once('close', () => {
-      this.#sockets.delete(socket)
-      const rest = this.#perClient.get(client)! - 1
-      if (rest === 0) this.#perClient.delete(client)
-      else this.#perClient.set(client, rest)
-    })
-  }
-
-  /** Takes in what a socket has become by shaking hands. */
-  addSecure(socket: Socket): void {
-    this.#secure.add(socket)
-    socket.once('close', () => this.#secure.delete(socket))
-  }
-
-  destroyAll(): void { for (const socket of this.#sockets) socket.destroy() }
-
-  /**
-   * Closes those that have not asked for anything, which node:http takes for busy ones. A handshake is nothing: what
-   * a secure socket has read is what came through it.
-   */
-  destroySilent(): void {
-    for (const socket of [...this.#sockets, ...this.#secure]) if (socket.bytesRead === 0) socket.destroy()
-  }
 }
