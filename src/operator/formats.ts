@@ -71,7 +71,9 @@ export function readSource(path: string): Source {
     throw new Refusal(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
   }
   const bytes = disk.read(path)
-  if (bytes.find(byte => byte > 0x20) === 0x7b) return { format: OWN, isOwn: true, rows: ownRows(objectsOf(bytes)) }
+  // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
+  const json = bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes
+  if (json.find(byte => byte > 0x20) === 0x7b) return { format: OWN, isOwn: true, rows: ownRows(objectsOf(json)) }
   const [header, ...rows] = readCsv(bytes)
   if (header === undefined) throw new Refusal(`${path} is empty`)
   const names = header.cells

@@ -147,6 +147,7 @@ test('JSON lines and CSV of this program: each line is an entry, deleted ones to
   const rows = [{ line: 1, entry: ENTRY_A }, { line: 3, entry: ENTRY_B }]
   const lines = `${JSON.stringify(A)}\r\n\n ${JSON.stringify({ ...B, more: {} })} `
   assert.deepEqual(sourceOf(t, lines), { format: 'this program', isOwn: true, rows })
+  assert.deepEqual(sourceOf(t, `\ufeff${lines}`).rows, rows, 'with a byte order mark')
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n7,s,u,p,0\n'
   assert.deepEqual(sourceOf(t, csv), {
     format: 'this program', isOwn: true, rows: [{ line: 2, entry: ENTRY_A }, { line: 3, entry: ENTRY_B }]
@@ -160,6 +161,8 @@ test('what is wrong in a file of this program refuses it, naming the line and ne
     [`${a}\n{"id":4,"password":"SECRET`, /^line 2, column 27: it ends in a string$/],
     [Buffer.concat([Buffer.from(`${a}\n`), Buffer.from('{"password":"SECRET\xff"}', 'latin1')]),
       /^line 2, column 20: it is not valid UTF-8$/],
+    [`\ufeff{"id":4,"password":"SECRET`, /^line 1, column 27: it ends in a string$/],
+    [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
     [`${a}\n["SECRET"]`, /^line 2, column 1: it is not an object$/],
     [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
     [`${a}\n${a}`, /^line 2: the ids do not ascend/],
