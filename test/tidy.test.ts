@@ -49,7 +49,7 @@ const HOUSE: readonly Room[] = [
     ],
     modules: ['node:crypto', 'node:path', 'node:util']
   },
-  { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:path'], beside: 'service' },
+  { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:crypto', 'node:path'], beside: 'service' },
   { name: 'server', floor: 5, holds: ['server.ts'], modules: [] },
   { name: 'admin', floor: 5, holds: ['admin.ts'], modules: ['node:util'] }
 ]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import {
   copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
@@ -124,13 +124,14 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   while (created < 50) await new Promise(resolve => setImmediate(resolve))
   const target = join(freshFolder(t), 'copy')
   const before = created
-  writeFileSync(`${target}.part`, 'what a killed backup left')
+  writeFileSync(`${target}.part`, 'of somebody else')
   const printed = await done(folder, `journal backup ${target}`)
   isOver = true
   await load
   assert.ok(Number(/^(\d+) records/.exec(printed)?.[1]) >= before)
   assert.equal(statSync(target).mode & 0o777, 0o600)
-  assert.ok(!existsSync(`${target}.part`))
+  assert.deepEqual(readdirSync(dirname(target)), ['copy', 'copy.part'])
+  assert.equal(readFileSync(`${target}.part`, 'utf8'), 'of somebody else')
   await refused(folder, `journal backup ${target}`, 1, /stands already/)
   const restored = join(freshFolder(t), 'restored')
   mkdirSync(restored)

@@ -1,13 +1,16 @@
 /** Import and export, as their user runs them: beside the running server, and without it. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { existsSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statfsSync, statSync, watch, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { requestLocal, type LocalAnswer } from '../../src/http/client.ts'
 import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
+import { makeFile } from '../../src/operator/target.ts'
 import type { Entry } from '../../src/store/record.ts'
-import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { ADMIN, admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
 import { socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -104,7 +107,7 @@ for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d'
     const path = join(freshFolder(t), 'export')
     assert.equal(await done(folder, `export --format ${format} --output ${path} --yes`), '')
     assert.equal(statSync(path).mode & 0o777, 0o600)
-    assert.ok(!existsSync(`${path}.part`))
+    assert.deepEqual(readdirSync(dirname(path)), ['export'])
     const other = await initialized(t)
     await done(other, `import ${path}`)
     const entries = await entriesOf(folder)
@@ -119,6 +122,7 @@ test('an export asks first, has a place of its own, and leaves nothing when it f
   await done(folder, `import ${fileOf(t, '{"id":9,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}')}`)
   const place = freshFolder(t)
   const path = join(place, 'export')
+  writeFileSync(`${path}.part`, 'of somebody else')
   await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
   await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
   await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl or csv/)
@@ -128,10 +132,41 @@ test('an export asks first, has a place of its own, and leaves nothing when it f
   assert.deepEqual([code, seen.includes('given up')], [2, true], seen)
   const shown = await atTerminal(folder, 'export --output - --yes')
   assert.deepEqual([shown.code, shown.seen.includes('SECRET')], [2, false], shown.seen)
-  assert.deepEqual(readdirSync(place), [])
+  assert.deepEqual(readdirSync(place), ['export.part'])
   assert.equal((await atTerminal(folder, `export --output ${path}`, [['Type yes', 'yes']])).code, 0)
   assert.equal(readFileSync(path, 'utf8'), '{"id":1,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}\n')
   await refused(folder, `export --output ${path} --yes`, 1, /stands already/)
+  assert.deepEqual(readdirSync(place), ['export', 'export.part'])
+  assert.equal(readFileSync(`${path}.part`, 'utf8'), 'of somebody else')
+})
+
+test('a file whose name was taken while it was made does not replace what took it', async t => {
+  const place = freshFolder(t)
+  const path = join(place, 'export')
+  await assert.rejects(makeFile(path, async part => {
+    writeFileSync(part, 'ours')
+    writeFileSync(path, 'of somebody else')
+  }), /stands already/)
+  assert.deepEqual(readdirSync(place), ['export'])
+  assert.equal(readFileSync(path, 'utf8'), 'of somebody else')
+})
+
+test('an export that is killed leaves one file at most, which is in the way of none that follows', async t => {
+  const folder = await initialized(t)
+  await done(folder, `import ${fileOf(t, chromeRows(6_000))}`)
+  const place = freshFolder(t)
+  const path = join(place, 'export')
+  const begun = once(watch(place, { signal: t.signal }), 'change')
+  const child = spawn(process.execPath, [ADMIN, 'export', '--output', path, '--yes'], { env: { DATA_DIR: folder } })
+  const ended = once(child, 'exit')
+  await Promise.race([begun, ended])
+  child.kill('SIGKILL')
+  await ended
+  const left = readdirSync(place)
+  t.diagnostic(`left: ${left.join(', ')}`)
+  assert.ok(left.length <= 1 && left.every(name => /^export(\.[0-9a-f]{16}\.part)?$/.test(name)), left.join())
+  await done(folder, `export --output ${path}-again --yes`)
+  assert.deepEqual(readdirSync(place), [...left, 'export-again'].sort())
 })
 
 test('an import shows at a terminal how far it is', async t => {
