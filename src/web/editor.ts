@@ -4,6 +4,7 @@ import { find } from './dom.ts'
 import { Form, type Outcome } from './form.ts'
 import { startGenerator } from './generate.ts'
 import { say } from './language.ts'
+import { REVEALED_MS } from './wait.ts'
 
 const NAMES = ['sistema', 'usuario', 'password'] as const
 
@@ -19,6 +20,7 @@ export class Editor {
   readonly #view: Form
   readonly #closeGenerator: () => void
   #entry: Entry | undefined
+  #hiding: ReturnType<typeof setTimeout> | undefined
   /** As the fields had it, which take no line breaks: what the person leaves alone is not sent. */
   #before: { readonly [name: string]: string } = {}
 
@@ -67,7 +69,10 @@ export class Editor {
     this.#closeGenerator()
   }
 
+  /** What is shown is hidden again after a while. */
   #show(isShown: boolean): void {
+    clearTimeout(this.#hiding)
+    if (isShown) this.#hiding = setTimeout(() => this.#show(false), REVEALED_MS)
     this.#password.type = isShown ? 'text' : 'password'
     this.#peek.ariaPressed = String(isShown)
     find(SVGUseElement, 'use', this.#peek).setAttribute('href', isShown ? '#i-hide' : '#i-eye')

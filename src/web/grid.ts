@@ -6,11 +6,10 @@
 import type { Entry, Operation } from './api.ts'
 import { find } from './dom.ts'
 import { createRow, showPassword, type Act } from './row.ts'
+import { REVEALED_MS } from './wait.ts'
 
 /** Rows above and below those in sight. */
 const SPARE_ROWS = 6
-/** How long a password stays revealed. */
-const REVEALED_MS = 60_000
 
 interface Place {
   readonly index: number
@@ -183,6 +182,7 @@ export class Grid {
   #key(event: KeyboardEvent): void {
     const at = this.#placeOf(event.target)
     if (at === undefined || event.altKey || event.metaKey) return
+    if (event.target instanceof HTMLElement && scrolls(event.target, event.key)) { event.preventDefault(); return }
     const page = Math.max(1, Math.floor(innerHeight / this.#height()) - 2)
     const last = this.#entries.length - 1
     const moves: { readonly [key: string]: Place | undefined } = {
@@ -207,6 +207,16 @@ export class Grid {
 }
 
 const LAST_COLUMN = Number.MAX_SAFE_INTEGER
+/** What an arrow key moves a text by, as a share of what of it is in sight. */
+const STEPS: { readonly [key: string]: number } = { ArrowRight: .8, ArrowLeft: -.8 }
+
+/** Scrolls a revealed password that is wider than its cell; false where there is no more of it on that side. */
+function scrolls(cell: HTMLElement, key: string): boolean {
+  if (!cell.classList.contains('revealed') || !Object.hasOwn(STEPS, key)) return false
+  const before = cell.scrollLeft
+  cell.scrollBy({ left: STEPS[key]! * cell.clientWidth, behavior: 'instant' })
+  return cell.scrollLeft !== before
+}
 
 function stopsOf(row: HTMLElement): readonly HTMLElement[] {
   return [...row.querySelectorAll<HTMLElement>('[data-stop]:not([hidden])')]

@@ -6,7 +6,7 @@ interface Piece {
   readonly isName: boolean
 }
 
-/** What is shown of a text in a list; the whole is in the dialog. */
+/** What is shown of a name in a list; the whole is in the dialog. */
 const MAX_SHOWN_LENGTH = 400
 
 /**
@@ -29,20 +29,24 @@ function pieces(text: string): readonly Piece[] {
   return found
 }
 
-/** The same as one text, for a label. */
+/** A name as one text, for a label; a long one is cut. */
 export function plainText(text: string): string {
   return shortened(text).replace(UNSEEN, character => `⟨${nameOf(character)}⟩`)
 }
 
-/** Shows a text in an element. */
+/** Shows a name in an element; a long one is cut. */
+export function showName(element: Element, text: string): void { showText(element, shortened(text)) }
+
+/** Shows a text in an element, all of it. */
 export function showText(element: Element, text: string): void {
-  element.replaceChildren(...pieces(shortened(text)).map(({ text, isName }) => {
-    if (!isName) return text
+  element.replaceChildren()
+  for (const piece of pieces(text)) {
+    if (!piece.isName) { element.append(piece.text); continue }
     const name = document.createElement('span')
     name.className = 'unseeable'
-    name.textContent = text
-    return name
-  }))
+    name.textContent = piece.text
+    element.append(name)
+  }
 }
 
 function shortened(text: string): string {

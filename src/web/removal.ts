@@ -3,7 +3,7 @@ import type { Entry } from './api.ts'
 import { find } from './dom.ts'
 import { closeByButtons } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
-import { showText } from './plain.ts'
+import { showName } from './plain.ts'
 
 /** The dialog; `remove` does it, and gets what closes the dialog, unless that is on another entry by then. */
 export class Removal {
@@ -24,8 +24,8 @@ export class Removal {
   open(entry: Entry): void {
     this.#entry = entry
     this.#view.clear()
-    showText(find(HTMLElement, '.named bdi', this.#dialog), entry.sistema)
-    showText(find(HTMLElement, '.named span', this.#dialog), entry.usuario)
+    showName(find(HTMLElement, '.named bdi', this.#dialog), entry.sistema)
+    showName(find(HTMLElement, '.named span', this.#dialog), entry.usuario)
     this.#dialog.showModal()
   }
 

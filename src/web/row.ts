@@ -2,7 +2,7 @@
 import type { Entry, Operation } from './api.ts'
 import { find } from './dom.ts'
 import { say } from './language.ts'
-import { plainText, showText } from './plain.ts'
+import { plainText, showName, showText } from './plain.ts'
 import type { TextName } from './texts.ts'
 
 /** What can be done with an entry. */
@@ -23,8 +23,8 @@ export function createRow(entry: Entry, isRevealed: boolean, denied: ReadonlySet
   tile.textContent = /[\p{L}\p{N}]/u.exec(entry.sistema)?.[0].toUpperCase() ?? '·'
   const sum = [...entry.sistema.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
   tile.dataset['hue'] = String(sum % HUES)
-  showText(find(HTMLElement, '.system bdi', row), entry.sistema)
-  showText(find(HTMLElement, '.user bdi', row), entry.usuario)
+  showName(find(HTMLElement, '.system bdi', row), entry.sistema)
+  showName(find(HTMLElement, '.user bdi', row), entry.usuario)
   for (const button of row.querySelectorAll('button')) {
     const needed = NEEDS[button.dataset['act'] as Act]
     button.hidden = needed !== undefined && denied.has(needed)

@@ -84,6 +84,34 @@ test('in the list, the arrow keys go from row to row and from column to column',
   assert.equal(await focus(browser), 'button: Actualizar', 'the whole list is one stop')
 })
 
+test('a revealed password of any length can be read to its end, by keyboard too, at 360 px', { skip: NO_BROWSER }, async t => {
+  const password = `${'0123456789'.repeat(60)}END`
+  const browser = await open(t, ({ service }) => service.store.createEntry({ sistema: 'Larga', usuario: 'ana', password }, null))
+  await show(browser, 360, 740, 'light')
+  await browser.click('#rows [data-act=reveal]')
+  await browser.press(KEYS.left)
+  assert.equal(await focus(browser), `gridcell: ${password}`)
+  /** How far the text reaches beyond its cell on either side, in pixels. */
+  const hidden = (): Promise<{ readonly before: number, readonly behind: number }> => browser.run(`
+    const cell = document.querySelector('#rows .password'), text = document.createRange()
+    text.selectNodeContents(cell)
+    const [inner, outer] = [text.getBoundingClientRect(), cell.getBoundingClientRect()]
+    return { before: outer.left - inner.left, behind: inner.right - outer.right }`)
+  assert.ok((await hidden()).before <= 0 && (await hidden()).behind > 1_000)
+  let presses = 0
+  for (; (await hidden()).behind > 0 && presses < 100; presses++) await browser.press(KEYS.right)
+  assert.equal(await focus(browser), `gridcell: ${password}`)
+  await browser.press(KEYS.right)
+  assert.equal(await focus(browser), 'button: Ocultar la contraseña de Larga', 'and on, from its end')
+  await browser.press(KEYS.left)
+  for (; presses > 0; presses--) await browser.press(KEYS.left)
+  assert.ok((await hidden()).before <= 0)
+  await browser.press(KEYS.left)
+  assert.equal(await focus(browser), 'gridcell: ana')
+  assert.equal(await browser.run('return document.documentElement.scrollWidth > innerWidth'), false)
+  await browser.devtools('Emulation.clearDeviceMetricsOverride')
+})
+
 test('an entry is made, changed and deleted by keyboard alone', { skip: NO_BROWSER }, async t => {
   const browser = await open(t, async () => {})
   await browser.run("document.getElementById('create').focus()")
