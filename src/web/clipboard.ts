@@ -3,7 +3,11 @@
 /** How long a password stays in the clipboard, in seconds. */
 export const CLEAR_AFTER_SECONDS = 30
 
-let timer: ReturnType<typeof setTimeout> | undefined
+/** When a browser that refused to let the page empty the clipboard may allow it; some, only at what a person does. */
+const CHANCES = ['focus', 'click', 'keydown']
+
+/** Ends the wait for the clipboard to be emptied. */
+let waiting = new AbortController()
 
 /**
  * Puts a text into the clipboard. `copied`: it is emptied later, which may be when the person comes back to the page;
@@ -12,22 +16,30 @@ let timer: ReturnType<typeof setTimeout> | undefined
 export async function copyForAWhile(
   text: string, onCleared: () => void
 ): Promise<'copied' | 'copiedForGood' | 'notCopied'> {
-  const canEmpty = await write(text)
-  if (!canEmpty && !writeOldWay(text)) return 'notCopied'
-  clearTimeout(timer)
-  if (!canEmpty) return 'copiedForGood'
-  timer = setTimeout(() => void clear(text, onCleared), CLEAR_AFTER_SECONDS * 1000)
+  waiting.abort()
+  if (!await write(text)) return writeOldWay(text) ? 'copiedForGood' : 'notCopied'
+  waiting.abort() // what another copy meanwhile has begun
+  waiting = new AbortController()
+  emptyLater(text, waiting, onCleared)
   return 'copied'
 }
 
-async function clear(text: string, onCleared: () => void): Promise<void> {
-  if (!document.hasFocus()) {
-    addEventListener('focus', () => void clear(text, onCleared), { once: true })
-    return
+function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {
+  const { signal } = wait
+  const empty = async (): Promise<void> => {
+    // Where the page may look, it leaves alone what has come into the clipboard since.
+    const isOurs = await isGranted() ? await navigator.clipboard.readText().catch(() => text) === text : true
+    if (signal.aborted || (isOurs && !await write('')) || signal.aborted) return
+    wait.abort()
+    if (isOurs) onCleared()
   }
-  // Where the page may look, it leaves alone what has come into the clipboard since.
-  const isOurs = await isGranted() ? await navigator.clipboard.readText().catch(() => text) === text : true
-  if (isOurs && await write('')) onCleared()
+  const timer = setTimeout(() => {
+    for (const chance of CHANCES) addEventListener(chance, () => void empty(), { signal })
+    void empty()
+  }, CLEAR_AFTER_SECONDS * 1000)
+  signal.addEventListener('abort', () => clearTimeout(timer))
+  // Whoever leaves may not come back, and there is no time to look.
+  addEventListener('beforeunload', () => void write(''), { signal })
 }
 
 async function isGranted(): Promise<boolean> {

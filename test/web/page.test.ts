@@ -177,6 +177,54 @@ test('a password is copied, and the clipboard emptied after a while', { skip: NO
   assert.equal(await clipboard(), 'something else', 'what came since is left alone')
 })
 
+test('a browser that refuses to empty the clipboard is asked again when it may not', { skip: NO_BROWSER }, async t => {
+  const { browser } = await open(t)
+  // As Firefox and Safari: the page may write just after the person has done something, and never read.
+  await browser.run(`window.held = 'nothing'
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      writeText: text => mayWrite ? Promise.resolve(held = text) : Promise.reject(new Error('not now'))
+    } })
+    window.realTimeout = setTimeout`)
+  const held = (): Promise<string> => browser.run('return held')
+  const copy = async (system: string): Promise<void> => {
+    await browser.run('window.mayWrite = true')
+    await browser.click(`${await rowOf(browser, system)} [data-act=copy]`)
+    await browser.run('mayWrite = false')
+  }
+  for (const act of ["dispatchEvent(new Event('focus'))", 'document.body.click()']) {
+    await browser.run('window.setTimeout = (f, ms) => realTimeout(f, ms === 30000 ? 100 : ms)')
+    await copy('Correo')
+    await browser.run('return new Promise(done => realTimeout(done, 200))')
+    assert.equal(await held(), 'S3cr3ta-del-correo')
+    await browser.run(`mayWrite = true; ${act}`)
+    await browser.until("return held === '' && document.getElementById('toast').textContent === 'Portapapeles vaciado.'")
+  }
+  await copy('Correo')
+  await browser.run('return new Promise(done => realTimeout(done, 200))')
+  await browser.run('window.setTimeout = realTimeout')
+  await copy('GitHub')
+  await browser.run('mayWrite = true; document.body.click(); return new Promise(done => realTimeout(done, 50))')
+  assert.equal(await held(), 'ghp-no-es-esto', 'what was copied instead has its own time')
+})
+
+test('who leaves the page leaves no password in the clipboard', { skip: NO_BROWSER }, async t => {
+  const { browser, url } = await open(t)
+  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
+  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
+  await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+  await browser.until("return /^Copiada/.test(document.getElementById('toast').textContent)")
+  assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
+  await browser.reload()
+  await settled(browser)
+  await browser.until("return navigator.clipboard.readText().then(text => text === '')")
+  // But only what the page has put there.
+  await browser.run("return navigator.clipboard.writeText('something else')")
+  await browser.reload()
+  await settled(browser)
+  assert.equal(await clipboard(), 'something else')
+})
+
 test('editing sends what was changed, and what was not stays as it is, line breaks too', { skip: NO_BROWSER }, async t => {
   const { browser, service } = await open(t, {}, false)
   await service.store.createEntry({ sistema: 'Dos\nlíneas', usuario: 'ana', password: 'a\nb' }, null)
