@@ -174,5 +174,5 @@ async function inEtcd(
   const access = etcdAccess(settings, files)
   const { EtcdJournal } = await import('./etcd/journal.ts')
   const { etcdPrefix: prefix, staleReads } = settings
-  return fold => new EtcdJournal({ ...sources, access, prefix, keys, keyFile, staleReads, fold })
+  return fold => new EtcdJournal({ ...sources, files, access, prefix, keys, keyFile, staleReads, fold })
 }

@@ -106,15 +106,15 @@ function journalRoutes(store: Store, journal: KeptJournal): readonly Route[] {
     }),
     {
       operation: 'rotateKey', method: 'POST', path: '/operator/key/rotate',
-      handle: async () => jsonReply(200, { key: await journal.rotateKey() })
+      handle: async () => jsonReply(200, await journal.rotateKey())
     },
-    {
+    route({
       operation: 'rewriteJournal', method: 'POST', path: '/operator/key/rewrite',
-      handle: async () => {
+      shape: { to: optional(text) },
+      handle: async ({ body }) => {
         progress = 0
-        const unneeded = await journal.rewrite(share => { progress = share })
-        return jsonReply(200, { unneeded, head: journal.health().head })
+        return jsonReply(200, await journal.rewrite(share => { progress = share }, body.to))
       }
-    }
+    })
   ]
 }

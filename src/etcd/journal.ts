@@ -14,31 +14,38 @@
  * which shuts the old one out for good, or meets it there and applies it like anybody's.
  *
  * **A read** first asks for what follows the newest applied record, a linearizable question: the answer holds whatever
- * was acknowledged before it was asked. Those that wait share it (`question.ts`). A decision without a record was
- * made on what this instance had applied, and counts only if such a question brings nothing new.
+ * was acknowledged before it was asked. Those that wait share it (`follower.ts`, `question.ts`). A decision without a
+ * record was made on what this instance had applied, and counts only if such a question brings nothing new.
  *
- * **The watch** spares those questions the work of bringing records, and keeps an instance that nobody asks up to
- * date; nothing relies on it. It is begun behind a question's revision, and again whenever it ends or is silent.
+ * **The key** to seal with is the one that the marker names (`log.ts`, `sealing.ts`). Where an append finds another
+ * marker the same decisions decide anew, as after another's record. Without that key changes are refused, and without
+ * the key of a line reads are, until the operator has put it into the key file.
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { Batch, nonces } from '../journal/batch.ts'
-import type { Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal } from '../journal/journal.ts'
-import type { Keyring } from '../journal/keys.ts'
+import type { Files } from '../journal/files.ts'
+import type {
+  Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal, Rewritten, Rotated
+} from '../journal/journal.ts'
+import type { Key, Keyring } from '../journal/keys.ts'
 import { CommitQueue, type Waiting } from '../journal/queue.ts'
 import {
-  ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS,
-  MAX_ETCD_RECORD_BYTES, MAX_ETCD_YIELD_MS
+  ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS, MAX_ETCD_RECORD_BYTES,
+  MAX_ETCD_YIELD_MS
 } from '../limits.ts'
 import { EtcdClient, type EtcdAccess } from './client.ts'
-import { EtcdLog, type Stored } from './log.ts'
-import { Question } from './question.ts'
+import { Follower, isOfKeys } from './follower.ts'
+import { EtcdLog, type Marker } from './log.ts'
 import { Replica, type Pending } from './replica.ts'
+import { rewriteEtcd } from './rewrite.ts'
+import { Sealing } from './sealing.ts'
 
 /** What a journal in etcd is opened with. */
 export interface EtcdJournalOptions extends JournalOptions {
   readonly access: EtcdAccess
   readonly prefix: string
+  readonly files: Files
   /** Those of the key file. */
   readonly keys: Keyring
   /** Whether reads are answered while etcd does not answer. */
@@ -50,74 +57,75 @@ export class EtcdJournal implements KeptJournal {
   readonly #options: EtcdJournalOptions
   readonly #client: EtcdClient
   readonly #log: EtcdLog
+  readonly #sealing: Sealing
   readonly #replica: Replica
-  readonly #question: Question<string>
+  readonly #follower: Follower
   readonly #queue = new CommitQueue()
   readonly #nonce: () => Buffer
   readonly #closing = new AbortController()
-  /** Why nothing can be applied any more; why etcd does not answer; why it took no write. */
-  #fault: string | undefined
-  #outage: string | undefined
+  /** Why etcd took no write. */
   #refusal: string | undefined
-  #isOpen = false
   #busy = false
   #onIdle: (() => void) | undefined
+  /** A rewrite that is under way or has succeeded; whoever has asked for it is told. */
+  #rewriting: Promise<Rewritten> | undefined
 
   /** Makes a journal that is still empty; `ready` reads it. */
   constructor(options: EtcdJournalOptions) {
     this.#options = options
     this.#client = new EtcdClient(options.access)
     this.#log = new EtcdLog(this.#client, options.prefix)
-    this.#replica = new Replica(record => options.fold.apply(record), options.keys, options.prefix)
-    this.#question = new Question(() => this.#catchUp())
+    this.#sealing = new Sealing(options.files, options.keyFile, options.keys, this.#log)
+    this.#replica = new Replica(record => options.fold.apply(record), this.#sealing, options.prefix)
+    const warn = (line: string): void => { if (this.#rewriting === undefined) options.warn(line) }
+    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, warn)
     this.#nonce = nonces(options.random)
   }
 
   /**
    * Reads and verifies all records, and follows those to come. Rejects with `journal-unreachable`, `journal-refused`,
-   * `journal-damaged`, `key-unknown` or, where other instances seal with another key, `key-invalid`.
+   * `journal-damaged`, `journal-moved` or, where the key file lacks a key that sealed or is to seal, `key-unknown`.
    */
   readonly ready = async (): Promise<void> => {
-    const { keys, keyFile, prefix, fold } = this.#options
+    const { keys, fold } = this.#options
     try {
+      const { state } = await this.#log.agree(keys.newest.name, ETCD_READ_TIMEOUT_MS)
+      const sealing = this.#sealing.key()
+      if (sealing instanceof Failure && state !== 'moving') throw sealing
       fold.begin()
-      await this.#question.ask()
-      if (this.#replica.position.seq > 0 && !await this.#log.isWhole(ETCD_READ_TIMEOUT_MS)) {
-        throw new Failure('journal-damaged', `${prefix}: a copy into it was not finished; copy to another prefix`)
-      }
-      const agreed = await this.#log.agree('key', keys.newest.name, ETCD_READ_TIMEOUT_MS)
-      if (agreed !== keys.newest.name) {
-        const why = `the journal ${prefix} is sealed with key ${agreed}, and the newest one here is ${keys.newest.name}`
-        throw new Failure('key-invalid', `${keyFile}: ${why}`)
-      }
+      await this.#follower.ask()
     } catch (error) {
       this.#client.close()
       throw error
     }
-    this.#isOpen = true
-    void this.#follow()
+    void this.#follower.follow(this.#closing.signal)
   }
 
   /** See `Journal.current`. */
   readonly current = async (): Promise<void> => {
     const { staleReads } = this.#options
-    if (this.#fault !== undefined && staleReads) return
-    if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
-    const asked = this.#question.ask()
+    const { fault } = this.#follower
+    if (fault !== undefined && staleReads) return
+    if (fault !== undefined) throw new Failure('journal-latched', fault)
+    const asked = this.#follower.ask()
     if (!staleReads) { await asked; return }
     const settled = asked.catch(() => {}) // in an outage too: so it is known when that is over
-    if (this.#outage === undefined) await settled
+    if (this.#follower.outage === undefined) await settled
   }
 
   health(): JournalHealth {
-    const fault = this.#fault ?? this.#outage ?? this.#refusal
+    const { fault, outage } = this.#follower
     const { position, head } = this.#replica
-    return { fault, mayHeal: this.#fault === undefined, records: position.seq, head, waiting: this.#queue.length }
+    return {
+      fault: fault ?? outage ?? this.#follower.unsealed()?.message ?? this.#refusal, mayHeal: fault === undefined,
+      records: position.seq, head, waiting: this.#queue.length
+    }
   }
 
   commit(decision: Decision): Promise<void> {
     if (this.#closing.signal.aborted) return Promise.reject(new Failure('journal-closed', this.#options.prefix))
-    if (this.#fault !== undefined) return Promise.reject(new Failure('journal-latched', this.#fault))
+    const { fault } = this.#follower
+    if (fault !== undefined) return Promise.reject(new Failure('journal-latched', fault))
     const committed = this.#queue.add(decision)
     if (!this.#busy) void this.#work()
     return committed
@@ -126,6 +134,7 @@ export class EtcdJournal implements KeptJournal {
   async close(): Promise<void> {
     this.#closing.abort()
     if (this.#busy) await new Promise<void>(resolve => { this.#onIdle = resolve })
+    await this.#rewriting?.catch(() => {})
     this.#client.close()
   }
 
@@ -134,9 +143,28 @@ export class EtcdJournal implements KeptJournal {
     return { path: prefix, keyFile, bytes: 0, endpoints: access.endpoints }
   }
 
-  rotateKey(): Promise<string> { return Promise.reject(keysAreShared()) }
+  async rotateKey(): Promise<Rotated> {
+    await this.#follower.ask()
+    return this.#sealing.rotate(this.#options.random)
+  }
 
-  rewrite(): Promise<readonly string[]> { return Promise.reject(keysAreShared()) }
+  async rewrite(onProgress: (share: number) => void, to?: string): Promise<Rewritten> {
+    const { prefix, random } = this.#options
+    if (to === undefined) throw new Failure('input-invalid', `where to put the new lines of ${prefix} is missing`)
+    await this.#follower.ask()
+    const marker = this.#log.marker!
+    this.#rewriting = rewriteEtcd({
+      source: new EtcdLog(this.#client, prefix), target: new EtcdLog(this.#client, to), marker,
+      keys: this.#sealing.all(marker), records: this.#replica.position.seq, nonce: nonces(random), onProgress,
+      signal: this.#closing.signal
+    })
+    try {
+      return await this.#rewriting
+    } catch (error) {
+      this.#rewriting = undefined
+      throw error
+    }
+  }
 
   /** Writes until nothing waits. */
   async #work(): Promise<void> {
@@ -145,11 +173,14 @@ export class EtcdJournal implements KeptJournal {
     while (this.#queue.length > 0) {
       await new Promise(resolve => setImmediate(resolve))
       const beganMs = performance.now()
-      const { batch, waiting } = this.#gather()
+      if (this.#follower.unsealed() !== undefined) await this.#follower.ask().catch(() => {}) // that may be over
+      const unsealed = this.#follower.unsealed()
+      if (unsealed !== undefined) { this.#queue.rejectAll(unsealed); continue }
+      const { batch, marker, waiting } = this.#gather()
       let isKept = false
       let failure: unknown
       try {
-        isKept = batch.records.length === 0 ? await this.#isNewest() : await this.#append(batch)
+        isKept = batch.records.length === 0 ? await this.#isNewest() : await this.#append(batch, marker)
         if (!isKept && beganMs - (losingSinceMs ??= beganMs) > ETCD_WRITE_TIMEOUT_MS) {
           failure = new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
         }
@@ -167,7 +198,9 @@ export class EtcdJournal implements KeptJournal {
   }
 
   /** Lets decisions decide at the newest record. One whose record etcd would never take fails alone. */
-  #gather(): { readonly batch: Batch, readonly waiting: readonly Waiting[] } {
+  #gather(): { readonly batch: Batch, readonly marker: Marker, readonly waiting: readonly Waiting[] } {
+    const marker = this.#log.marker!
+    const key = this.#sealing.key() as Key
     for (;;) {
       const { position, head } = this.#replica
       const batch = new Batch(position.seq, head, new Date(this.#options.wallMs()).toISOString())
@@ -175,7 +208,7 @@ export class EtcdJournal implements KeptJournal {
       this.#options.fold.begin()
       const waiting = this.#queue.take(fact => {
         try {
-          batch.add(fact, this.#options.keys, this.#nonce())
+          batch.add(fact, key, this.#nonce())
           const { length } = batch.lines.at(-1)!
           if (length > MAX_ETCD_RECORD_BYTES) {
             throw new Failure('write-failed', `a record of ${length} bytes; etcd takes ${MAX_ETCD_RECORD_BYTES}`)
@@ -186,7 +219,7 @@ export class EtcdJournal implements KeptJournal {
         return unfit === undefined && batch.records.length < MAX_ETCD_COMMIT_RECORDS &&
           batch.length < MAX_ETCD_COMMIT_BYTES
       })
-      if (unfit === undefined) return { batch, waiting }
+      if (unfit === undefined) return { batch, marker, waiting }
       waiting.at(-1)!.reject(unfit)
       this.#queue.putBack(waiting.slice(0, -1))
     }
@@ -195,34 +228,38 @@ export class EtcdJournal implements KeptJournal {
   /** Whether nobody has written since the last record that was applied here. */
   async #isNewest(): Promise<boolean> {
     const { seq } = this.#replica.position
-    await this.#question.ask()
+    await this.#follower.ask()
     return this.#replica.position.seq === seq
   }
 
-  /** Appends a batch behind the newest record; false if another's record came first. */
-  async #append(batch: Batch): Promise<boolean> {
-    if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
+  /** Appends a batch behind the newest record; false if another's record came first, or another marker. */
+  async #append(batch: Batch, marker: Marker): Promise<boolean> {
+    const { fault } = this.#follower
+    if (fault !== undefined) throw new Failure('journal-latched', fault)
     const pending: Pending = this.#replica.pending = { batch, isOurs: undefined }
     try {
-      this.#take(await this.#log.append(this.#replica.position, batch.lines, ETCD_WRITE_TIMEOUT_MS))
-      this.#refusal = this.#outage = undefined
-      if (pending.isOurs === undefined) throw this.#latch('its newest record is no longer in etcd')
+      const stored = await this.#log.append(this.#replica.position, marker, batch.lines, ETCD_WRITE_TIMEOUT_MS)
+      this.#refusal = this.#follower.outage = undefined
+      this.#follower.take(stored)
+      if (pending.isOurs === undefined && this.#log.marker!.revision === marker.revision) throw this.#follower.lost()
+      return pending.isOurs ?? false
     } catch (error) {
       // Refused may be a second try, of which the first was heard.
-      if (error instanceof Failure && error.code === 'journal-refused') await this.#question.ask().catch(() => {})
-      if (pending.isOurs === undefined) throw error
+      if (error instanceof Failure && error.code === 'journal-refused') await this.#follower.ask().catch(() => {})
+      if (pending.isOurs === undefined || isOfKeys(error)) throw error
+      return pending.isOurs
     } finally {
       this.#replica.pending = undefined
     }
-    return pending.isOurs
   }
 
-  /** Makes known why a change failed; where etcd does not answer, all that wait fail with it. */
+  /** Makes known why a change failed; where etcd does not answer, or a key is missing, all that wait fail with it. */
   #giveUp(failure: unknown): void {
     if (!(failure instanceof Failure)) return
     if (failure.code === 'journal-refused') this.#refusal = failure.message
-    if (failure.code === 'journal-unreachable') this.#outage = failure.message
-    if (failure.code === 'journal-unreachable' || this.#fault !== undefined) this.#queue.rejectAll(failure)
+    const isOutage = failure.code === 'journal-unreachable' || isOfKeys(failure)
+    if (isOutage) this.#follower.outage = failure.message
+    if (isOutage || this.#follower.fault !== undefined) this.#queue.rejectAll(failure)
   }
 
   /** Who has lost tries again at once; who has won where others write as well waits for as long as a try takes. */
@@ -231,58 +268,4 @@ export class EtcdJournal implements KeptJournal {
     this.#replica.othersWrite = false
     await new Promise(resolve => setTimeout(resolve, Math.min(tookMs, MAX_ETCD_YIELD_MS)))
   }
-
-  /** Applies all that was written before it was called; gives the revision as of which that is all. */
-  async #catchUp(): Promise<string> {
-    try {
-      for (;;) {
-        const page = await this.#log.after(this.#replica.position, ETCD_READ_TIMEOUT_MS)
-        if (page === undefined) throw this.#latch('its newest record is no longer in etcd')
-        this.#take(page.records)
-        this.#outage = undefined
-        if (page.isLast) return page.revision
-      }
-    } catch (error) {
-      if (this.#fault === undefined) this.#outage = (error as Error).message
-      throw error
-    }
-  }
-
-  /** Applies records; what does not follow latches, for nothing after it could be applied. */
-  #take(records: readonly Stored[]): void {
-    if (this.#fault !== undefined) throw new Failure('journal-latched', this.#fault)
-    try {
-      this.#replica.take(records)
-    } catch (error) {
-      this.#latch((error as Error).message)
-      throw error
-    }
-  }
-
-  #latch(fault: string): Failure {
-    this.#fault = fault
-    if (this.#isOpen) this.#options.warn(`the journal takes no more records until a restart: ${fault}`)
-    return new Failure('journal-latched', fault)
-  }
-
-  /** Keeps a watch going until the journal is closed. */
-  async #follow(): Promise<void> {
-    const { signal } = this.#closing
-    while (!signal.aborted && this.#fault === undefined) {
-      try {
-        const revision = await this.#question.ask()
-        await this.#log.follow(revision, records => {
-          this.#take(records)
-          if (this.#outage !== undefined) this.#question.ask().catch(() => {}) // it may be over
-        }, signal)
-      } catch {
-        // Why etcd does not answer is told by the question; a watch may end at any time.
-      }
-      if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, ETCD_RETRY_PAUSE_MS))
-    }
-  }
-}
-
-function keysAreShared(): Failure {
-  return new Failure('journal-refused', 'its key is shared by all instances; README ("Beyond one host") tells how')
 }

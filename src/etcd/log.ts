@@ -9,6 +9,12 @@
  *   another's. Only while nothing stands there it may still arrive.
  * - Whoever has read up to n and reads what follows reads a longer beginning of the one journal, at any revision; a
  *   compaction takes nothing away.
+ *
+ * Beside them stands `PREFIX.key`, the marker. Its first word is the name of the key that all seal with; a second one
+ * says that nobody appends: `copying`, since the records are a copy of another journal that is not whole yet; `moving`
+ * or `moved`, since a copy of this one is made at another prefix, the third word, or was. An append requires that the
+ * marker stands as this instance has read it, and so does a question once it was read: whoever has changed it knows
+ * that nothing is appended, and nothing read as the newest, by who does not know of that.
  */
 import { Buffer } from 'node:buffer'
 import { ETCD_PAGE_RECORDS } from '../limits.ts'
@@ -34,51 +40,87 @@ export interface Page {
   readonly revision: string
 }
 
+/** What all who share a journal go by. */
+export interface Marker {
+  /** As it stands in etcd. */
+  readonly text: string
+  /** The name of the key to seal with. */
+  readonly key: string
+  /** Why nobody appends; undefined: they do. */
+  readonly state: string | undefined
+  /** The other prefix. */
+  readonly to: string | undefined
+  readonly revision: string
+}
+
 const SEQ_DIGITS = 16
+const NO_REVISION = '0'
+/** The state of a marker where a copy of another journal is not whole yet. */
+export const COPYING = 'copying'
 
 /** A journal in a cluster. */
 export class EtcdLog {
   readonly #client: EtcdClient
-  readonly #prefix: string
+  readonly prefix: string
+  /** As it was read last; undefined: never yet. */
+  marker: Marker | undefined
 
-  constructor(client: EtcdClient, prefix: string) { this.#client = client; this.#prefix = prefix }
+  constructor(client: EtcdClient, prefix: string) { this.#client = client; this.prefix = prefix }
 
   /**
-   * Appends lines behind a position: all of them, or none since something else follows it. Gives what then follows,
-   * these lines or the others; nothing where the position's own record is gone. Rejects as `EtcdClient.ask` does; if
-   * with `journal-unreachable`, the lines may have been appended, or may still be.
+   * Appends lines behind a position: all of them, or none since something else follows it or the marker is another one
+   * by now, which is then read. Gives what then follows, these lines or others; nothing where the position's own record
+   * is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been appended, or may
+   * still be.
    */
-  async append(after: Position, lines: readonly string[], boundMs: number): Promise<readonly Stored[]> {
+  async append(
+    after: Position, marker: Marker, lines: readonly string[], boundMs: number
+  ): Promise<readonly Stored[]> {
     const first = after.seq + 1
     return this.#inParts(async limit => {
       const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', {
-        compare: [...this.#stands(after), { target: 'CREATE', key: this.#key(first), create_revision: '0' }],
+        compare: [...this.#stands(after), this.#says(marker), this.#isFree(first)],
         success: lines.map((line, i) => ({ request_put: { key: this.#key(first + i), value: base64(line) } })),
-        failure: [{ request_range: this.#range(first, limit) }]
+        failure: [{ request_range: this.#range(first, limit) }, { request_range: { key: this.#markerKey } }]
       }, boundMs)
-      if (succeeded !== true) return this.#stored(responses[0].response_range.kvs)
-      return lines.map((text, i) => ({ seq: first + i, text, revision: header.revision }))
+      if (succeeded === true) return lines.map((text, i) => ({ seq: first + i, text, revision: header.revision }))
+      this.marker = markerIn(responses[1]) ?? this.marker
+      return this.#stored(responses[0].response_range.kvs)
     })
   }
 
-  /** Reads what follows a position, no older than this call; undefined where the position's own record is gone. */
+  /**
+   * Reads what follows a position, no older than this call, and the marker, if it was read before and has changed
+   * since; undefined where the position's own record or the marker is gone.
+   */
   after(position: Position, boundMs: number): Promise<Page | undefined> {
     return this.#inParts(async limit => {
-      // A transaction that only reads is linearizable, like a range that does not ask for less.
-      const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', {
-        compare: this.#stands(position), success: [{ request_range: this.#range(position.seq + 1, limit) }]
-      }, boundMs)
-      if (succeeded !== true) return undefined
-      const records = this.#stored(responses[0].response_range.kvs)
-      return { records, isLast: records.length < limit, revision: header.revision }
+      for (;;) {
+        const { marker } = this
+        // A transaction that only reads is linearizable, like a range that does not ask for less.
+        const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', {
+          compare: [...this.#stands(position), ...marker === undefined ? [] : [this.#says(marker)]],
+          success: [{ request_range: this.#range(position.seq + 1, limit) }],
+          failure: [{ request_range: { key: this.#markerKey } }]
+        }, boundMs)
+        if (succeeded === true) {
+          const records = this.#stored(responses[0].response_range.kvs)
+          return { records, isLast: records.length < limit, revision: header.revision }
+        }
+        const changed = markerIn(responses[0])
+        if (marker === undefined || changed === undefined || changed.revision === marker.revision) return undefined
+        this.marker = changed
+      }
     })
   }
 
-  /** Hands on the records that are put after a revision, in order, until the watch ends; rejects where it fails. */
+  /**
+   * Hands on the records that are put after a revision, in order, until the watch ends; rejects where it fails. None
+   * at once say that the marker may have changed.
+   */
   follow(revision: string, take: (records: readonly Stored[]) => void, signal: AbortSignal): Promise<void> {
     const create_request = {
-      key: this.#key(1), range_end: base64(`${this.#prefix}/:`), filters: ['NODELETE'],
-      start_revision: String(BigInt(revision) + 1n)
+      key: this.#markerKey, range_end: this.#end, filters: ['NODELETE'], start_revision: String(BigInt(revision) + 1n)
     }
     return this.#client.follow('/v3/watch', { create_request }, ({ result, error }) => {
       if (result === undefined || result.canceled === true) {
@@ -88,27 +130,44 @@ export class EtcdLog {
     }, signal)
   }
 
-  /** Sets what all who share the journal must agree on, if it is not set; gives what is set. */
-  async agree(name: string, value: string, boundMs: number): Promise<string> {
-    const key = base64(`${this.#prefix}.${name}`)
-    const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', {
-      compare: [{ target: 'CREATE', key, create_revision: '0' }],
-      success: [{ request_put: { key, value: base64(value) } }],
-      failure: [{ request_range: { key } }]
-    }, boundMs)
-    return succeeded === true ? value : text(responses[0].response_range.kvs[0].value)
+  /** Reads the marker; where there is none, sets it to a key. */
+  async agree(key: string, boundMs: number): Promise<Marker> {
+    return this.marker = (await this.change(undefined, key, boundMs))!
   }
 
-  /** Says that a copy of another journal is put here from now on; false where instances have begun one. */
-  async beginCopy(boundMs: number): Promise<boolean> { return await this.agree('copy', 'begun', boundMs) === 'begun' }
+  /**
+   * Changes the marker from what was read, undefined: none, if what is to be compared besides holds, and does what is
+   * to be done besides. Gives what the marker is then: another text than the given one if nothing was changed.
+   */
+  async change(
+    from: Marker | undefined, text: string, boundMs: number, compare: readonly object[] = [],
+    besides: readonly object[] = []
+  ): Promise<Marker | undefined> {
+    const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', {
+      compare: [this.#says(from), ...compare], success: [this.#put(text), ...besides],
+      failure: [{ request_range: { key: this.#markerKey } }]
+    }, boundMs)
+    return succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
+  }
 
-  /** Says that the copy is whole; false where somebody has begun to use what was there of it. */
-  async endCopy(boundMs: number): Promise<boolean> { return await this.agree('copy.end', 'whole', boundMs) === 'whole' }
+  /**
+   * Says that a copy of another journal, to be sealed with a key from then on, is put here, and removes what one that
+   * was broken off has left; gives undefined where there is a journal, having changed nothing.
+   */
+  async beginCopy(key: string, boundMs: number): Promise<Marker | undefined> {
+    const text = `${key} ${COPYING}`
+    const found = await this.change(undefined, text, boundMs, [this.#isFree(1)])
+    if (found?.state !== COPYING) return undefined
+    const all = { key: this.#key(1), range_end: this.#end }
+    const begun = await this.change(found, text, boundMs, [], [{ request_delete_range: all }])
+    return begun?.text === text ? this.marker = begun : undefined
+  }
 
-  /** Whether this is no copy that was not finished; from then on none can be begun or finished. */
-  async isWhole(boundMs: number): Promise<boolean> {
-    return await this.agree('copy', 'none', boundMs) === 'none' ||
-      await this.agree('copy.end', 'never', boundMs) === 'whole'
+  /** Says at once that a copy is whole and that this journal has moved there; false where either's marker differs. */
+  async moveTo(copy: EtcdLog, from: Marker, begun: Marker, boundMs: number): Promise<boolean> {
+    const text = `${from.key} moved ${copy.prefix}`
+    const changed = await this.change(from, text, boundMs, [copy.#says(begun)], [copy.#put(begun.key)])
+    return changed?.text === text
   }
 
   /** Asks for fewer records where so many are too large an answer. */
@@ -126,17 +185,45 @@ export class EtcdLog {
     return seq === 0 ? [] : [{ target: 'MOD', key: this.#key(seq), mod_revision: revision }]
   }
 
+  #says(marker: Marker | undefined): object {
+    return { target: 'MOD', key: this.#markerKey, mod_revision: marker?.revision ?? NO_REVISION }
+  }
+
+  #isFree(seq: number): object { return { target: 'CREATE', key: this.#key(seq), create_revision: NO_REVISION } }
+
+  #put(text: string): object { return { request_put: { key: this.#markerKey, value: base64(text) } } }
+
   /** Not by `limit`: with that, etcd still counts all that follows. */
   #range(first: number, records: number): object {
     return { key: this.#key(first), range_end: this.#key(first + records) }
   }
 
-  #key(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
+  #key(seq: number): string { return base64(`${this.prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
 
-  #stored(kvs: readonly { key: string, value: string, mod_revision: string }[] = []): Stored[] {
-    return kvs.map(({ key, value, mod_revision }) => (
-      { seq: Number(text(key).slice(this.#prefix.length + 1)), text: text(value ?? ''), revision: mod_revision }))
+  /** Before all records. */
+  get #markerKey(): string { return base64(`${this.prefix}.key`) }
+
+  /** Behind all records, but before those of a prefix such as `PREFIX/2`. */
+  get #end(): string { return base64(`${this.prefix}/1`) }
+
+  #stored(kvs: readonly KeyValue[] = []): Stored[] {
+    const start = `${this.prefix}/`
+    return kvs.filter(({ key }) => text(key).startsWith(start)).map(({ key, value, mod_revision }) => (
+      { seq: Number(text(key).slice(start.length)), text: text(value ?? ''), revision: mod_revision }))
   }
+}
+
+/** As the gateway gives it. */
+interface KeyValue { readonly key: string, readonly value: string, readonly mod_revision: string }
+
+function markerIn({ response_range }: { response_range: { kvs?: readonly KeyValue[] } }): Marker | undefined {
+  const found = response_range.kvs?.[0]
+  return found && markerOf(text(found.value), found.mod_revision)
+}
+
+function markerOf(text: string, revision: string): Marker {
+  const [key = '', state, to] = text.split(' ')
+  return { text, key, state, to, revision }
 }
 
 function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }

@@ -1,7 +1,7 @@
 /** What this instance has applied of the journal that all share. */
 import { Failure, systemCode } from '../errors.ts'
 import type { Batch } from '../journal/batch.ts'
-import type { Keyring } from '../journal/keys.ts'
+import type { KeyFinder } from '../journal/keys.ts'
 import { FIRST_HASH, parseLine } from '../journal/line.ts'
 import { verified, type Apply } from '../journal/recover.ts'
 import type { Position, Stored } from './log.ts'
@@ -15,7 +15,7 @@ export interface Pending {
 /** The newest record that was applied, and the way to the next. */
 export class Replica {
   readonly #apply: Apply
-  readonly #keys: Keyring
+  readonly #keys: KeyFinder
   readonly #name: string
   position: Position = { seq: 0, revision: '0' }
   head: string = FIRST_HASH
@@ -25,7 +25,7 @@ export class Replica {
   othersWrite = false
 
   /** `name` is the journal's, for errors. */
-  constructor(apply: Apply, keys: Keyring, name: string) { this.#apply = apply; this.#keys = keys; this.#name = name }
+  constructor(apply: Apply, keys: KeyFinder, name: string) { this.#apply = apply; this.#keys = keys; this.#name = name }
 
   /**
    * Applies records that follow, and skips those that are applied. Throws `journal-damaged` or `key-unknown` where one

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
 import type { Committed, Fact } from './journal.ts'
-import type { Keyring } from './keys.ts'
+import type { Key } from './keys.ts'
 import { formatLine, NONCE_BYTES } from './line.ts'
 
 /** The records of one write, and their lines. */
@@ -19,10 +19,10 @@ export class Batch {
   constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
 
   /** Adds a record; says whether another one has room. */
-  add(fact: Fact, keys: Keyring, nonce: Buffer): boolean {
+  add(fact: Fact, key: Key, nonce: Buffer): boolean {
     const seq = ++this.seq
     const line = formatLine(fact, {
-      seq, time: this.#time, previousHash: this.head, key: keys.newest, nonce, startsWrite: this.records.length === 0
+      seq, time: this.#time, previousHash: this.head, key, nonce, startsWrite: this.records.length === 0
     })
     this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
     this.lines.push(line.text)

@@ -89,16 +89,33 @@ export interface Journal {
   close(): Promise<void>
 }
 
+/** What a rotation has come to. */
+export interface Rotated {
+  /** The name of the newest key. */
+  readonly key: string
+  /** Whether it seals from now on. */
+  readonly seals: boolean
+}
+
+/** What a rewrite has come to. */
+export interface Rewritten {
+  /** The names of the keys that seal nothing any more. */
+  readonly unneeded: readonly string[]
+  /** The new lines' head. */
+  readonly head: string
+}
+
 /** A journal that stays, and that an operator looks after. */
 export interface KeptJournal extends Journal {
   /** Where it cannot be read at once: reads it; until then it is empty and takes nothing. Rejects as opening does. */
   readonly ready?: () => Promise<void>
   location(): JournalLocation
-  /** Makes a new key, with which everything is sealed from now on; gives its name. */
-  rotateKey(): Promise<string>
+  /** Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. */
+  rotateKey(): Promise<Rotated>
   /**
-   * Seals every line anew with the newest key, so that older ones can be destroyed; gives the names of those. Changes
-   * wait meanwhile, reads go on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old lines stand.
+   * Seals every line anew with the newest key, so that older ones can be destroyed. Changes wait meanwhile, reads go
+   * on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old lines stand. In etcd the new lines go
+   * to the prefix `to`, where nothing may be yet; changes are refused meanwhile, and reads as well afterwards.
    */
-  rewrite(onProgress: (share: number) => void): Promise<readonly string[]>
+  rewrite(onProgress: (share: number) => void, to?: string): Promise<Rewritten>
 }

@@ -22,6 +22,9 @@ export interface Keyring {
   find(name: string): Key | undefined
 }
 
+/** What a line's key is found by. */
+export type KeyFinder = Pick<Keyring, 'find'>
+
 const KEY_BYTES = 32
 
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
@@ -37,6 +40,14 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   const newest = last && keys.get(nameOf(last))
   if (newest === undefined) throw new Error('a keyring needs a key')
   return { newest, names: [...keys.keys()], find: name => keys.get(name) }
+}
+
+/** The names of all keys but the newest. */
+export function olderKeys({ names, newest }: Keyring): string[] { return names.filter(name => name !== newest.name) }
+
+/** Finds the newest key alone. */
+export function onlyNewest({ newest }: Keyring): KeyFinder {
+  return { find: name => name === newest.name ? newest : undefined }
 }
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */

@@ -10,7 +10,7 @@ import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { createWriter, type Descriptor, type Files } from './files.ts'
 import type { Committed } from './journal.ts'
-import type { Keyring } from './keys.ts'
+import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, parseLine, startsWrite, type Line } from './line.ts'
 
 /** What a journal's file holds. */
@@ -40,7 +40,7 @@ export type Apply = (record: Committed, text: string) => void
  * offset, or `key-unknown`; what `apply` throws is taken for damage of that line.
  */
 export function readJournal(
-  files: Files, path: string, keys: Keyring, apply: Apply, options: ReadOptions = {}
+  files: Files, path: string, keys: KeyFinder, apply: Apply, options: ReadOptions = {}
 ): Recovered {
   const { onProgress = () => {}, endBytes = Infinity } = options
   const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0)
@@ -59,7 +59,7 @@ export function readJournal(
 
 /** The same a record a step, for who has other things to do in between; each step gives the offset reached. */
 export function * readInSteps(
-  files: Files, path: string, keys: Keyring, apply: Apply, endBytes: number = Infinity
+  files: Files, path: string, keys: KeyFinder, apply: Apply, endBytes: number = Infinity
 ): Generator<number, Recovered, void> {
   const descriptor = files.openToRead(path)
   try {
@@ -95,7 +95,7 @@ export function * readInSteps(
  * The record of a line that is the next one and whole; throws what is wrong with it, or `key-unknown`, which names the
  * journal by `path`.
  */
-export function verified(line: Line, seq: number, previousHash: string, keys: Keyring, path: string): Committed {
+export function verified(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): Committed {
   if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
   if (!isChained(line, previousHash)) throw new Error('its hash does not follow from what stands before it')
   const key = keys.find(line.key)

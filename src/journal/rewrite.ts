@@ -3,13 +3,13 @@
  * Until then the old file is untouched. Work is done a slice at a time, so that reads are answered in between.
  */
 import { Buffer } from 'node:buffer'
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
 import { REWRITE_SLICE_BYTES } from '../limits.ts'
 import { createWriter, type Files } from './files.ts'
 import type { Committed } from './journal.ts'
-import type { Keyring } from './keys.ts'
+import { onlyNewest, type Key, type Keyring } from './keys.ts'
 import { FIRST_HASH, formatLine } from './line.ts'
 import { readInSteps, type Recovered } from './recover.ts'
 
@@ -23,6 +23,29 @@ export interface RewriteOptions {
   readonly bytes: number
   readonly nonce: () => Buffer
   readonly onProgress: (share: number) => void
+}
+
+/** What records say in their order, whatever they are sealed with. */
+export class Digest {
+  readonly #hash = createHash('sha256')
+
+  readonly add = (record: Committed): void => { this.#hash.update(JSON.stringify(record)) }
+
+  /** Throws where others were added to another one. */
+  compare(other: Digest): void {
+    if (this.#hash.digest('hex') !== other.#hash.digest('hex')) throw new Error('what was written reads otherwise')
+  }
+}
+
+/** Makes the lines of records that follow one another from the first on, without line ends. */
+export function sealer(key: Key, nonce: () => Buffer): (record: Committed) => string {
+  let previousHash = FIRST_HASH
+  return record => {
+    const { seq, time } = record
+    const line = formatLine(record, { seq, time, previousHash, key, nonce: nonce(), startsWrite: true })
+    previousHash = line.hash
+    return line.text
+  }
 }
 
 const freshName = (path: string): string => `${path}.rewrite`
@@ -39,15 +62,14 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
   // The swap must be durable before a record is acknowledged in the new file; this throws where that is refused.
   files.syncFolder(dirname(path))
   try {
-    const before = createHash('sha256')
+    const before = new Digest()
     const read = await seal(options, fresh, before)
     if (read.goodBytes !== options.bytes) throw new Failure('journal-damaged', `${path} ends before its last record`)
-    const after = createHash('sha256')
-    const newest = { ...keys, find: (name: string) => name === keys.newest.name ? keys.newest : undefined }
+    const after = new Digest()
     const made = await slowly(
-      readInSteps(files, fresh, newest, record => after.update(JSON.stringify(record))),
+      readInSteps(files, fresh, onlyNewest(keys), after.add),
       reached => options.onProgress((1 + Math.min(1, reached / options.bytes)) / 2))
-    if (before.digest('hex') !== after.digest('hex')) throw new Error('what was written reads otherwise')
+    after.compare(before)
     files.rename(fresh, path)
     files.syncFolder(dirname(path))
     return made
@@ -58,24 +80,22 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
 }
 
 /** Writes every record of the journal into the fresh file, and into the hash. */
-async function seal(options: RewriteOptions, fresh: string, digest: Hash): Promise<Recovered> {
+async function seal(options: RewriteOptions, fresh: string, digest: Digest): Promise<Recovered> {
   const { files, path, keys, bytes, nonce, onProgress } = options
   const writer = createWriter(files, fresh)
   let lines: string[] = []
   let length = 0
-  let previousHash = FIRST_HASH
+  const lineOf = sealer(keys.newest, nonce)
   const flush = (): void => {
     writer.write(Buffer.from(lines.join(''), 'latin1'))
     lines = []
     length = 0
   }
   const add = (record: Committed): void => {
-    digest.update(JSON.stringify(record))
-    const { seq, time } = record
-    const line = formatLine(record, { seq, time, previousHash, key: keys.newest, nonce: nonce(), startsWrite: true })
-    previousHash = line.hash
-    lines.push(`${line.text}\n`)
-    length += line.text.length
+    digest.add(record)
+    const line = lineOf(record)
+    lines.push(`${line}\n`)
+    length += line.length
     if (length > REWRITE_SLICE_BYTES) flush()
   }
   try {

@@ -15,8 +15,10 @@ import { Failure, systemCode } from '../errors.ts'
 import { Batch, nonces } from './batch.ts'
 import type { Descriptor, FileFacts, Files } from './files.ts'
 import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
-import type { Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal } from './journal.ts'
-import { addKey, type Keyring } from './keys.ts'
+import type {
+  Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal, Rewritten, Rotated
+} from './journal.ts'
+import { addKey, olderKeys, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
 import type { Recovered } from './recover.ts'
 import { rewriteJournal } from './rewrite.ts'
@@ -97,14 +99,14 @@ export class FileJournal implements KeptJournal {
   /** The file, the file of its keys, and how long the file is, all of it durable. */
   location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
 
-  rotateKey(): Promise<string> {
+  rotateKey(): Promise<Rotated> {
     return this.#exclusively(() => {
       this.#keys = addKey(this.#options.files, this.#options.keyFile, this.#options.random)
-      return this.#keys.newest.name
+      return { key: this.#keys.newest.name, seals: true }
     })
   }
 
-  rewrite(onProgress: (share: number) => void): Promise<readonly string[]> {
+  rewrite(onProgress: (share: number) => void): Promise<Rewritten> {
     return this.#exclusively(async () => {
       const { files, random } = this.#options
       const { path } = this.location()
@@ -121,7 +123,7 @@ export class FileJournal implements KeptJournal {
       } catch (error) {
         throw this.#latch(`the rewritten journal could not be opened: ${systemCode(error)}`)
       }
-      return this.#keys.names.filter(name => name !== this.#keys.newest.name)
+      return { unneeded: olderKeys(this.#keys), head: made.head }
     })
   }
 
@@ -161,7 +163,7 @@ export class FileJournal implements KeptJournal {
     let broken: unknown
     const waiting = this.#queue.take(fact => {
       try {
-        return batch.add(fact, this.#keys, this.#nonce())
+        return batch.add(fact, this.#keys.newest, this.#nonce())
       } catch (error) {
         broken = error
         return false

@@ -54,7 +54,7 @@ async function copyToEtcd(context: Context): Promise<void> {
     }
   }
   try {
-    await fillEtcd(place, lines())
+    await fillEtcd(place, keys.newest.name, lines())
     const made = await readEtcd(place, keys, () => {})
     if (made.records !== records || made.head !== head) throw new Refusal('what was written reads otherwise')
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Committed } from '../journal/journal.ts'
 import { copyFile } from '../journal/recover.ts'
 import type { EntryChanges, Facts } from '../store/record.ts'
 import type { CommittedState } from '../store/state.ts'
+import { keyPrefix } from '../values.ts'
 import { Misuse, Refusal, type Command, type Context } from './command.ts'
 import { saveLines } from './copy.ts'
 import { readAll, statusOf, type Status } from './read.ts'
@@ -38,15 +39,25 @@ function idOf({ positionals: [text] }: Context): number {
   return Number(text)
 }
 
+function targetOf(given: string | boolean | undefined, isInEtcd: boolean): string | undefined {
+  if (!isInEtcd && given !== undefined) throw new Misuse('--to-prefix is for a journal in etcd')
+  if (isInEtcd && given === undefined) throw new Misuse('in etcd key rewrite needs --to-prefix, such as /pes-2')
+  try {
+    return given === undefined ? undefined : keyPrefix(String(given))
+  } catch (error) {
+    throw new Misuse(`--to-prefix must be ${(error as Error).message}`)
+  }
+}
+
 /** Asks for something that takes long and shows how far it is. */
-async function askSlowly(context: Context, path: string): Promise<any> {
+async function askSlowly(context: Context, path: string, body: object): Promise<any> {
   const look = async (): Promise<void> => {
     const status: Status | undefined = await context.store.look('/operator/status')
     if (status?.progress !== undefined) context.terminal.progress('rewriting the journal', status.progress)
   }
   const timer = setInterval(() => void look(), 200)
   try {
-    return await context.store.ask('POST', path)
+    return await context.store.ask('POST', path, body)
   } finally {
     clearInterval(timer)
     context.terminal.progress('', 1)
@@ -134,17 +145,27 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
   {
     name: 'key rotate',
     help: 'makes a new key, which seals from now on; old lines stay readable',
-    run: async ({ store, terminal }) => {
-      const { key } = await store.ask('POST', '/operator/key/rotate')
-      terminal.print(`key ${key} seals from now on`)
+    run: async context => {
+      const { key, seals } = await context.store.ask('POST', '/operator/key/rotate')
+      if (seals === true) { context.terminal.print(`key ${key} seals from now on`); return }
+      const { keyFile } = await statusOf(context)
+      context.terminal.print(`key ${key} is in ${keyFile}, and does not seal yet`)
+      context.terminal.print('copy that file to every other instance, then run key rotate again')
     }
   },
   {
     name: 'key rewrite',
+    options: { 'to-prefix': { value: 'PREFIX', help: 'in etcd, where the new lines go; nothing may be there' } },
     help: 'seals the whole journal anew with the newest key, so that older keys can be destroyed',
     run: async context => {
-      const { unneeded, head } = await askSlowly(context, '/operator/key/rewrite')
+      const { path, endpoints } = await statusOf(context)
+      const to = targetOf(context.flags['to-prefix'], endpoints !== undefined)
+      const { unneeded, head } = await askSlowly(context, '/operator/key/rewrite', { to })
       context.terminal.print(`head ${head}`)
+      if (to !== undefined) {
+        context.terminal.print(`the journal is in ${to}; set ETCD_PREFIX to that for every instance and restart it`)
+        context.terminal.print(`then remove the old lines: etcdctl del --prefix ${path}/`)
+      }
       for (const key of unneeded) context.terminal.print(`key ${key} is no longer needed by this journal`)
     }
   }

@@ -33,7 +33,7 @@ export function makeJournal(folder: string, entries: number, bodyBytes: number):
     let hasRoom = true
     while (hasRoom && id < entries) {
       id++
-      hasRoom = batch.add(fact('entry.created', null, { id, ...fieldsOf(id, bodyBytes) }), keys, nonce())
+      hasRoom = batch.add(fact('entry.created', null, { id, ...fieldsOf(id, bodyBytes) }), keys.newest, nonce())
     }
     writeSync(file, batch.bytes())
     head = batch.head

@@ -388,7 +388,7 @@ test('key file: a rotation seals what comes after it with the new key, what came
   const before = commitTogether(journal, [fact(1), fact(2)])
   const rotated = journal.rotateKey()
   const after = commitTogether(journal, [fact(3)])
-  const name = await rotated
+  const { key: name } = await rotated
   await Promise.all([before, after])
   await commitTogether(journal, [fact(4)])
   await journal.close()

@@ -349,7 +349,7 @@ test('journal line: the name of another key is refused, whether that key is know
   const folder = freshFolder(t)
   const first = openJournal(folder)
   await commitTogether(first.journal, FACTS)
-  const other = await first.journal.rotateKey()
+  const { key: other } = await first.journal.rotateKey()
   await first.journal.close()
   const lines = linesOf(journalBytes(folder))
   const renamed = (name: string): string[] => lines.map((line, i) => i === 1 ? alter('key', () => name)(line) : line)

@@ -52,7 +52,7 @@ test('a rewrite names no key that still seals, wherever it stands in the key fil
   writeFileSync(join(folder, 'journal.key'), `${a}\n${b}\n${a}\n`, { mode: 0o600 })
   const journal = open(folder, join(folder, 'journal.key'))
   await journal.commit(() => ({ type: 'entry.created', by: null, data: {} }))
-  const unneeded = await journal.rewrite(() => {})
+  const { unneeded } = await journal.rewrite(() => {})
   await journal.close()
   const sealing = /"key":"(\w+)"/.exec(readFileSync(join(folder, 'journal.jsonl'), 'latin1'))![1]
   assert.equal(unneeded.length, 1)

@@ -345,15 +345,16 @@ test('rewrite: the same records afterwards, every line under the newest key and 
   const folder = freshFolder(t)
   const opened = openJournal(folder)
   await commitTogether(opened.journal, MANY)
-  const middle = await opened.journal.rotateKey()
+  const { key: middle } = await opened.journal.rotateKey()
   await commitTogether(opened.journal, facts(31, 33))
-  const newest = await opened.journal.rotateKey()
+  const { key: newest } = await opened.journal.rotateKey()
   const before = verify(journalBytes(folder), keysOf(folder))
   const shares: number[] = []
-  const unneeded = await opened.journal.rewrite(share => { shares.push(share) })
+  const { unneeded, head: made } = await opened.journal.rewrite(share => { shares.push(share) })
   const after = verify(journalBytes(folder), keysOf(folder).slice(-1))
   assert.deepEqual(recordsOf(after), recordsOf(before))
   assert.deepEqual(unneeded, [before[0]!.key, middle])
+  assert.equal(made, opened.journal.health().head)
   assert.ok(after.every(line => line.key === newest && Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80))
   assert.equal(new Set([...before, ...after].map(line => line.nonce)).size, before.length + after.length)
   assert.ok(shares.length > 2 && shares.every((share, i) => share > 0 && share <= 1 && share >= (shares[i - 1] ?? 0)))
@@ -371,7 +372,7 @@ test('rewrite: the same records afterwards, every line under the newest key and 
 test('rewrite: an empty journal, and one that was rewritten before', async t => {
   const folder = freshFolder(t)
   const { journal, records } = openJournal(folder)
-  assert.deepEqual(await journal.rewrite(() => {}), [])
+  assert.deepEqual(await journal.rewrite(() => {}), { unneeded: [], head: '0'.repeat(64) })
   assert.equal(journalBytes(folder).length, 0)
   await commitTogether(journal, facts(1, 2))
   for (let i = 0; i < 2; i++) await journal.rewrite(() => {})
@@ -537,7 +538,7 @@ test('recovery: a seal opens with the key of its line alone', async t => {
   const folder = freshFolder(t)
   const { journal } = openJournal(folder)
   await commitTogether(journal, [fact(1)])
-  const name = await journal.rotateKey()
+  const { key: name } = await journal.rotateKey()
   await journal.close()
   const line = parseLine(linesOf(journalBytes(folder))[0]!)!
   const keys = readKeyFile(disk, keyPath(folder))!

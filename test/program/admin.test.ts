@@ -164,6 +164,7 @@ test('keys are rotated and the journal rewritten under load; nothing is lost, an
   while (created < 100) await new Promise(resolve => setImmediate(resolve))
   const old = readFileSync(join(folder, 'journal.key'), 'latin1')
   assert.match(await done(folder, 'key rotate'), /^key [0-9a-f]{8} seals from now on\n$/)
+  await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /--to-prefix is for a journal in etcd/)
   const printed = await done(folder, 'key rewrite')
   assert.match(printed, /^head [0-9a-f]{64}\nkey [0-9a-f]{8} is no longer needed by this journal\n$/)
   isOver = true

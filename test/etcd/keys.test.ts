@@ -1,0 +1,185 @@
+/** The keys of a journal in etcd, which several instances share: rotated, and the whole journal sealed anew. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { EtcdClient } from '../../src/etcd/client.ts'
+import { EtcdLog } from '../../src/etcd/log.ts'
+import { admin, done, refused } from '../support/admin.ts'
+import { callEtcd, etcdMissing, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
+import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { failure, KEY_FILE, keyName, readSecret } from '../support/journal.ts'
+import { startProgram } from '../support/program.ts'
+import { send, startService, type Started } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+/** The names of the keys that sealed the records, in their order. */
+async function keysIn(url: string, prefix: string): Promise<string[]> {
+  const range = { key: base64(`${prefix}/`), range_end: base64(`${prefix}0`) }
+  const { kvs = [] } = await callEtcd(url, '/v3/kv/range', range)
+  return kvs.map(({ value }: { value: string }) => JSON.parse(Buffer.from(value, 'base64').toString()).key)
+}
+
+const create = ({ url }: { readonly url: string }): Promise<number> =>
+  send(url, 'POST', '/api/createPassword', FIELDS).then(({ status }) => status)
+const list = ({ url }: { readonly url: string }): Promise<number> =>
+  send(url, 'GET', '/api/listPassword').then(({ status }) => status)
+const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
+const copyKeys = (from: Started, to: Started): void =>
+  copyFileSync(join(from.folder, KEY_FILE), join(to.folder, KEY_FILE))
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const endMs = performance.now() + 10_000; !holds() && performance.now() < endMs;) await pause(20)
+}
+
+/** Creates entries until nobody wants more, or an instance refuses; gives how many were acknowledged. */
+function write(instances: readonly Started[]): { readonly made: () => number, stop(): Promise<void> } {
+  let made = 0
+  let isOver = false
+  const over = Promise.all(instances.map(async instance => {
+    while (!isOver && await create(instance) === 200) made++
+  }))
+  return { made: () => made, stop: async () => { isOver = true; await over } }
+}
+
+test('a key is rotated in two runs; who has not been given it says so, and heals', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
+  const old = keyName(readSecret(one.folder))
+  assert.equal(await create(one), 200)
+  const told = await done(one.folder, 'key rotate')
+  const fresh = keyName(readSecret(one.folder))
+  assert.match(told, new RegExp(`^key ${fresh} is in .*journal.key, and does not seal yet\ncopy that file .* again\n$`))
+  assert.equal(await create(one), 200)
+  assert.equal(await done(one.folder, 'key rotate'), `key ${fresh} seals from now on\n`)
+
+  const lacks = new RegExp(`${other.folder}/journal.key has no key ${fresh}`)
+  await until(() => faultOf(other) !== undefined) // without being asked for anything
+  assert.match(faultOf(other)!, lacks)
+  assert.deepEqual([await list(other), await create(other)], [200, 500], 'nothing sealed with it stands yet')
+  assert.equal(await create(one), 200)
+  assert.deepEqual([await list(other), await create(other)], [503, 500])
+  assert.match(faultOf(other)!, lacks)
+  assert.match((await send(other.url, 'GET', '/healthz')).json.message, /at the moment/)
+  assert.match(other.warnings.slice(1).join('\n'), new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`))
+  await refused(other.folder, 'key rotate', 1, lacks)
+  await assert.rejects(startService(t, flagsOf(t, endpoints, randomBytes(32))), failure('key-unknown'))
+
+  copyKeys(one, other)
+  await until(() => faultOf(other) === undefined)
+  assert.deepEqual([await list(other), await create(other)], [200, 200])
+  await assertEqual([one, other])
+  assert.deepEqual(await keysIn(endpoints, '/pes'), [old, old, fresh, fresh])
+})
+
+test('once a rotation is answered no record is sealed with the old key', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
+  const old = keyName(readSecret(one.folder))
+  const writers = write([one, one, other, other])
+  await done(one.folder, 'key rotate')
+  copyKeys(one, other)
+  await done(other.folder, 'key rotate')
+  const before = (await keysIn(endpoints, '/pes')).length
+  await pause(200)
+  await writers.stop()
+  const keys = await keysIn(endpoints, '/pes')
+  assert.ok(before > 0 && keys.length > before)
+  assert.equal(keys.length, writers.made())
+  assert.ok(keys.lastIndexOf(old) < before)
+  assert.equal(keys.indexOf(keyName(readSecret(one.folder))), keys.lastIndexOf(old) + 1)
+  const verified = await done(one.folder, `journal verify --journal etcd --etcd-endpoints ${endpoints}`)
+  assert.match(verified, new RegExp(`^records ${keys.length}\n`))
+})
+
+test('a journal is sealed anew under writers: none is lost, and nothing is taken where it was', { skip: NO_ETCD },
+  async t => {
+    const { endpoints } = await startCluster(t)
+    const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
+    const old = keyName(readSecret(one.folder))
+    const inEtcd = ` --journal etcd --etcd-endpoints ${endpoints}`
+    await done(one.folder, 'key rotate')
+    await refused(one.folder, 'key rewrite --to-prefix /pes-2', 1, /newest key, [0-9a-f]{8}, does not seal yet/)
+    copyKeys(one, other)
+    const writers = write([one, other])
+    while (writers.made() < 20) await pause(10)
+    await done(one.folder, 'key rotate')
+    await refused(one.folder, 'key rewrite', 2, /needs --to-prefix/)
+    await refused(one.folder, 'key rewrite --to-prefix /x/', 2, /--to-prefix must be printable/)
+    await refused(one.folder, 'key rewrite --to-prefix /pes', 1, /\/pes holds a journal/)
+    const printed = await done(one.folder, 'key rewrite --to-prefix /pes-2')
+    await writers.stop()
+    assert.match(printed, new RegExp('^head [0-9a-f]{64}\nthe journal is in /pes-2; set ETCD_PREFIX .*\n' +
+      `then remove the old lines: etcdctl del --prefix /pes/\nkey ${old} is no longer needed by this journal\n$`))
+
+    for (const instance of [one, other]) {
+      assert.deepEqual([await create(instance), await list(instance)], [500, 503])
+      assert.match(faultOf(instance)!, /has moved to \/pes-2; set ETCD_PREFIX/)
+      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
+    }
+    assert.equal((await keysIn(endpoints, '/pes')).length, writers.made())
+    const moved = flagsOf(t, endpoints, readSecret(one.folder)) // without the old key
+    await assert.rejects(startService(t, moved), failure('journal-moved', /\/pes-2/))
+    const restarted = await startService(t, { ...moved, 'etcd-prefix': '/pes-2' })
+    assert.equal((await send(restarted.url, 'GET', '/api/listPassword')).json.length, writers.made())
+    assert.equal(await create(restarted), 200)
+    const verified = await done(restarted.folder, `journal verify${inEtcd} --etcd-prefix /pes-2`)
+    assert.match(verified, new RegExp(`^records ${writers.made() + 1}\n`))
+  })
+
+test('a copy that another one has taken over neither grows nor is moved to', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const [source, first, second] = ['/pes', '/pes-2', '/pes-2'].map(prefix => new EtcdLog(client, prefix)) as
+    [EtcdLog, EtcdLog, EtcdLog]
+  const marker = await source.agree('a', 1_000)
+  const begun = await first.beginCopy('a', 1_000)
+  const start = { seq: 0, revision: '0' }
+  assert.equal((await first.append(start, begun!, ['line'], 1_000)).length, 1)
+  const taken = await second.beginCopy('a', 1_000)
+  assert.deepEqual(await first.append(start, begun!, ['line'], 1_000), [], 'what there was is gone')
+  assert.equal(await source.moveTo(first, marker, begun!, 1_000), false)
+  assert.equal(await source.moveTo(second, marker, taken!, 1_000), true)
+  assert.equal(await source.moveTo(second, marker, taken!, 1_000), true, 'as when the answer was lost')
+  assert.equal((await source.agree('b', 1_000)).text, 'a moved /pes-2')
+  assert.equal((await second.agree('b', 1_000)).text, 'a')
+  assert.equal(await first.beginCopy('a', 1_000), undefined, 'a journal is not taken for a copy')
+})
+
+test('a rewrite that fails is undone; one that is killed is finished by the next', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  const secret = randomBytes(32)
+  const other = await startService(t, flagsOf(t, member!.url, secret))
+  await Promise.all(Array.from({ length: 400 }, () => other.service.store.createEntry(FIELDS, null)))
+  const program = await startProgram(t, { flags: flagsOf(t, proxy.url, secret) })
+
+  proxy.treat = async (n): Promise<Treatment> => { // the first one begins the copy
+    if (n === 3) await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes-2.key'), value: base64('a copying') })
+    return 'passed'
+  }
+  await refused(program.folder, 'key rewrite --to-prefix /pes-2', 1, /another copy is made there/)
+  assert.deepEqual([await create(other), faultOf(other)], [200, undefined])
+
+  const first = proxy.appends
+  proxy.treat = async (n): Promise<Treatment> => {
+    if (n === first + 3) await program.kill()
+    return 'passed'
+  }
+  assert.equal((await admin(program.folder, 'key rewrite --to-prefix /pes-2')).code, 1)
+  assert.deepEqual([await create(other), await list(other)], [500, 200])
+  assert.match(faultOf(other)!, /\/pes is being sealed anew in \/pes-2; if that was broken off, run key rewrite/)
+  const moved = { ...flagsOf(t, member!.url, secret), 'etcd-prefix': '/pes-2' }
+  await assert.rejects(startService(t, moved), failure('journal-damaged', /\/pes-2: a copy into it was not finished/))
+  await other.service.close() // nobody runs: the command opens the journal by itself
+  const elsewhere = `--journal etcd --etcd-endpoints ${member!.url}`
+  await done(other.folder, `key rewrite --to-prefix /pes-2 ${elsewhere}`)
+  assert.equal((await keysIn(member!.url, '/pes-2')).length, 401)
+  const restarted = await startService(t, moved)
+  assert.equal((await send(restarted.url, 'GET', '/api/listPassword')).json.length, 401)
+})
