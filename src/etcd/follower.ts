@@ -84,7 +84,8 @@ export class Follower {
         if (page === undefined) throw this.lost()
         this.take(page.records)
         this.outage = undefined
-        if (this.#log.marker?.state === 'moved') throw this.#latch(this.unsealed()!.message)
+        const moved = this.#sealing.moved()
+        if (moved !== undefined) throw this.#latch(moved)
         if (!page.isLast) continue
         this.#tell(this.unsealed()?.message)
         return page.revision

@@ -32,12 +32,19 @@ export class Sealing implements KeyFinder {
     return this.#keys.find(name)!
   }
 
+  /** Where the journal has gone; undefined: it is here. The marker has been read. */
+  moved(): string | undefined {
+    const { state, to } = this.#log.marker!
+    return state === 'moved' ? `${this.#log.prefix} has moved to ${to}; set ETCD_PREFIX to that` : undefined
+  }
+
   /** The key to seal with, or why there is none; the marker has been read. */
   key(): Key | Failure {
     const { key, state, to } = this.#log.marker!
     const { prefix } = this.#log
     if (state === COPYING) return new Failure('journal-damaged', `${prefix}: a copy into it was not finished`)
-    if (state === 'moved') return new Failure('journal-moved', `${prefix} has moved to ${to}; set ETCD_PREFIX to that`)
+    const moved = this.moved()
+    if (moved !== undefined) return new Failure('journal-moved', moved)
     if (state !== undefined) {
       const again = `if that was broken off, run key rewrite --to-prefix ${to} again`
       return new Failure('journal-moved', `${prefix} is being sealed anew in ${to}; ${again}`)
