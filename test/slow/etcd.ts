@@ -1,16 +1,20 @@
 /**
  * A longer campaign against real etcd: `node --import tsx --test test/slow/etcd.ts`, MINUTES (default 2) from the
  * environment. Three members and three instances, clients at each; at random times members are killed and started
- * again, stopped and let go on, the leader too, and the journal's history is compacted; an instance is closed and
- * another one takes its place. Histories are held to linearizability in rounds; at the end all are equal and the
- * operator's program verifies the chain.
+ * again, stopped and let go on, the leader too, the journal's history is compacted, and its key rotated; an instance is
+ * closed and another one takes its place. In a last round the journal is sealed anew at another prefix, under clients.
+ * Histories are held to linearizability in rounds; at the end all are equal and the operator's program verifies the
+ * chain.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { done } from '../support/admin.ts'
+import { admin, done } from '../support/admin.ts'
 import { callEtcd, pause, startCluster } from '../support/etcd.ts'
 import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients } from '../support/instances.ts'
+import { KEY_FILE } from '../support/journal.ts'
 import { send, startService, type Started } from '../support/service.ts'
 
 const MINUTES = Number(process.env['MINUTES'] ?? 2)
@@ -27,6 +31,12 @@ test(`${MINUTES} minutes of failing members`, async t => {
   const total = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
   const faults: { [what: string]: number } = {}
   const int = (n: number): number => Math.floor(Math.random() * n)
+  const folders = places.map(({ data }) => data!) as [string, ...string[]]
+  const rotate = async (): Promise<boolean> => {
+    const { out } = await admin(folders[0], 'key rotate')
+    for (const folder of folders.slice(1)) copyFileSync(join(folders[0], KEY_FILE), join(folder, KEY_FILE))
+    return / seals from now on/.test(out)
+  }
   const compact = async (): Promise<void> => {
     for (const { url } of members) {
       try {
@@ -59,9 +69,14 @@ test(`${MINUTES} minutes of failing members`, async t => {
           await pause(int(1_500))
           member.start()
           other.start()
+        },
+        rotated: async () => { // either run may fail: whatever came to pass, all get the file
+          member.pause()
+          for (let runs = 0; runs < 2; runs++) await rotate()
+          member.resume()
         }
       }
-      const what = Object.keys(acts)[int(5)]!
+      const what = Object.keys(acts)[int(6)]!
       faults[what] = (faults[what] ?? 0) + 1
       await acts[what]!()
       await pause(int(1_500))
@@ -80,8 +95,25 @@ test(`${MINUTES} minutes of failing members`, async t => {
     instances[at] = await startService(t, places[at]!)
     await assertEqual(instances)
   }
+  const firstOfLast = instances[0]!.service.store.entries
+  for (let id = 1; id <= ENTRIES; id++) await send(instances[0]!.url, 'POST', '/api/createPassword', FIELDS)
+  while (!await rotate());
+  const clients = runClients(instances.map(({ url }) => url), 3, ENTRIES, ROUND_MS, 80, firstOfLast)
+  await pause(2_000)
+  members[0]!.pause()
+  await done(folders[0], 'key rewrite --to-prefix /pes-2')
+  members[0]!.resume()
+  const seen = await clients
+  assertLinearizable(seen)
+  for (const { service } of instances) await service.close()
+  for (const [at, place] of places.entries()) instances[at] = await startService(t, { ...place, 'etcd-prefix': '/pes-2' })
+  const after = await runClients(instances.map(({ url }) => url), 1, ENTRIES, 1_000, 80, firstOfLast)
+  for (const [id, history] of after.histories) seen.histories.get(id)!.push(...history)
+  assertLinearizable(seen)
+  await assertEqual(instances)
   t.diagnostic(JSON.stringify({ rounds: last.length, ...total, ...faults }))
   assert.ok(total.acknowledged > 100)
-  const report = await done(places[0]!['data']!, `journal verify --journal etcd --etcd-endpoints ${endpoints}`)
+  const at = `--journal etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`
+  const report = await done(folders[0], `journal verify ${at}`)
   assert.match(report, new RegExp(`^head +${instances[0]!.service.store.journal.health().head}$`, 'm'))
 })

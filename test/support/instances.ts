@@ -28,7 +28,7 @@ export async function startInstances(t: TestContext, endpoints: string, count: n
 /** What the clients of a campaign have seen. */
 export interface Seen {
   /** By the entry's id. */
-  readonly histories: ReadonlyMap<number, readonly Operation[]>
+  readonly histories: ReadonlyMap<number, Operation[]>
   readonly counts: { acknowledged: number, unknown: number, read: number, unanswered: number }
 }
 
