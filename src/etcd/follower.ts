@@ -66,7 +66,7 @@ export class Follower {
         const revision = await this.#question.ask()
         await this.#log.follow(revision, records => {
           this.take(records)
-          // The marker may be another one; the outage may be over.
+          // The marker has changed, or the outage may be over.
           if (records.length === 0 || this.outage !== undefined) this.#question.ask().catch(() => {})
         }, signal)
       } catch (error) {

@@ -47,7 +47,7 @@ export interface Marker {
   /** The name of the key to seal with. */
   readonly key: string
   /** Why nobody appends; undefined: they do. */
-  readonly state: string | undefined
+  readonly state: 'copying' | 'moving' | 'moved' | undefined
   /** The other prefix. */
   readonly to: string | undefined
   readonly revision: string
@@ -55,8 +55,6 @@ export interface Marker {
 
 const SEQ_DIGITS = 16
 const NO_REVISION = '0'
-/** The state of a marker where a copy of another journal is not whole yet. */
-export const COPYING = 'copying'
 
 /** A journal in a cluster. */
 export class EtcdLog {
@@ -115,8 +113,8 @@ export class EtcdLog {
   }
 
   /**
-   * Hands on the records that are put after a revision, in order, until the watch ends; rejects where it fails. None
-   * at once say that the marker may have changed.
+   * Hands on the records that are put after a revision, in order, until the watch ends; rejects where it fails. An
+   * empty list says that the marker has changed.
    */
   follow(revision: string, take: (records: readonly Stored[]) => void, signal: AbortSignal): Promise<void> {
     const create_request = {
@@ -126,7 +124,10 @@ export class EtcdLog {
       if (result === undefined || result.canceled === true) {
         throw new Error(result?.cancel_reason ?? error?.message ?? 'the watch was ended')
       }
-      take(this.#stored(result.events?.map(({ kv }: any) => kv)))
+      const changed: readonly KeyValue[] = result.events?.map(({ kv }: any) => kv) ?? []
+      const records = this.#stored(changed)
+      if (records.length > 0) take(records)
+      if (records.length < changed.length) take([])
     }, signal)
   }
 
@@ -155,9 +156,9 @@ export class EtcdLog {
    * was broken off has left; gives undefined where there is a journal, having changed nothing.
    */
   async beginCopy(key: string, boundMs: number): Promise<Marker | undefined> {
-    const text = `${key} ${COPYING}`
+    const text = `${key} copying`
     const found = await this.change(undefined, text, boundMs, [this.#isFree(1)])
-    if (found?.state !== COPYING) return undefined
+    if (found?.state !== 'copying') return undefined
     const all = { key: this.#key(1), range_end: this.#end }
     const begun = await this.change(found, text, boundMs, [], [{ request_delete_range: all }])
     return begun?.text === text ? this.marker = begun : undefined
@@ -223,7 +224,7 @@ function markerIn({ response_range }: { response_range: { kvs?: readonly KeyValu
 
 function markerOf(text: string, revision: string): Marker {
   const [key = '', state, to] = text.split(' ')
-  return { text, key, state, to, revision }
+  return { text, key, state: state as Marker['state'], to, revision }
 }
 
 function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }

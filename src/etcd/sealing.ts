@@ -8,7 +8,7 @@ import type { Files } from '../journal/files.ts'
 import type { Rotated } from '../journal/journal.ts'
 import { addKey, readKeyFile, type Key, type KeyFinder, type Keyring } from '../journal/keys.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from '../limits.ts'
-import { COPYING, type EtcdLog, type Marker } from './log.ts'
+import type { EtcdLog, Marker } from './log.ts'
 
 /** What an instance knows of the keys. */
 export class Sealing implements KeyFinder {
@@ -24,7 +24,7 @@ export class Sealing implements KeyFinder {
     this.#log = log
   }
 
-  /** Throws `key-unknown` where the file lacks the key, and `key-missing` or `key-invalid` where it is none. */
+  /** Throws `key-unknown` where the file lacks the key or is gone, and as `readKeyFile` does. */
   readonly find = (name: string): Key => {
     const known = this.#keys.find(name)
     if (known !== undefined) return known
@@ -42,7 +42,7 @@ export class Sealing implements KeyFinder {
   key(): Key | Failure {
     const { key, state, to } = this.#log.marker!
     const { prefix } = this.#log
-    if (state === COPYING) return new Failure('journal-damaged', `${prefix}: a copy into it was not finished`)
+    if (state === 'copying') return new Failure('journal-damaged', `${prefix}: a copy into it was not finished`)
     const moved = this.moved()
     if (moved !== undefined) return new Failure('journal-moved', moved)
     if (state !== undefined) {

@@ -35,8 +35,10 @@ export async function readAll(
   const onProgress = (share: number): void => context.terminal.progress('reading the journal', share)
   if (endpoints !== undefined) {
     const { readEtcd } = await import('../etcd/copy.ts')
-    const found = await readEtcd(etcdPlaceOf(context), keys, each, records, read => onProgress(read / records))
+    const place = { ...etcdPlaceOf(context), prefix: path } // of who was asked, whatever the settings say here
+    const found = await readEtcd(place, keys, each, records, read => onProgress(read / records))
     onProgress(1)
+    if (found.records !== records) throw new Refusal(`${path} ends before its last record`)
     return { ...found, state }
   }
   const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })

@@ -11,7 +11,7 @@ import { done, refused } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
 import { callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
-import { failure, readSecret, writeKeys } from '../support/journal.ts'
+import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
@@ -209,6 +209,11 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   await assert.rejects(fillEtcd(place, '0badcafe', broken()), /broken off/)
   await assert.rejects(startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
     failure('journal-damaged', /\/broken: .* not finished/))
+  const whole = readFileSync(join(folder, 'journal.jsonl'), 'latin1').trimEnd().split('\n')
+  await fillEtcd(place, keyName(readSecret(folder)), whole)
+  await assert.rejects(fillEtcd(place, '0badcafe', whole), failure('journal-refused', /\/broken holds a journal/))
+  const again = await startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
+  assert.equal(again.service.store.journal.health().records, whole.length)
   const inEtcd = `${at} --journal etcd`
   assert.equal(await done(folder, `journal verify${inEtcd}`), verified)
   const instance = await startService(t, { data: folder, 'journal': 'etcd', 'etcd-endpoints': endpoints })
