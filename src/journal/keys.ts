@@ -42,14 +42,6 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   return { newest, names: [...keys.keys()], find: name => keys.get(name) }
 }
 
-/** The names of all keys but the newest. */
-export function olderKeys({ names, newest }: Keyring): string[] { return names.filter(name => name !== newest.name) }
-
-/** Finds the newest key alone. */
-export function onlyNewest({ newest }: Keyring): KeyFinder {
-  return { find: name => name === newest.name ? newest : undefined }
-}
-
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
 export function readKeyFile(files: Files, path: string): Keyring | undefined {
   let text: string

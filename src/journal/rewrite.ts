@@ -9,7 +9,7 @@ import { Failure } from '../errors.ts'
 import { REWRITE_SLICE_BYTES } from '../limits.ts'
 import { createWriter, type Files } from './files.ts'
 import type { Committed } from './journal.ts'
-import { onlyNewest, type Key, type Keyring } from './keys.ts'
+import type { Key, KeyFinder, Keyring } from './keys.ts'
 import { FIRST_HASH, formatLine } from './line.ts'
 import { readInSteps, type Recovered } from './recover.ts'
 
@@ -46,6 +46,14 @@ export function sealer(key: Key, nonce: () => Buffer): (record: Committed) => st
     previousHash = line.hash
     return line.text
   }
+}
+
+/** The names of all keys but the newest. */
+export function olderKeys({ names, newest }: Keyring): string[] { return names.filter(name => name !== newest.name) }
+
+/** Finds the newest key alone. */
+export function onlyNewest({ newest }: Keyring): KeyFinder {
+  return { find: name => name === newest.name ? newest : undefined }
 }
 
 const freshName = (path: string): string => `${path}.rewrite`

@@ -18,10 +18,10 @@ import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
 import type {
   Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal, Rewritten, Rotated
 } from './journal.ts'
-import { addKey, olderKeys, type Keyring } from './keys.ts'
+import { addKey, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
 import type { Recovered } from './recover.ts'
-import { rewriteJournal } from './rewrite.ts'
+import { olderKeys, rewriteJournal } from './rewrite.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
