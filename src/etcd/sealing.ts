@@ -42,10 +42,13 @@ export class Sealing implements KeyFinder {
   key(): Key | Failure {
     const { key, state, to } = this.#log.marker!
     const { prefix } = this.#log
-    if (state === 'copying') return new Failure('journal-damaged', `${prefix}: a copy into it was not finished`)
     const moved = this.moved()
     if (moved !== undefined) return new Failure('journal-moved', moved)
-    if (state !== undefined) {
+    if (state === 'copying') {
+      const again = 'if it was broken off, make it again'
+      return new Failure('journal-damaged', `${prefix}: a copy into it is not finished; ${again}`)
+    }
+    if (state === 'moving') {
       const again = `if that was broken off, run key rewrite --to-prefix ${to} again`
       return new Failure('journal-moved', `${prefix} is being sealed anew in ${to}; ${again}`)
     }

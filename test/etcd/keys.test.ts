@@ -176,7 +176,7 @@ test('a rewrite that fails is undone; one that is killed is finished by the next
   assert.deepEqual([await create(other), await list(other)], [500, 200])
   assert.match(faultOf(other)!, /\/pes is being sealed anew in \/pes-2; if that was broken off, run key rewrite/)
   const moved = { ...flagsOf(t, member!.url, secret), 'etcd-prefix': '/pes-2' }
-  await assert.rejects(startService(t, moved), failure('journal-damaged', /\/pes-2: a copy into it was not finished/))
+  await assert.rejects(startService(t, moved), failure('journal-damaged', /\/pes-2: a copy into it is not finished/))
   await other.service.close() // nobody runs: the command opens the journal by itself
   const elsewhere = `--journal etcd --etcd-endpoints ${member!.url}`
   await done(other.folder, `key rewrite --to-prefix /pes-2 ${elsewhere}`)
