@@ -11,11 +11,10 @@ import { Door } from './http/door.ts'
 import { localDoor } from './http/local.ts'
 import { check, type Shape, type Shaped } from './json/shape.ts'
 import { openFileJournal } from './journal/file.ts'
-import { disk, type Files } from './journal/files.ts'
-import type { Fold, JournalOptions, KeptJournal } from './journal/journal.ts'
+import { disk } from './journal/files.ts'
+import type { Fold, JournalOptions, KeptJournal, WriteWatch } from './journal/journal.ts'
 import { readKeyFile } from './journal/keys.ts'
 import { holdFolder } from './journal/lock.ts'
-import { measuredFiles } from './journal/measured.ts'
 import { openMemoryJournal } from './journal/memory.ts'
 import { MAX_IMPORT_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { etcdAccess, type PlaceSettings } from './place.ts'
@@ -61,8 +60,10 @@ export interface OpenService extends Service {
 /** Opens a service; nobody is served yet. `prefix`: see `serve`. Rejects with a `Failure`, holding nothing. */
 export async function openService(settings: Environment, log: Log, prefix: string = ''): Promise<OpenService> {
   const metrics = new Metrics()
-  const files = measuredFiles(disk, nowMs, (ms, isWhole) => metrics.countWrite(ms, isWhole))
-  const opened = await openStore(settings, log, files)
+  const opened = await openStore(settings, log, () => {
+    const startMs = nowMs()
+    return isMade => metrics.countWrite(nowMs() - startMs, isMade)
+  })
   const { store } = opened
   try {
     const serving = serve(settings, store, log, metrics, prefix)
@@ -114,7 +115,7 @@ function guarded(accounts: Accounts): Service['accounts'] {
 }
 
 /** Opens a store, and the operator's door to it, but serves nobody else. Rejects with a `Failure`, holding nothing. */
-export async function openStore(settings: PlaceSettings, log: Log, files: Files = disk): Promise<OpenStore> {
+export async function openStore(settings: PlaceSettings, log: Log, onWrite?: WriteWatch): Promise<OpenStore> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
     wallMs: Date.now
@@ -129,13 +130,13 @@ export async function openStore(settings: PlaceSettings, log: Log, files: Files 
   log.info(`data folder    ${folder}`)
   const operator = new Door()
   const door = localDoor(operator.take)
-  const hold = await holdFolder(files, folder, door, process.pid, randomInt)
+  const hold = await holdFolder(disk, folder, door, process.pid, randomInt)
   try {
     let journal: KeptJournal | undefined
-    const sources = { wallMs: Date.now, random: randomBytes, warn: log.warn }
-    const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources, files) : undefined
+    const sources = { wallMs: Date.now, random: randomBytes, warn: log.warn, onWrite }
+    const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources) : undefined
     const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({
-      ...sources, files, folder, keyFile, fold, onProgress: share => log.progress?.('reading the journal', share)
+      ...sources, files: disk, folder, keyFile, fold, onProgress: share => log.progress?.('reading the journal', share)
     }), accounts)
     await journal!.ready?.()
     const { records, head } = store.journal.health()
@@ -164,15 +165,14 @@ export async function openStore(settings: PlaceSettings, log: Log, files: Files 
 
 /** Makes a journal in etcd, of which nothing is loaded unless it is asked for. */
 async function inEtcd(
-  settings: PlaceSettings, keyFile: string, sources: Pick<JournalOptions, 'wallMs' | 'random' | 'warn'>,
-  files: Files
+  settings: PlaceSettings, keyFile: string, sources: Omit<JournalOptions, 'keyFile' | 'fold'>
 ): Promise<(fold: Fold) => KeptJournal> {
-  const keys = readKeyFile(files, keyFile)
+  const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) {
     throw new Failure('key-missing', `${keyFile}; the instances share one, which admin.js init --journal file makes`)
   }
-  const access = etcdAccess(settings, files)
+  const access = etcdAccess(settings, disk)
   const { EtcdJournal } = await import('./etcd/journal.ts')
   const { etcdPrefix: prefix, staleReads } = settings
-  return fold => new EtcdJournal({ ...sources, files, access, prefix, keys, keyFile, staleReads, fold })
+  return fold => new EtcdJournal({ ...sources, files: disk, access, prefix, keys, keyFile, staleReads, fold })
 }

@@ -237,12 +237,13 @@ export class EtcdJournal implements KeptJournal {
     const { fault } = this.#follower
     if (fault !== undefined) throw new Failure('journal-latched', fault)
     const pending: Pending = this.#replica.pending = { batch, isOurs: undefined }
+    const tell = this.#options.onWrite?.()
     try {
       const stored = await this.#log.append(this.#replica.position, marker, batch.lines, ETCD_WRITE_TIMEOUT_MS)
       this.#refusal = this.#follower.outage = undefined
       this.#follower.take(stored)
       if (pending.isOurs === undefined && this.#log.marker!.revision === marker.revision) throw this.#follower.lost()
-      return pending.isOurs ?? false
+      return pending.isOurs ??= false
     } catch (error) {
       // Refused may be a second try, of which the first was heard.
       if (error instanceof Failure && error.code === 'journal-refused') await this.#follower.ask().catch(() => {})
@@ -250,6 +251,7 @@ export class EtcdJournal implements KeptJournal {
       return pending.isOurs
     } finally {
       this.#replica.pending = undefined
+      if (pending.isOurs !== false) tell?.(pending.isOurs === true) // a lost race is neither
     }
   }
 

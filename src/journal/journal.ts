@@ -59,6 +59,9 @@ export interface JournalLocation {
   readonly endpoints?: readonly string[]
 }
 
+/** Called when a write begins; gives what is to be called when it is over, with whether it was made. */
+export type WriteWatch = () => (isMade: boolean) => void
+
 /** What every journal that keeps something is opened with. */
 export interface JournalOptions {
   readonly keyFile: string
@@ -69,6 +72,7 @@ export interface JournalOptions {
   readonly random: (bytes: number) => Buffer
   /** Takes a line for the operator: a repaired tail, a latch, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
+  readonly onWrite?: WriteWatch | undefined
 }
 
 /** A journal, whatever it is kept in. */

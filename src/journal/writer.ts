@@ -173,8 +173,10 @@ export class FileJournal implements KeptJournal {
     if (batch.records.length === 0) { this.#settle(waiting, undefined); return }
     if (!this.#checkFile()) { this.#settle(waiting, new Failure('journal-latched', this.#fault!)); return }
     const bytes = batch.bytes()
+    const tell = this.#options.onWrite?.()
     this.#options.files.append(this.#descriptor, bytes, (error, written) => {
       const failure = error ?? (written < bytes.length ? new Error(`${written} of ${bytes.length} bytes`) : undefined)
+      tell?.(failure === undefined)
       this.#settle(waiting, failure === undefined ? this.#accept(batch, bytes.length) : this.#undo(failure))
     })
   }

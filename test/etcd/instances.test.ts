@@ -92,6 +92,9 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   for (const alarm of alarms) await callEtcd(member!.url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm })
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
   assert.equal(one!.service.store.journal.health().fault, undefined)
+  const metrics = await (await fetch(`${one!.url}/metrics`)).text()
+  assert.match(metrics, /^journal_write_duration_seconds_count 3$/m)
+  assert.match(metrics, /^journal_write_errors_total 1$/m)
 })
 
 test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {

@@ -13,6 +13,7 @@ import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
 import { openFileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
+import type { WriteWatch } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
@@ -40,9 +41,11 @@ export interface Composed {
 }
 
 /** A store on a journal in a folder, with nobody holding the folder. */
-export function fileStore(folder: string, files: Files = disk, warn: (line: string) => void = () => {}): Store {
+export function fileStore(
+  folder: string, files: Files = disk, warn: (line: string) => void = () => {}, onWrite?: WriteWatch
+): Store {
   return new Store(fold => openFileJournal({
-    files, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes, warn
+    files, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes, warn, onWrite
   }), ACCOUNTS)
 }
 

@@ -1,18 +1,18 @@
-/** Appends that are timed: the file layer stays what it was. */
+/** Writes that are watched: for the metrics. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { measuredFiles } from '../../src/journal/measured.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 
-test('each append is told once it is over, with its time, and whether all of it was written', async t => {
+test('each write is told when it begins, and when it is over, with whether all of it was written', async t => {
   const faulty = new FaultyFiles()
-  let nowMs = 0
-  faulty.afterAppend = () => { nowMs += 7 }
-  const told: (readonly [ms: number, isWhole: boolean])[] = []
-  const files = measuredFiles(faulty.files, () => nowMs, (ms, isWhole) => { told.push([ms, isWhole]) })
-  const store = fileStore(freshFolder(t), files)
+  const told: string[] = []
+  faulty.afterAppend = () => { told.push('appended') }
+  const store = fileStore(freshFolder(t), faulty.files, undefined, () => {
+    told.push('begins')
+    return isMade => { told.push(isMade ? 'made' : 'not made') }
+  })
   const create = (): Promise<unknown> => store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
   await create()
   faulty.shorten(5)
@@ -22,5 +22,7 @@ test('each append is told once it is over, with its time, and whether all of it 
   faulty.heal()
   await create()
   await store.close()
-  assert.deepEqual(told, [[7, true], [7, false], [0, false], [7, true]])
+  assert.deepEqual(told, [
+    'begins', 'appended', 'made', 'begins', 'appended', 'not made', 'begins', 'not made', 'begins', 'appended', 'made'
+  ])
 })
