@@ -179,7 +179,9 @@ export type Variables = { readonly [name: string]: string | undefined }
  */
 export function readSettings(args: readonly string[], env: Variables): Environment {
   const isProduction = env['NODE_ENV'] === 'production'
-  return agreeing({ ...readTable(SETTINGS, readFlags(args), env), isProduction })
+  const settings = agreeing({ ...readTable(SETTINGS, readFlags(args), env), isProduction })
+  checkTransport(settings)
+  return settings
 }
 
 /** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
@@ -202,15 +204,19 @@ export function readOptions(options: Options, isProduction: boolean): Environmen
 
 /** Settings that go with each other. */
 function agreeing(settings: Environment): Environment {
-  const { tlsCert, tlsKey, isProduction, trustProxy } = settings
+  const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
   }
+  checkPlace(settings)
+  return settings
+}
+
+/** Throws `setting-invalid` where it would listen and then refuse everybody, for nobody could come by HTTPS. */
+export function checkTransport({ tlsCert, isProduction, trustProxy }: Environment): void {
   if (isProduction && tlsCert === undefined && trustProxy === undefined) {
     throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
   }
-  checkPlace(settings)
-  return settings
 }
 
 /** Reads the settings of a part of the table. */

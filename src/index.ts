@@ -37,22 +37,33 @@ const TYPES = ['string', 'number', 'boolean', 'undefined']
  * nothing; with the signal's reason if that is aborted by then.
  */
 export async function openService(options: Options & Surroundings = {}): Promise<Service> {
+  const wrong = (why: string): Failure => new Failure('setting-invalid', why)
+  if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
   const { log: given = SILENT, signal, prefix = '', production = false, ...settings } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw new Failure('setting-invalid', 'prefix must be a path such as /vault, written as a request has it')
+    throw wrong('prefix must be a path such as /vault, written as a request has it')
   }
+  if (typeof production !== 'boolean') throw wrong('production must be true or false')
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
   for (const [name, value] of Object.entries(settings)) {
-    if (!TYPES.includes(typeof value)) {
-      throw new Failure('setting-invalid', `${name} must be a text, a number, true or false`)
-    }
+    if (!TYPES.includes(typeof value)) throw wrong(`${name} must be a text, a number, true or false`)
+  }
+  const environment = readOptions(settings, production)
+  const { access } = given ?? {}
+  const methods = {
+    'log.info': given?.info, 'log.warn': given?.warn,
+    ...environment.accessLog && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+  }
+  for (const [name, method] of Object.entries(methods)) {
+    if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
   // Who takes the lines may be any object: its methods are called as such.
   const log: Log = {
     info: line => given.info(line), warn: line => given.warn(line),
-    progress: (what, share) => given.progress?.(what, share), access: given.access
+    progress: (what, share) => given.progress?.(what, share), access
   }
   signal?.throwIfAborted()
-  const { store: _, ...service } = await open(readOptions(settings, production), log, prefix)
+  const { store: _, ...service } = await open(environment, log, prefix)
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))

@@ -8,7 +8,7 @@ import { createPipeline } from './api/pipeline.ts'
 import type { Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
-import type { Environment, Settings } from './config.ts'
+import { checkTransport, type Environment, type Settings } from './config.ts'
 import { Failure } from './errors.ts'
 import { createAccessLog, refusedRequest, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
@@ -30,7 +30,8 @@ export interface Log {
   warn(line: string): void
   /** Takes how much of some long work is done, 0 to 1. */
   progress?(what: string, share: number): void
-  readonly access: Sink
+  /** Needed where the access log is on. */
+  readonly access?: Sink | undefined
 }
 
 /** A store that is served. */
@@ -39,7 +40,7 @@ export interface Serving {
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
    * Listens where the settings say; gives the address. Rejects with `address-unusable`, also where it listens already
-   * or was closed, or with `certificate-invalid`.
+   * or was closed, with `certificate-invalid`, or with `setting-invalid` in production without HTTPS or a proxy.
    */
   listen(): Promise<string>
   /** Takes nothing more and answers what is in flight. */
@@ -58,7 +59,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
   let isStopping = false
   let opening: Promise<Listener> | undefined
   let listener: Listener | undefined
-  const accessLog = settings.accessLog ? createAccessLog(log.access, Date.now) : undefined
+  const accessLog = settings.accessLog ? createAccessLog(log.access!, Date.now) : undefined
   const rateLimit = limitOf(settings.rateLimit)
   const measure = (): readonly Metric[] =>
     metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener?.connections() ?? 0 })
@@ -92,12 +93,12 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
 
   return {
     handle: (request, response) => {
-      const path = below(prefix, request.url ?? '')
-      if (path === undefined) return sendReply(response, statusReply(404), [], isStopping)
-      request.url = path
-      connections.take(request, response)
+      const target = below(prefix, request.url ?? '')
+      if (target === undefined) return sendReply(response, statusReply(404), [], isStopping)
+      connections.take(request, response, target)
     },
     listen: async () => {
+      checkTransport(settings)
       if (isStopping) throw new Failure('address-unusable', 'the service is closed')
       if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
       opening = listen({ host, port }, answer, {

@@ -127,7 +127,7 @@ export const CLAUSES: readonly Clause[] = [
     '§5.8 every answer under /api'),
   clause('5.9', 'HTTPS is required in production.', [['config.ts', 'isProduction'], [PIPELINE, 'HTTPS_ONLY']],
     '§5.9 production with', '§5.9 production behind a proxy', '§5.9 with TLS_CERT',
-    '§5.9 in production behind a proxy'),
+    '§5.9 in production behind a proxy', '§5.9 in production it answers'),
   clause('7', 'Error bodies are objects with `message` and `status`; validation adds `errors`.',
     [['http/reply.ts', 'said'], [ANSWERS, 'invalid']], '§1, §7 every object', '§4.3 create: what fails is named'),
   clause('7', 'The statuses and texts of the table.',

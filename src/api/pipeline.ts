@@ -9,7 +9,7 @@ import { bearerToken, hasBody, isJson, readHead, type Head } from '../http/head.
 import type { Answer, IncomingMessage, ServerResponse } from '../http/listener.ts'
 import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
 import { limitHeaders, type RateLimit, type Verdict } from '../http/rate-limit.ts'
-import { said, sendReply, sendReplyUnread, type Reply } from '../http/reply.ts'
+import { said, sendContinue, sendReply, sendReplyUnread, type Reply } from '../http/reply.ts'
 import type { Found, Router } from '../http/router.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/shape.ts'
@@ -63,8 +63,8 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
-  return (request, response, done) => {
-    new Exchange(options, request, response, done).start()
+  return (request, response, done, target) => {
+    new Exchange(options, request, response, done).start(target)
   }
 }
 
@@ -89,7 +89,7 @@ class Exchange {
     this.#startMs = options.nowMs()
   }
 
-  start(): void { this.#run(() => this.#answer()) }
+  start(target: string): void { this.#run(() => this.#answer(target)) }
 
   /** Takes a step; what it throws is answered. */
   #run(step: () => void): void {
@@ -101,12 +101,12 @@ class Exchange {
   }
 
   /** The way to a route. */
-  #answer(): void {
+  #answer(target: string): void {
     const { router, rateLimit, limitsByUser, current } = this.#options
-    const head = this.#head = readHead(this.#request)
+    const head = this.#head = readHead(this.#request, target)
     const peer = this.#request.socket.remoteAddress ?? ''
     this.#client = clientAddress(peer, head?.forwardedFor, this.#options.trustedProxies)
-    const limit = isUnderApi(head?.path ?? this.#request.url ?? '') ? rateLimit : undefined
+    const limit = isUnderApi(head?.path ?? target) ? rateLimit : undefined
     if (head === undefined) return this.#send(this.#tooMany(limit) ?? BAD_REQUEST)
 
     // What is refused here does not count: a page must not use up what the person before the browser has left.
@@ -140,7 +140,7 @@ class Exchange {
     if (!isJson(head)) return this.#send(UNSUPPORTED)
     const { maxBodyBytes } = this.#options
     if (Number(head.contentLength ?? 0) > maxBodyBytes) return this.#send(TOO_LARGE)
-    if (head.expect !== undefined) this.#response.writeContinue()
+    if (head.expect !== undefined) sendContinue(this.#response)
     readBody(this.#request, maxBodyBytes, body => this.#run(() => this.#takeBody(found, head, body)))
   }
 

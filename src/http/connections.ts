@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 import { MAX_PIPELINED_REQUESTS } from '../limits.ts'
 import { rawReply, sendReply, statusReply } from './reply.ts'
 
-/** Answers a request, at once or later, and calls `done` when it has. Never throws. */
-export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void) => void
+/** Answers a request for a target, at once or later, and calls `done` when it has. Never throws. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void, target: string) => void
 
 /** What node:http refuses by itself, or does not know an answer to. */
 export type Refused = 400 | 405 | 408 | 413 | 431
@@ -22,6 +22,7 @@ const REFUSALS: { readonly [S in Refused]: Buffer } = {
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  readonly target: string
   /** The response to the request before it on the connection. */
   readonly before: ServerResponse | undefined
   isStarted: boolean
@@ -51,26 +52,26 @@ export class Connections {
     this.#onRefusal = onRefusal
   }
 
-  /** Has a request answered, now or when its turn comes. */
-  take(request: IncomingMessage, response: ServerResponse): void {
+  /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
+  take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
     let connection = this.#known.get(request.socket)
     if (connection === undefined) this.#known.set(request.socket, connection = { isBusy: false, parked: [] })
     const { last, isBusy, parked } = connection
-    const exchange = connection.last = { request, response, before: last?.response, isStarted: false }
+    const exchange = connection.last = { request, response, target, before: last?.response, isStarted: false }
     if (!isBusy && parked.length === 0) return this.#start(connection, exchange)
     // node:http would read on and on; what it has read is kept.
     if (parked.push(exchange) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
   #start(connection: Connection, exchange: Exchange): void {
-    const { request, response, before } = exchange
+    const { request, response, target, before } = exchange
     exchange.isStarted = true
     if (before?.shouldKeepAlive === false || response.headersSent) { response.shouldKeepAlive = false; return }
     connection.isBusy = true
     this.#answer(request, response, () => {
       connection.isBusy = false
       if (connection.parked.length > 0) queueMicrotask(() => this.#startParked(connection))
-    })
+    }, target)
   }
 
   /** Not from within the answer before: a thousand of them would make a deep stack. */

@@ -10,7 +10,7 @@ export class Door {
   #inFlight = 0
   #onIdle: (() => void) | undefined
 
-  readonly take: Answer = (request, response, done) => {
+  readonly take: Answer = (request, response, done, target) => {
     if (this.#answer === undefined) {
       sendReply(response, CLOSED, [], true)
       return done()
@@ -19,7 +19,7 @@ export class Door {
     this.#answer(request, response, () => {
       done()
       if (--this.#inFlight === 0) this.#onIdle?.()
-    })
+    }, target)
   }
 
   open(answer: Answer): void { this.#answer = answer }

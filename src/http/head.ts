@@ -49,9 +49,8 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
 const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch'])
 const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 
-/** Reads a request's head; undefined when it is malformed or says something twice. */
-export function readHead(request: IncomingMessage): Head | undefined {
-  const target = request.url ?? ''
+/** Reads the head of a request for a target; undefined when it is malformed or says something twice. */
+export function readHead(request: IncomingMessage, target: string): Head | undefined {
   const method = request.method ?? ''
   // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host.
   if (!target.startsWith('/') && !(target === '*' && method === 'OPTIONS')) return undefined

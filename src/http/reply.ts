@@ -65,6 +65,14 @@ function bodyBytes(body: Body): number {
 
 function isOnePiece(body: Body): body is string | Buffer { return typeof body === 'string' || Buffer.isBuffer(body) }
 
+/**
+ * Says that the body is wanted (RFC 9110 §10.1.1), unless `node:http` has: it does by itself on a server that does not
+ * listen for `checkContinue`, and tells by this name alone.
+ */
+export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
+  if (response._sent100 !== true) response.writeContinue()
+}
+
 /** Sends a reply to a request whose body, if it has one, was read to its end; `close` ends the connection with it. */
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], close: boolean): void {
   if (close) response.shouldKeepAlive = false

@@ -1,11 +1,13 @@
 /** The service in somebody else's process, by what `index.ts` exports and nothing else. */
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
 import { done } from '../support/admin.ts'
-import { exchange, message } from '../support/raw.ts'
+import { certificate } from '../support/certificate.ts'
+import { connectRaw, exchange, message } from '../support/raw.ts'
 import { atEnd, freshFolder, send } from '../support/service.ts'
 
 const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
@@ -16,11 +18,11 @@ async function inMemory(t: TestContext, options: Parameters<typeof openService>[
   return service
 }
 
+type Take = (request: IncomingMessage, response: ServerResponse) => void
+
 /** Somebody's server; gives its address. */
-async function serverOf(
-  t: TestContext, take: (request: IncomingMessage, response: ServerResponse) => void
-): Promise<string> {
-  const server = createServer(take)
+async function serverOf(t: TestContext, take: Take, server: Server = createServer()): Promise<string> {
+  server.on('request', take)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   atEnd(t, () => { server.closeAllConnections(); server.close() })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -58,15 +60,27 @@ test('§4.3 fields that a request could not have are refused by name, and nothin
 test('options are held to the same rules as settings, and a name that is none is refused', async () => {
   const wrong: readonly [object, RegExp][] = [
     [{ port: 70000 }, /--port must be/], [{ rateLimit: -1 }, /--rate-limit must be/], [{ colour: 1 }, /colour is not/],
-    [{ corsOrigins: '*' }, /--cors-origins/], [{ production: true }, /NODE_ENV=production needs/],
+    [{ corsOrigins: '*' }, /--cors-origins/], [{ production: 'yes' }, /production must be/],
     [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
     [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
     [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
-    [{ accessLog: 'yes' }, /--access-log must be/]
+    [{ accessLog: 'yes' }, /--access-log must be/],
+    [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/], [{ log: { info() {} } }, /log.warn must be/],
+    [{ log: console, accessLog: true }, /log.access.write must be/],
+    [{ signal: {} }, /signal must be/], [{ signal: null }, /signal must be/]
   ]
   for (const [options, message] of wrong) {
     await assert.rejects(openService({ journal: 'memory', ...options } as Options), { code: 'setting-invalid', message })
   }
+  for (const options of [null, 'memory', 1]) {
+    await assert.rejects(openService(options as never), { code: 'setting-invalid', message: /options must be an object/ })
+  }
+})
+
+test('the console will do as a log without an access log', async t => {
+  t.mock.method(console, 'warn', () => {})
+  const service = await inMemory(t, { log: console })
+  assert.deepEqual(await service.listPassword(), [])
 })
 
 test('a server of somebody else hands on what is below a prefix, and keeps the rest', async t => {
@@ -88,6 +102,61 @@ test('requests that are pipelined to somebody else\'s server are answered in ord
   const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
   const get = message('GET', '/api/getPassword/1', undefined, ['Connection: close'])
   assert.deepEqual((await exchange(t, url, Buffer.concat([create, get]))).map(({ status }) => status), [200, 200])
+})
+
+test('what was handed on keeps its target, as whoever looks at it later expects', async t => {
+  const service = await inMemory(t, { prefix: '/vault' })
+  const seen: unknown[] = []
+  const url = await serverOf(t, (request, response) => {
+    service.handle(request, response)
+    response.on('close', () => seen.push(request.url))
+  })
+  assert.equal((await send(url, 'GET', '/vault/api/listPassword?x')).status, 404)
+  assert.deepEqual(seen, ['/vault/api/listPassword?x'])
+})
+
+test('a framework may cut its mount path off for as long as it likes, and set fields of its own', async t => {
+  const service = await inMemory(t)
+  const url = await serverOf(t, (request, response) => {
+    const whole = request.url!
+    Object.assign(request, { originalUrl: whole })
+    request.url = whole.slice('/vault'.length)
+    response.setHeader('X-Powered-By', 'it')
+    service.handle(request, response)
+    request.url = whole
+  })
+  const create = message('POST', '/vault/api/createPassword', JSON.stringify(ENTRY))
+  const get = message('GET', '/vault/api/getPassword/1', undefined, ['Connection: close'])
+  const answers = await exchange(t, url, Buffer.concat([create, get]))
+  assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, 'it'], [200, 'it']])
+})
+
+for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to the service', true]] as const) {
+  test(`a client that asks whether to send its body is told so once by a server that ${name}`, async t => {
+    const service = await inMemory(t)
+    const server = createServer()
+    if (isTold) server.on('checkContinue', service.handle)
+    const client = await connectRaw(t, await serverOf(t, service.handle, server))
+    const body = JSON.stringify(ENTRY)
+    const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])
+    await client.send(whole.subarray(0, -body.length))
+    assert.equal((await client.answer()).status, 100)
+    await client.send(body, message('GET', '/api/getPassword/1'))
+    assert.deepEqual((await client.answers(2)).map(({ status }) => status), [200, 200])
+  })
+}
+
+test('§5.9 in production it answers what comes by somebody else\'s HTTPS, refuses the rest, and does not listen', async t => {
+  const service = await inMemory(t, { production: true, port: 0 })
+  const url = await serverOf(t, service.handle, createTlsServer(certificate('own')))
+  const status = await new Promise((resolve, reject) => {
+    const port = new URL(url).port
+    get({ port, path: '/api/listPassword', rejectUnauthorized: false }, answer => resolve(answer.resume().statusCode))
+      .on('error', reject)
+  })
+  assert.equal(status, 404)
+  assert.equal((await send(await serverOf(t, service.handle), 'GET', '/api/listPassword')).status, 403)
+  await assert.rejects(service.listen(), { code: 'setting-invalid', message: /NODE_ENV=production needs/ })
 })
 
 test('a body that somebody else has read is a clear 500, not a request that hangs', async t => {
