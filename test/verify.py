@@ -18,13 +18,14 @@ FORM = re.compile(
     rb',"type":"[a-z]+\.[a-z]+","by":(null|[1-9][0-9]{0,15}),"key":"[0-9a-f]{8}")'
     rb',"sealed":"(?P<sealed>[A-Za-z0-9+/]+={0,2})"),"hash":"(?P<hash>[0-9a-f]{64})"\}')
 SEAL_LEAST = 12 + 16  # nonce and tag
+LINE_MOST = 32 * 1024 * 1024
 SECTOR = 512
 
 
 def parse(raw):
     """The parts of a line without its end; None if it has not the form."""
     found = FORM.fullmatch(raw)
-    if found is None:
+    if found is None or len(raw) > LINE_MOST:
         return None
     try:
         sealed = base64.b64decode(found['sealed'], validate=True)

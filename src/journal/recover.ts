@@ -112,7 +112,7 @@ interface RawLine {
 }
 
 function parse(raw: RawLine): Line | undefined {
-  return raw.ended ? parseLine(raw.text) : undefined
+  return raw.ended && raw.text.length <= MAX_LINE_BYTES ? parseLine(raw.text) : undefined
 }
 
 /**

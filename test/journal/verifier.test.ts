@@ -10,6 +10,7 @@ import { Failure } from '../../src/errors.ts'
 import { disk } from '../../src/journal/files.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
+import { MAX_LINE_BYTES } from '../../src/limits.ts'
 import { admin, done, initialized } from '../support/admin.ts'
 import {
   bytesOf, fact, journalBytes, journalPath, keyPath, linesOf, rechain, writeJournal
@@ -143,6 +144,24 @@ test('the verifier and the program agree on journals that somebody has laid hand
     kinds.add(expected.startsWith('line') ? 'damaged' : expected.endsWith(', 0 torn') ? 'whole' : 'torn')
   }
   assert.deepEqual([...kinds].sort(), ['damaged', 'torn', 'whole'])
+})
+
+test('the verifier and the program take a line of 32 MiB, but none that is a byte longer', {
+  skip: pythonMissing
+}, async t => {
+  const shortest = linesOf(await writeJournal(freshFolder(t), [[{ ...fact(1), by: 1, data: '' }]]))[0]!
+  const around = shortest.length - Buffer.alloc(12 + 2 + 16).toString('base64').length
+  const quanta = Math.floor((MAX_LINE_BYTES - around) / 4)
+  const data = 'x'.repeat(quanta * 3 - (12 + 2 + 16))
+  const by = 10 ** ((MAX_LINE_BYTES - around) % 4)
+  for (const [user, verdict] of [[by, /^2 records/], [by * 10, /^line 1 at byte 0$/]] as const) {
+    const folder = freshFolder(t)
+    const bytes = await writeJournal(folder, [[{ ...fact(1), by: user, data }], [fact(2)]])
+    assert.equal(bytes.indexOf('\n'), MAX_LINE_BYTES + (user === by ? 0 : 1))
+    const [said] = verdictsOfPython([journalPath(folder)])
+    assert.match(said!, verdict)
+    assert.equal(verdictOfProgram(journalPath(folder), keyPath(folder)), said)
+  }
 })
 
 test('a chain that was computed anew is right to the verifier, unless a head was noted; its seals tell the program', {
