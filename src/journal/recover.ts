@@ -77,7 +77,7 @@ export function * readInSteps(
         apply(verified(line, records + 1, head, keys, path), raw.text)
       } catch (error) {
         if (error instanceof Failure) throw error
-        const what = error instanceof Error ? error.message : String(error)
+        const what = (error as Error).message
         throw new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${raw.offset}: ${what}`)
       }
       records++

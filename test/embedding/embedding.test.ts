@@ -77,6 +77,28 @@ test('options are held to the same rules as settings, and a name that is none is
   }
 })
 
+test('a log that throws costs a connection at most, and is told of', async t => {
+  const warnings: string[] = []
+  const write = (): void => { throw new Error('the log is full') }
+  const log = {
+    info: () => {}, warn: (line: string) => { warnings.push(line) }, access: { write, pendingBytes: () => 0 }
+  }
+  const service = await inMemory(t, { log, accessLog: true })
+  const url = await serverOf(t, service.handle)
+  for (let n = 0; n < 2; n++) await send(url, 'POST', '/api/createPassword', ENTRY).catch(() => {})
+  assert.equal((await service.listPassword()).length, 2)
+  assert.equal(warnings.filter(line => line.includes('the log is full')).length, 2)
+})
+
+test('a log that takes it is told how far a start has come', async t => {
+  const dataDir = freshFolder(t)
+  await (await openService({ dataDir })).close()
+  const shares: unknown[] = []
+  const log = { info() {}, warn() {}, progress: (...told: readonly unknown[]) => { shares.push(told) } }
+  await (await openService({ dataDir, log })).close()
+  assert.deepEqual(shares, [['reading the journal', 1]])
+})
+
 test('the console will do as a log without an access log', async t => {
   t.mock.method(console, 'warn', () => {})
   const service = await inMemory(t, { log: console })
@@ -112,7 +134,8 @@ test('what was handed on keeps its target, as whoever looks at it later expects'
     response.on('close', () => seen.push(request.url))
   })
   assert.equal((await send(url, 'GET', '/vault/api/listPassword?x')).status, 404)
-  assert.deepEqual(seen, ['/vault/api/listPassword?x'])
+  assert.equal((await send(url, 'GET', '/api/listPassword')).json.message, 'Not Found')
+  assert.deepEqual(seen, ['/vault/api/listPassword?x', '/api/listPassword'])
 })
 
 test('a framework may cut its mount path off for as long as it likes, and set fields of its own', async t => {

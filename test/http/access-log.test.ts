@@ -5,7 +5,7 @@ import { createAccessLog, type LoggedRequest } from '../../src/http/access-log.t
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { startProgram } from '../support/program.ts'
-import { connectRaw, message } from '../support/raw.ts'
+import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
 const ON = { 'access-log': 'on' }
@@ -59,6 +59,16 @@ test('each request of a connection has its line, refused and limited ones too', 
   await client.answers(4)
   await call(t, url, 'GET', '/api/listPassword', { fields: ['Host: a', 'Host: b'] })
   assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [404, 403, 404, 429, 429])
+})
+
+test('what is not even a request has its line', async t => {
+  const { url, accessLines } = await startService(t, ON)
+  await exchange(t, url, 'nonsense\r\n\r\n')
+  const { time, request, ...rest } = JSON.parse(accessLines.join(''))
+  assert.match(`${time} ${request}`, /^\d{4}-\d\d-\d\dT[\d:.]+Z [0-9a-f-]{36}$/)
+  assert.deepEqual(rest, {
+    client: '127.0.0.1', user: null, token: null, method: '', route: null, entry: null, status: 400, ms: 0
+  })
 })
 
 test('without ACCESS_LOG there is no line', async t => {

@@ -500,3 +500,15 @@ test('§8.3 a 417 under /api is counted, and tells what is left', async t => {
   assert.deepEqual([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], [417, '1', '0'])
   assert.equal((await ask(t, url, other)).status, 429)
 })
+
+test('OPTIONS * tells the methods of the server (RFC 9110 §9.3.7)', async t => {
+  const { url } = await startService(t)
+  const { status, headers } = await ask(t, url, head('OPTIONS * HTTP/1.1', host))
+  assert.deepEqual([status, headers['allow']], [204, 'GET, HEAD, POST, OPTIONS'])
+})
+
+test('a list that is asked for with a long body, which nobody reads, comes whole', async t => {
+  const { url } = await withEntry(t)
+  const [answer] = await exchange(t, url, chunked('GET', '/api/listPassword', ['x']), chunk(''))
+  assert.equal(answer?.text, '[{"id":1,"password":"p","sistema":"s","usuario":"u","status":1}]')
+})

@@ -630,6 +630,39 @@ test('a file that cannot be closed to others is warned of and used', async t => 
   assert.match(warnings[0]!, /mode 644.*EPERM/)
 })
 
+test('a torn tail never takes the name of an earlier one', async t => {
+  const folder = freshFolder(t)
+  const path = join(folder, JOURNAL_FILE)
+  const torn = (): string[] => readdirSync(folder).filter(name => name.includes('.torn-')).sort()
+  for (const tail of ['a', 'b', 'c']) {
+    await open(folder).journal.close()
+    appendFileSync(path, tail)
+    await open(folder, disk, () => 0).journal.close()
+  }
+  const name = `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`
+  assert.deepEqual(torn(), [name, `${name}-2`, `${name}-3`])
+  assert.deepEqual(torn().map(name => readFileSync(join(folder, name), 'utf8')), ['a', 'b', 'c'])
+})
+
+test('a key file that another process makes meanwhile is not overwritten', async t => {
+  const folder = freshFolder(t)
+  const keyFile = join(folder, 'journal.key')
+  let looks = 0
+  const facts: Files['facts'] = path => {
+    if (path === keyFile && looks++ === 1) writeFileSync(keyFile, 'theirs')
+    return disk.facts(path)
+  }
+  assert.throws(() => open(folder, { ...disk, facts }), { code: 'key-invalid', message: /just made by another process/ })
+  assert.equal(readFileSync(keyFile, 'utf8'), 'theirs')
+})
+
+test('a journal that is closed rotates no key', async t => {
+  const folder = freshFolder(t)
+  const { journal } = open(folder)
+  await journal.close()
+  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
+})
+
 test('where a folder cannot be synced, the start says so and goes on', async t => {
   const folder = freshFolder(t)
   const faulty = new FaultyFiles()

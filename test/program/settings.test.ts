@@ -142,7 +142,8 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   tokenTtlMinutes: ['0', '0.0', '-1', '1e3', '.5', '5.', 'never', '1h', 'Infinity', '52560001'],
   abilities: [
     'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b',
-    '=x', 'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*'
+    '=x', 'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*',
+    'listPassword=x,listPassword=y'
   ],
   corsOrigins: [
     '*', 'https://a.example,*', 'https://*.example', 'null', 'a.example', 'https://a.example/', 'https://a.example/x',
@@ -152,7 +153,8 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   allowedHosts: ['*', 'a b', 'http://a.example', 'a.example/', 'a.example:', 'a.example:x', 'u@a.example', 'ä.example'],
   trustProxy: [
     'localhost', 'proxy.example', '*', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0',
-    '10.0.0.1-10.0.0.9', '10.0.0.0/8/8', '10.0.0.1:80', '[::1]', '10.0.0.1 10.0.0.2', ','
+    '10.0.0.1-10.0.0.9', '10.0.0.0/8/8', '10.0.0.1:80', '[::1]', '10.0.0.1 10.0.0.2', ',',
+    '0.0.0.0/0', '10.0.0.0/8,::/0'
   ],
   tlsCert: [],
   tlsKey: [],

@@ -7,6 +7,8 @@ import { tokenId } from '../../src/store/accounts.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
+import { fileStore } from '../support/compose.ts'
+import { freshFolder } from '../support/service.ts'
 
 const MINUTE_MS = 60_000
 const TOKEN = /^pes_[A-Za-z0-9_-]{43}$/
@@ -285,6 +287,34 @@ test('a login fails over a hasher that breaks while it brings a hash up to date'
   const { world } = await withAna()
   const broken = world.open(CHEAP, new BrokenHasher(randomBytes, { ...CHEAP, ln: 5 }))
   await assert.rejects(broken.accounts.login(ANA, PASSWORD, undefined), /as the test asked/)
+})
+
+test('a token that is issued in the very write that removes its user is gone', async t => {
+  const store = fileStore(freshFolder(t))
+  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const [made, other] = await Promise.all([
+    store.accounts.issue(ANA, undefined, undefined), store.accounts.issue(ANA, ['a'], undefined),
+    store.accounts.removeUser(ANA)
+  ])
+  assert.deepEqual([made, other].map(one => store.accounts.session(one!.token)), [undefined, undefined])
+  store.check()
+  await store.close()
+})
+
+test('a record that does not fit what stands before it is refused when it is read', async () => {
+  const { world } = await withAna()
+  const [added] = world.records
+  const wrong: readonly (readonly [type: string, data: object, why: RegExp])[] = [
+    ['user.renamed', {}, /type user.renamed is not known/], ['toString', {}, /type toString is not known/],
+    ['user.added', { id: 3, email: 'x@y' }, /3 is not the next id/], ['user.removed', { id: 2 }, /id 2 does not exist/],
+    ['entry.created', { id: 2, password: 'p', sistema: 's', usuario: 'u' }, /2 is not the next id/],
+    ['entry.deleted', { id: 1 }, /id 1 does not exist/]
+  ]
+  for (const [type, data, why] of wrong) {
+    world.records.push({ ...added!, type, data })
+    assert.throws(() => world.open(), why)
+    world.records.pop()
+  }
 })
 
 test('two users of one address are refused when they are read, and check finds a token of nobody', async () => {
