@@ -172,12 +172,13 @@ for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to th
 test('§5.9 in production it answers what comes by somebody else\'s HTTPS, refuses the rest, and does not listen', async t => {
   const service = await inMemory(t, { production: true, port: 0 })
   const url = await serverOf(t, service.handle, createTlsServer(certificate('own')))
-  const status = await new Promise((resolve, reject) => {
-    const port = new URL(url).port
-    get({ port, path: '/api/listPassword', rejectUnauthorized: false }, answer => resolve(answer.resume().statusCode))
-      .on('error', reject)
+  const { port } = new URL(url)
+  const asked = (origin: string): Promise<unknown> => new Promise((resolve, reject) => {
+    const options = { port, path: '/api/listPassword', rejectUnauthorized: false, headers: { Origin: origin } }
+    get(options, answer => resolve(answer.resume().statusCode)).on('error', reject)
   })
-  assert.equal(status, 404)
+  const own = `https://localhost:${port}`
+  assert.deepEqual([await asked(own), await asked(own.replace('https', 'http'))], [404, 403])
   assert.equal((await send(await serverOf(t, service.handle), 'GET', '/api/listPassword')).status, 403)
   await assert.rejects(service.listen(), { code: 'setting-invalid', message: /NODE_ENV=production needs/ })
 })

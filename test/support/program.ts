@@ -100,7 +100,9 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
     child.kill(signal)
     return soon(ended, () => `the end after ${signal}; ${stdout}${stderr}`)
   }
-  clean = async () => { if (!isOver) await stop('SIGKILL') }
+  // Who is measured (`test/slow/coverage.ts`) tells at its own end what it has run.
+  const isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined
+  clean = async () => { if (!isOver) await stop(isMeasured ? 'SIGTERM' : 'SIGKILL') }
   return {
     child, pid: child.pid ?? 0, folder, ended, stop,
     get stdout() { return stdout },

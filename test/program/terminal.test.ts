@@ -1,0 +1,49 @@
+/** What the programs show at a terminal, and what is typed there. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { freshFolder } from '../support/service.ts'
+
+const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
+const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
+
+test('users are listed as a table, in which nothing can move the cursor', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'user add a@x --name A\u001b[2J\u202eB --password-stdin', 'p\n')
+  await done(folder, 'user add longer@x --abilities password:read,b --password-stdin', 'p\n')
+  const rows = (await done(folder, 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
+  assert.deepEqual(rows, [
+    '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,b', ''
+  ])
+})
+
+test('what is typed can be taken back, letter by letter or altogether', async t => {
+  const folder = await initialized(t)
+  const typed = [['password: ', 'wrong\x7f\x7f\x7f\x7f\bpw'], ['again: ', 'pw']] as const
+  const { code, seen } = await atTerminal(folder, 'user add a@x', typed)
+  assert.equal(code, 0, seen)
+  const givenUp = await atTerminal(folder, 'user add b@x', [['password: ', 'secret\x03']])
+  assert.equal(givenUp.code, 2)
+  assert.match(givenUp.seen, /error: given up/)
+})
+
+test('a user who is not there has no password and no tokens', async t => {
+  const folder = await initialized(t)
+  await refused(folder, 'user password a@x --password-stdin', 1, /no user/, 'p\n')
+  await refused(folder, 'token revoke --all a@x', 1, /no user/)
+})
+
+test('without a command the program tells which there are, and ends with 2', () => {
+  const { status, stdout } = spawnSync(process.execPath, [ADMIN], { encoding: 'utf8' })
+  assert.equal(status, 2)
+  assert.match(stdout, /^usage: /)
+})
+
+test('the access log is refused at a terminal, which could be paused', t => {
+  const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']
+  const { status, stdout } = spawnSync('python3', args, { encoding: 'utf8', timeout: 20_000 })
+  assert.equal(status, 2, stdout)
+  assert.match(stdout, /error: .*a paused terminal would hold up requests/)
+})
