@@ -32,12 +32,13 @@ const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {},
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 const TYPES = ['string', 'number', 'boolean', 'undefined']
 
+function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
+
 /**
  * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, holding
  * nothing; with the signal's reason if that is aborted by then.
  */
 export async function openService(options: Options & Surroundings = {}): Promise<Service> {
-  const wrong = (why: string): Failure => new Failure('setting-invalid', why)
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
   const { log: given = SILENT, signal, prefix = '', production = false, ...settings } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {

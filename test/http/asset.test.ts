@@ -6,6 +6,8 @@ import test from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Asset } from '../../src/http/asset.ts'
 import type { Head } from '../../src/http/head.ts'
+import { disk } from '../../src/journal/files.ts'
+import { pageRoutes } from '../../src/page.ts'
 import { startProtected } from '../support/accounts.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
@@ -129,4 +131,11 @@ test('PAGE=off: there is no page', async t => {
   for (const path of ['/', '/web/main.js']) {
     assert.equal((await ask(t, url, message('GET', path))).text, '{"message":"Not Found","status":404}', path)
   }
+})
+
+test('a page that is not there whole is refused, and what serves without it is named', () => {
+  const list = (): never => { throw Object.assign(new Error(), { code: 'ENOENT' }) }
+  assert.throws(() => pageRoutes({ ...disk, list }), {
+    code: 'page-unusable', message: /ENOENT; PAGE=off serves without it$/
+  })
 })

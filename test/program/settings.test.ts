@@ -216,7 +216,12 @@ describe('a malformed value', () => {
     ['a key without its certificate', { TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
     ['§5 production without TLS or a proxy', { NODE_ENV: 'production' }, /NODE_ENV=production.*TLS_CERT.*TRUST_P/],
     ['production with a certificate alone', { NODE_ENV: 'production', TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
-    ['production with an empty proxy', { NODE_ENV: 'production', TRUST_PROXY: '' }, /NODE_ENV=production/]
+    ['production with an empty proxy', { NODE_ENV: 'production', TRUST_PROXY: '' }, /NODE_ENV=production/],
+    ['etcd without an address', { JOURNAL: 'etcd' }, /JOURNAL=etcd needs ETCD_ENDPOINTS/],
+    ['a user of etcd without a password', { ETCD_USER: 'u' }, /ETCD_USER and ETCD_PASSWORD_FILE/],
+    ['a certificate for etcd without its key', { ETCD_CERT: 'c' }, /ETCD_CERT and ETCD_KEY/],
+    ['plain HTTP to etcd on another machine', { ETCD_ENDPOINTS: 'https://10.0.0.2:1,http://10.0.0.1:1' },
+      /http:\/\/10\.0\.0\.1:1 without TLS, which ETCD_PLAIN_HTTP=on/]
   ]
   for (const [what, env, names] of PAIRS) {
     test(`${what} is refused`, () => { assert.match(refusalOf([], env), names) })
@@ -227,6 +232,9 @@ describe('a malformed value', () => {
     for (const env of [TLS, { TRUST_PROXY: '127.0.0.1' }]) {
       assert.equal(readSettings([], { ...env, NODE_ENV: 'production' }).isProduction, true)
     }
+    const far = { ETCD_ENDPOINTS: 'http://10.0.0.1:1', ETCD_PLAIN_HTTP: 'on' }
+    const near = { ETCD_ENDPOINTS: 'http://localhost:1,http://127.0.0.2:1,http://[::1]:1', JOURNAL: 'etcd' }
+    assert.deepEqual([far, near].map(env => readSettings([], env).etcdEndpoints.length), [1, 3])
     for (const env of ['', 'development', 'test']) assert.equal(readSettings([], { NODE_ENV: env }).isProduction, false)
   })
 })

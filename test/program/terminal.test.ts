@@ -1,7 +1,8 @@
 /** What the programs show at a terminal, and what is typed there. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { test } from 'node:test'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { freshFolder } from '../support/service.ts'
@@ -9,11 +10,15 @@ import { freshFolder } from '../support/service.ts'
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 
-test('users are listed as a table, in which nothing can move the cursor', async t => {
+async function filled(t: TestContext): Promise<string> {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --name A\u001b[2J\u202eB --password-stdin', 'p\n')
   await done(folder, 'user add longer@x --abilities password:read,b --password-stdin', 'p\n')
-  const rows = (await done(folder, 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
+  return folder
+}
+
+test('users are listed as a table, in which nothing can move the cursor', async t => {
+  const rows = (await done(await filled(t), 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
     '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,b', ''
   ])
@@ -39,6 +44,15 @@ test('without a command the program tells which there are, and ends with 2', () 
   const { status, stdout } = spawnSync(process.execPath, [ADMIN], { encoding: 'utf8' })
   assert.equal(status, 2)
   assert.match(stdout, /^usage: /)
+})
+
+test('output that nobody takes any more ends the command with 1, and nothing is said of it', async t => {
+  const child = spawn(process.execPath, [ADMIN, 'journal', 'show'], { env: { DATA_DIR: await filled(t) } })
+  child.stdout.destroy()
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', text => { said += text })
+  const [code] = await once(child, 'close')
+  assert.deepEqual([code, said], [1, ''])
 })
 
 test('the access log is refused at a terminal, which could be paused', t => {

@@ -241,3 +241,8 @@ describe('a full disk', { skip: NO_MOUNT }, () => {
     assert.equal((await entriesOf(folder)).length, 2_000)
   })
 })
+
+test('a trial tells which entries would come as deleted ones', async t => {
+  const file = fileOf(t, '{"id":1,"sistema":"s","usuario":"u","password":"p","status":0}\n')
+  assert.match(await done(await initialized(t), `import ${file} --dry-run`), /^line 1: s u \(deleted\)$/m)
+})
