@@ -114,6 +114,7 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.equal((await send(url, 'GET', '/vaulted/api/listPassword')).status, 404)
   assert.equal((await send(url, 'GET', '/vault')).status, 404)
   assert.equal(await (await fetch(`${url}/else`)).text(), 'own')
+  assert.match(await (await fetch(`${url}/vault/metrics`)).text(), /^http_connections 0$/m)
   const foreign = await fetch(`${url}/vault/api/listPassword`, { headers: { Origin: 'https://evil.example' } })
   assert.equal(foreign.status, 403)
 })
@@ -299,4 +300,6 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   assert.equal(await loose['revokeToken']!(5), false)
   assert.deepEqual(accounts.users().map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
   assert.deepEqual(accounts.tokens(), [])
+  assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, 'x'))?.name,
+    'eva@example.org')
 })

@@ -507,8 +507,10 @@ test('OPTIONS * tells the methods of the server (RFC 9110 §9.3.7)', async t => 
   assert.deepEqual([status, headers['allow']], [204, 'GET, HEAD, POST, OPTIONS'])
 })
 
-test('a list that is asked for with a long body, which nobody reads, comes whole', async t => {
-  const { url } = await withEntry(t)
-  const [answer] = await exchange(t, url, chunked('GET', '/api/listPassword', ['x']), chunk(''))
-  assert.equal(answer?.text, '[{"id":1,"password":"p","sistema":"s","usuario":"u","status":1}]')
+test('what is asked for with a long body, which nobody reads, comes whole', async t => {
+  const { url } = await withEntry(t, { page: 'on' })
+  const [list] = await exchange(t, url, chunked('GET', '/api/listPassword', ['x']), chunk(''))
+  assert.equal(list?.text, '[{"id":1,"password":"p","sistema":"s","usuario":"u","status":1}]')
+  const [page] = await exchange(t, url, chunked('GET', '/', ['x']), chunk(''))
+  assert.match(page!.text, /<\/html>\s*$/)
 })

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { freshFolder } from '../support/service.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
+const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
 const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 
 async function filled(t: TestContext): Promise<string> {
@@ -53,6 +55,16 @@ test('output that nobody takes any more ends the command with 1, and nothing is 
   child.stderr.setEncoding('utf8').on('data', text => { said += text })
   const [code] = await once(child, 'close')
   assert.deepEqual([code, said], [1, ''])
+})
+
+test('output that cannot be written ends the command with 1, and why is said', { skip: fullMissing }, async t => {
+  const env = { DATA_DIR: await filled(t) }
+  const full = openSync('/dev/full', 'w')
+  const { status, stderr } = spawnSync(process.execPath, [ADMIN, 'journal', 'show'], {
+    env, stdio: ['ignore', full, 'pipe']
+  })
+  closeSync(full)
+  assert.deepEqual([status, String(stderr)], [1, 'error: the output could not be written: ENOSPC\n'])
 })
 
 test('the access log is refused at a terminal, which could be paused', t => {

@@ -289,9 +289,12 @@ test('a login fails over a hasher that breaks while it brings a hash up to date'
   await assert.rejects(broken.accounts.login(ANA, PASSWORD, undefined), /as the test asked/)
 })
 
-test('a token that is issued in the very write that removes its user is gone', async t => {
+test('changes of tokens in the same write see each other: one of two revokes, none outlives its user', async t => {
   const store = fileStore(freshFolder(t))
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const hash = sha256(await issued(store))
+  const revoked = await Promise.all([store.accounts.revoke(hash, null), store.accounts.revoke(hash, null)])
+  assert.deepEqual(revoked, [true, false])
   const [made, other] = await Promise.all([
     store.accounts.issue(ANA, undefined, undefined), store.accounts.issue(ANA, ['a'], undefined),
     store.accounts.removeUser(ANA)
