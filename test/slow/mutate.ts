@@ -28,7 +28,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
   'journal/batch.ts': ['journal/line', 'journal/file', 'journal/recover'],
   'journal/keys.ts': ['journal/keys', 'journal/file'],
   'journal/line.ts': ['journal/line', 'journal/recover', 'journal/file'],
-  'journal/recover.ts': ['journal/recover', 'journal/file', 'journal/keys', 'program/admin'],
+  'journal/recover.ts': ['journal/recover', 'journal/file', 'journal/keys', 'journal/verifier', 'program/admin'],
   'http/rate-limit.ts': ['http/rate-limit'],
   'store/accounts.ts': ['store/accounts', 'api/session', 'api/abilities', 'program/admin']
 }
