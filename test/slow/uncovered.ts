@@ -55,7 +55,7 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
     'putBack(taken) { this.#waiting = [...taken, ...this.#waiting]; }': ETCD
   },
   'journal/rewrite.ts': {
-    'const newest = { ...keys, find: (name) => name === keys.newest.name ? keys.newest : undefined };': NEVER,
+    'return { find: name => name === newest.name ? newest : undefined };': NEVER,
     "throw new Error('what was written reads otherwise');": NEVER
   },
   'journal/writer.ts': {
@@ -76,7 +76,13 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
     "return by === null ? '-' : state.users.get(by)?.email ?? String(by);": NEVER,
     'const look = async () => {': SOMETIMES,
     'const timer = setInterval(() => void look(), 200);': SOMETIMES,
-    'await saveLines(context, part, status);': ETCD
+    'await saveLines(context, part, status);': ETCD,
+    'if (isInEtcd && given === undefined)': ETCD,
+    "throw new Misuse('in etcd key rewrite needs --to-prefix, such as /pes-2');": ETCD,
+    'return given === undefined ? undefined : keyPrefix(String(given));': ETCD,
+    'catch (error) {': ETCD,
+    'const { keyFile } = await statusOf(context);': ETCD,
+    'context.terminal.print(`the journal is in ${to}; set ETCD_PREFIX to that for every instance and restart it`);': ETCD
   },
   'operator/reach.ts': {
     'access: { write: () => { }, pendingBytes: () => 0 }': 'a store that serves nobody logs no request',
@@ -103,10 +109,10 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
     'throw error;': NEVER
   },
   'service.ts': {
-    "const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources, files) : undefined;": ETCD,
+    "const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources) : undefined;": ETCD,
     'const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({': ETCD,
     "log.info(`etcd           ${path} at ${endpoints.join(', ')}`);": ETCD,
-    'async function inEtcd(settings, keyFile, sources, files) {': ETCD
+    'async function inEtcd(settings, keyFile, sources) {': ETCD
   },
   'serving.ts': {
     'const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref();':
