@@ -5,7 +5,7 @@ import type { Files } from './journal/files.ts'
 import { TLS_CHECK_MS } from './limits.ts'
 
 /** A certificate that follows its files. */
-export interface FollowedCertificate {
+interface FollowedCertificate {
   readonly current: Certificate
   /** Says who uses it; what throws there is reported, and the old certificate stays. */
   onChange(renew: (certificate: Certificate) => void): void

@@ -1,68 +1,9 @@
-/** Where the journal is: the settings that say so, whether they go together, and how etcd is reached. */
+/** Where the journal is: whether the settings that say so go together, and how etcd is reached. */
 import { Failure, systemCode } from './errors.ts'
-import type { Setting, Settings } from './config.ts'
 import type { EtcdAccess } from './etcd/client.ts'
 import { isLoopback } from './http/address.ts'
 import type { Files } from './journal/files.ts'
-import { keyPrefix, nonEmpty, onOrOff, serverOrigins } from './values.ts'
-
-/** The settings of a journal in etcd. */
-export interface EtcdSettings {
-  /** Origins; none without etcd. */
-  readonly etcdEndpoints: readonly string[]
-  readonly etcdPrefix: string
-  readonly etcdUser: string | undefined
-  /** Files, as all that follow. */
-  readonly etcdPasswordFile: string | undefined
-  readonly etcdCa: string | undefined
-  readonly etcdCert: string | undefined
-  readonly etcdKey: string | undefined
-  readonly etcdPlainHttp: boolean
-  readonly staleReads: boolean
-}
-
-/** Their part of the table. */
-export const ETCD_SETTINGS: { readonly [K in keyof EtcdSettings]: Setting<EtcdSettings[K]> } = {
-  etcdEndpoints: {
-    variable: 'ETCD_ENDPOINTS', flag: 'etcd-endpoints', value: 'URL,…', fallback: [], shown: 'none',
-    help: 'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.',
-    parse: serverOrigins
-  },
-  etcdPrefix: {
-    variable: 'ETCD_PREFIX', flag: 'etcd-prefix', value: 'PREFIX', fallback: '/pes', shown: '`/pes`',
-    help: 'What the keys of the journal begin with in etcd.', parse: keyPrefix
-  },
-  etcdUser: {
-    variable: 'ETCD_USER', flag: 'etcd-user', value: 'NAME', fallback: undefined, shown: 'none',
-    help: 'The user to be for etcd.', parse: nonEmpty
-  },
-  etcdPasswordFile: {
-    variable: 'ETCD_PASSWORD_FILE', flag: 'etcd-password-file', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The file with the password of that user, on its first line.', parse: nonEmpty
-  },
-  etcdCa: {
-    variable: 'ETCD_CA', flag: 'etcd-ca', value: 'FILE', fallback: undefined, shown: 'those that Node knows',
-    help: 'The authorities that vouch for etcd, PEM.', parse: nonEmpty
-  },
-  etcdCert: {
-    variable: 'ETCD_CERT', flag: 'etcd-cert', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The certificate to show to etcd, PEM.', parse: nonEmpty
-  },
-  etcdKey: {
-    variable: 'ETCD_KEY', flag: 'etcd-key', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The private key of that certificate, PEM.', parse: nonEmpty
-  },
-  etcdPlainHttp: {
-    variable: 'ETCD_PLAIN_HTTP', flag: 'etcd-plain-http', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether etcd on another machine may be reached without TLS.',
-    parse: onOrOff
-  },
-  staleReads: {
-    variable: 'STALE_READS', flag: 'stale-reads', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether reads are answered, with what was known last, while etcd does not answer.',
-    parse: onOrOff
-  }
-}
+import type { EtcdSettings, Settings } from './settings.ts'
 
 /** The settings that say where the journal is. */
 export type PlaceSettings = Pick<Settings, 'dataDir' | 'keyFile' | 'journal'> & EtcdSettings

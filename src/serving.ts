@@ -5,10 +5,10 @@ import { healthRoutes } from './api/health.ts'
 import type { Metrics } from './api/metrics.ts'
 import { openapiRoute } from './api/openapi.ts'
 import { createPipeline } from './api/pipeline.ts'
-import type { Route } from './api/route.ts'
+import { routerOf, type Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
-import { checkTransport, type Environment, type Settings } from './config.ts'
+import { checkTransport, type Environment } from './config.ts'
 import { Failure } from './errors.ts'
 import { createAccessLog, refusedRequest, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
@@ -17,11 +17,11 @@ import { Door } from './http/door.ts'
 import { listen, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
-import { Router } from './http/router.ts'
 import { disk } from './journal/files.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import type { Metric } from './metrics/exposition.ts'
 import { pageRoutes } from './page.ts'
+import type { Settings } from './settings.ts'
 import type { Store } from './store/store.ts'
 
 /** Takes the lines that an operator should see, and those of the access log. */
@@ -153,13 +153,6 @@ function routes(settings: Settings, store: Store, measure: () => readonly Metric
     ...sessionRoutes({ accounts, loginLimit, ttlMinutes: settings.tokenTtlMinutes }),
     ...watched
   ]
-}
-
-/** A router of these routes. */
-export function routerOf(routes: readonly Route[]): Router<Route> {
-  const router = new Router<Route>()
-  for (const route of routes) router.add(route.method, route.path, route)
-  return router
 }
 
 function limitOf(requests: number): RateLimit | undefined {

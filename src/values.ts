@@ -1,9 +1,10 @@
 /** The values of settings: each takes a text and gives the value, or throws an `Error` that says what it must be. */
+import { OPERATIONS } from './api/entries.ts'
 import { parseAddressSet, type AddressSet } from './http/address.ts'
 import { MAX_TOKEN_TTL_MINUTES } from './limits.ts'
 
 /** Throws what a value must be. */
-export function fail(mustBe: string): never { throw new Error(mustBe) }
+function fail(mustBe: string): never { throw new Error(mustBe) }
 
 /** An IP address, or a name; what is all digits at its end is an address gone wrong. */
 export function listenAddress(text: string): string {
@@ -74,4 +75,17 @@ export function serverOrigins(text: string): string[] {
 /** The beginning of a key, without the slash that follows it. */
 export function keyPrefix(text: string): string {
   return /^[\x21-\x7e]{0,199}[\x21-.0-\x7e]$/.test(text) ? text : fail('printable ASCII, without a slash at its end')
+}
+
+/** Which ability an operation needs: `operation=ability` pairs. */
+export function abilities(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const pair of list(text)) {
+    const [operation = '', ability = '', ...rest] = pair.split('=')
+    if (!OPERATIONS.includes(operation)) fail(`operations out of ${OPERATIONS.join(', ')}, each with =ability`)
+    if (found.has(operation)) fail('operation=ability pairs, each operation once')
+    if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
+    found.set(operation, ability)
+  }
+  return found
 }

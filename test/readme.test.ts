@@ -9,9 +9,9 @@ import test, { type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { OPERATIONS } from '../src/api/entries.ts'
-import { SETTINGS } from '../src/config.ts'
 import { FIRST_HASH, NONCE_BYTES } from '../src/journal/line.ts'
 import { MAX_JSON_DEPTH_LEVELS, RATE_LIMIT_REQUESTS, SHUTDOWN_TIMEOUT_MS } from '../src/limits.ts'
+import { SETTINGS } from '../src/settings.ts'
 import { freshFolder, send, startService } from './support/service.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

@@ -45,7 +45,8 @@ const HOUSE: readonly Room[] = [
   {
     name: 'service', floor: 4,
     holds: [
-      'index.ts', 'service.ts', 'serving.ts', 'config.ts', 'values.ts', 'place.ts', 'certificate.ts', 'page.ts'
+      'index.ts', 'service.ts', 'serving.ts', 'open-store.ts', 'config.ts', 'settings.ts', 'values.ts', 'place.ts',
+      'certificate.ts', 'page.ts'
     ],
     modules: ['node:crypto', 'node:path', 'node:util']
   },

@@ -12,8 +12,7 @@ import type { Call, Example, Route } from './route.ts'
 /** Who may ask: clients on this machine and those with a token; everybody; nobody. */
 export type Audience = 'local' | 'public' | 'off'
 
-/** What the routes need. */
-export interface HealthRoutesOptions {
+interface HealthRoutesOptions {
   readonly health: Audience
   readonly metrics: Audience
   /** Names by which a client on this machine may call the service. */

@@ -15,7 +15,7 @@ import { answerSchema, type Documentation, type Example, type Route } from './ro
 export const VERSION: string = '1.0.0'
 
 /** What all routes have in common. */
-export interface OpenapiOptions {
+interface OpenapiOptions {
   readonly isProtected: boolean
   readonly asksForHttps: boolean
   /** Whether there is a rate limit. */

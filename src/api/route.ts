@@ -2,7 +2,7 @@
 import type { Head } from '../http/head.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
-import type { Params } from '../http/router.ts'
+import { Router, type Params } from '../http/router.ts'
 import type { Schema, Shape, Shaped } from '../json/shape.ts'
 import type { Session } from '../store/accounts.ts'
 
@@ -69,4 +69,11 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
 /** The schema of an answer: an object of just these fields, all of them there. */
 export function answerSchema(properties: { readonly [field: string]: Schema }): Schema {
   return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false }
+}
+
+/** A router of these routes. */
+export function routerOf(routes: readonly Route[]): Router<Route> {
+  const router = new Router<Route>()
+  for (const route of routes) router.add(route.method, route.path, route)
+  return router
 }

@@ -14,8 +14,7 @@ const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply =>
 const EXAMPLE_LOGIN = { email: 'ana@example.org', password: 'correct horse battery staple' }
 const EXAMPLE_USER = { id: 1, email: EXAMPLE_LOGIN.email, name: 'ana' }
 
-/** What the two routes need. */
-export interface SessionRoutesOptions {
+interface SessionRoutesOptions {
   readonly accounts: Accounts
   /** The stricter limit of logins; undefined: none. */
   readonly loginLimit: RateLimit | undefined

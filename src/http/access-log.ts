@@ -39,7 +39,7 @@ export interface Sink {
 }
 
 /** Logs requests; `close` tells what was dropped last. */
-export interface AccessLog {
+interface AccessLog {
   log(request: LoggedRequest): void
   close(): void
 }

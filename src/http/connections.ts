@@ -9,7 +9,7 @@ import { rawReply, sendReply, statusReply } from './reply.ts'
 export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void, target: string) => void
 
 /** What node:http refuses by itself, or does not know an answer to. */
-export type Refused = 400 | 405 | 408 | 413 | 431
+type Refused = 400 | 405 | 408 | 413 | 431
 
 const REFUSALS: { readonly [S in Refused]: Buffer } = {
   400: rawReply(statusReply(400)),

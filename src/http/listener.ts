@@ -42,7 +42,7 @@ export interface Certificate {
 }
 
 /** What else a listener may be given. */
-export interface ListenOptions {
+interface ListenOptions {
   /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
   /** Proxies, behind whose one address there are many clients. */

@@ -112,7 +112,7 @@ function factsOf(stats: Stats): FileFacts {
 }
 
 /** A new file that is being written, durably. */
-export interface FileWriter {
+interface FileWriter {
   /** Text is written as UTF-8. */
   write(piece: Buffer | string): void
   close(): void

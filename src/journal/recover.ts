@@ -24,8 +24,7 @@ export interface Recovered {
   readonly tornBytes: number
 }
 
-/** How a journal is read. */
-export interface ReadOptions {
+interface ReadOptions {
   /** Where to stop, in bytes from the file's start. */
   readonly endBytes?: number
   /** Takes the share that is done, 0 to 1, about a hundred times; 1 at the end, however that comes. */

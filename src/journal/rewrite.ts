@@ -13,8 +13,7 @@ import type { Key, KeyFinder, Keyring } from './keys.ts'
 import { FIRST_HASH, formatLine } from './line.ts'
 import { readInSteps, type Recovered } from './recover.ts'
 
-/** What a rewrite needs. */
-export interface RewriteOptions {
+interface RewriteOptions {
   readonly files: Files
   readonly path: string
   /** All keys; the newest seals. */

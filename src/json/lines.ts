@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { parseJsonObject, type Json, type Parsed } from './parse.ts'
 
 /** What stands in a line; lines count from 1. */
-export interface JsonLine {
+interface JsonLine {
   readonly line: number
   readonly parsed: Parsed<{ readonly [key: string]: Json }>
 }

@@ -17,7 +17,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type Parsed<T> = { readonly ok: true, readonly value: T } | JsonFault
 
 /** What is wrong with a body: completes a sentence that begins with «The body». */
-export interface JsonFault {
+interface JsonFault {
   readonly ok: false
   readonly fault: string
   readonly line: number

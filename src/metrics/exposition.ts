@@ -8,7 +8,7 @@ import type { Histogram } from './histogram.ts'
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Label values by their names. */
-export type Labels = { readonly [name: string]: string }
+type Labels = { readonly [name: string]: string }
 
 /** A metric: what its values mean, and one value for each combination of labels. */
 export type Metric =

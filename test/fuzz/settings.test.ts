@@ -1,7 +1,8 @@
 /** Settings of any text: each is a value that the program can work with, or refused in one line that names it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSettings, SETTINGS, type Environment, type Settings } from '../../src/config.ts'
+import { readSettings, type Environment } from '../../src/config.ts'
+import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { OPERATIONS } from '../../src/api/entries.ts'
 import { countFromEnv } from '../support/mutations.ts'
