@@ -4,17 +4,19 @@
  * that cannot be used); 2 called in a wrong way; 3 the journal or its keys are damaged.
  */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { readTable, SETTINGS, settingsHelp } from './config.ts'
+import { readTable, settingsHelp } from './config.ts'
 import { Failure, systemCode, type FailureCode } from './errors.ts'
 import { assertLimits } from './limits.ts'
 import { ACCOUNT_COMMANDS } from './operator/accounts.ts'
-import { Misuse, Refusal, type Command, type Context } from './operator/command.ts'
+import type { Command, Context } from './operator/command.ts'
+import { Misuse, Refusal } from './operator/refusal.ts'
 import { COPY_COMMANDS } from './operator/copy.ts'
 import { JOURNAL_COMMANDS } from './operator/journal.ts'
 import { reachStore } from './operator/reach.ts'
 import { Terminal } from './operator/terminal.ts'
 import { TRANSFER_COMMANDS } from './operator/transfer.ts'
-import { checkPlace, ETCD_SETTINGS } from './place.ts'
+import { checkPlace } from './place.ts'
+import { ETCD_SETTINGS, SETTINGS } from './settings.ts'
 
 const COMMANDS = [...ACCOUNT_COMMANDS, ...JOURNAL_COMMANDS, ...COPY_COMMANDS, ...TRANSFER_COMMANDS]
 const { staleReads: _, ...etcd } = ETCD_SETTINGS

@@ -1,6 +1,7 @@
 /** The commands on users and tokens. */
 import { minutes } from '../values.ts'
-import { Misuse, type Command, type Context } from './command.ts'
+import type { Command, Context } from './command.ts'
+import { Misuse } from './refusal.ts'
 
 const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
 const JSON_LIST = { json: { help: 'print the list as JSON' } }

@@ -3,7 +3,7 @@ import type { Reached } from './reach.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A command line, taken apart. */
-export interface Arguments {
+interface Arguments {
   readonly positionals: readonly string[]
   readonly flags: { readonly [name: string]: string | boolean | undefined }
 }
@@ -16,7 +16,7 @@ export interface Context extends Arguments {
 }
 
 /** An option of a command; `value` names what follows it, undefined: nothing does. */
-export interface Option {
+interface Option {
   readonly value?: string
   readonly help: string
 }
@@ -33,9 +33,3 @@ export interface Command {
   readonly mayCreate?: boolean
   run(context: Context): Promise<void>
 }
-
-/** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
-export class Refusal extends Error {}
-
-/** Ends a command: it was called in a wrong way. The program's exit code is 2. */
-export class Misuse extends Error {}

@@ -17,10 +17,10 @@ import { readJsonLines } from '../json/lines.ts'
 import { check, number } from '../json/shape.ts'
 import { MAX_IMPORT_FILE_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import type { Entry, ImportedEntry } from '../store/record.ts'
-import { Refusal } from './command.ts'
+import { Refusal } from './refusal.ts'
 
 /** A row, the line that it begins in, and what it says; undefined where it holds no password. */
-export interface Row {
+interface Row {
   readonly line: number
   readonly entry: ImportedEntry | undefined
 }

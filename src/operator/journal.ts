@@ -5,9 +5,10 @@ import { copyFile } from '../journal/recover.ts'
 import type { EntryChanges, Facts } from '../store/record.ts'
 import type { CommittedState } from '../store/state.ts'
 import { keyPrefix } from '../values.ts'
-import { Misuse, Refusal, type Command, type Context } from './command.ts'
+import type { Command, Context } from './command.ts'
 import { saveLines } from './copy.ts'
 import { readAll, statusOf, type Status } from './read.ts'
+import { Misuse, Refusal } from './refusal.ts'
 import { makeFile } from './target.ts'
 
 const REVEAL = { reveal: { help: 'show passwords' } }

@@ -9,9 +9,9 @@ import { knock } from '../http/local.ts'
 import { JOURNAL_FILE } from '../journal/file.ts'
 import { disk } from '../journal/files.ts'
 import { heldSockets } from '../journal/lock.ts'
+import { openStore, type OpenStore } from '../open-store.ts'
 import type { PlaceSettings } from '../place.ts'
-import { openStore, type OpenStore } from '../service.ts'
-import { Refusal } from './command.ts'
+import { Refusal } from './refusal.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A store within reach, once it is asked for something. */

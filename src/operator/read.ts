@@ -6,7 +6,8 @@ import { readKeyFile } from '../journal/keys.ts'
 import { readJournal, type Recovered } from '../journal/recover.ts'
 import { etcdAccess } from '../place.ts'
 import { apply, emptyState, type CommittedState } from '../store/state.ts'
-import { Refusal, type Context } from './command.ts'
+import type { Context } from './command.ts'
+import { Refusal } from './refusal.ts'
 
 /** What the service tells of itself. */
 export interface Status extends JournalLocation {

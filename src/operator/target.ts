@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { disk } from '../journal/files.ts'
-import { Refusal } from './command.ts'
+import { Refusal } from './refusal.ts'
 
 /**
  * Has a file made under a name that nothing else has, durably: it gets its own once it is whole, and never another

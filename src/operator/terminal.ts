@@ -1,8 +1,8 @@
 /** What the operator sees and types. Results go to standard output, everything else to standard error. */
-import { Misuse } from './command.ts'
+import { Misuse } from './refusal.ts'
 
 /** The three standard streams, as far as they are needed. */
-export interface Streams {
+interface Streams {
   readonly input: NodeJS.ReadStream
   readonly output: NodeJS.WriteStream
   readonly error: NodeJS.WriteStream

@@ -4,8 +4,7 @@ import { hash } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { PasswordHasher } from './password.ts'
 import { ANY_ABILITY, fact, type Token, type User } from './record.ts'
-import { userOf, type State } from './state.ts'
-import type { Commit } from './store.ts'
+import { userOf, type Commit, type State } from './state.ts'
 
 /** What accounts need from outside. */
 export interface AccountsOptions {

@@ -3,19 +3,10 @@
  * are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import type { Committed, Fact, Fold, Journal } from '../journal/journal.ts'
+import type { Committed, Fold, Journal } from '../journal/journal.ts'
 import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields, type ImportedEntry } from './record.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
-import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
-
-/** What a decision comes to: what to answer, and the fact to record where something changes. */
-export interface Decided<T> {
-  readonly outcome: T
-  readonly fact?: Fact
-}
-
-/** Decides when its turn comes; settles once that is durable. Rejects with the failures of `Journal.commit`. */
-export type Commit = <T>(decide: (state: State) => Decided<T>) => Promise<T>
+import { apply, draftOf, emptyState, type CommittedState, type Decided, type State } from './state.ts'
 
 /** All writes reject with the failures of `Journal.commit`. `by` is the id of the user, null for none. */
 export class Store {
