@@ -4,7 +4,7 @@ import { entryRoutes } from './api/entries.ts'
 import { healthRoutes } from './api/health.ts'
 import type { Metrics } from './api/metrics.ts'
 import { openapiRoute } from './api/openapi.ts'
-import { createPipeline } from './api/pipeline.ts'
+import { createPipeline, type PipelineOptions } from './api/pipeline.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
@@ -14,7 +14,7 @@ import { createAccessLog, refusedRequest, type Sink } from './http/access-log.ts
 import { isLoopback } from './http/address.ts'
 import { Connections } from './http/connections.ts'
 import { Door } from './http/door.ts'
-import { listen, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
+import { listen, type Answer, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
 import { disk } from './journal/files.ts'
@@ -50,56 +50,36 @@ export interface Serving {
 /** A clock that never goes back, milliseconds. */
 export const nowMs = (): number => performance.now()
 
+/** Whether the service is about to stop, and what listens. */
+interface ServingState {
+  isStopping: boolean
+  listener?: Listener
+}
+
 /** Prepares to serve a store. `prefix` is the path below which `handle` finds everything: empty, or `/vault`. */
 export function serve(settings: Environment, store: Store, log: Log, metrics: Metrics, prefix: string): Serving {
-  const { host, port, corsOrigins, isProduction, tlsCert, tlsKey, trustProxy } = settings
-  const isProtected = settings.auth === 'bearer'
+  const { host, port, tlsCert, tlsKey, trustProxy } = settings
   const isTls = tlsCert !== undefined && tlsKey !== undefined
-  const { accounts } = store
-  let isStopping = false
+  const state: ServingState = { isStopping: false }
   let opening: Promise<Listener> | undefined
-  let listener: Listener | undefined
   const accessLog = settings.accessLog ? createAccessLog(log.access!, Date.now) : undefined
-  const rateLimit = limitOf(settings.rateLimit)
-  const measure = (): readonly Metric[] =>
-    metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: listener?.connections() ?? 0 })
-  const served = routes(settings, store, measure)
-  const asksForHttps = isProduction && !isTls
-  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
-  const answer = createPipeline({
-    router: routerOf([...served, description]),
-    rateLimit,
-    limitsByUser: settings.rateLimitBy === 'user',
-    trustedProxies: trustProxy,
-    asksForHttps: isProduction,
-    guardedHosts: isProtected ? undefined : settings.allowedHosts,
-    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
-    current: store.journal.current,
-    authenticate: isProtected ? token => accounts.session(token) : undefined,
-    maxBodyBytes: settings.maxBodyBytes,
-    headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
-    isStopping: () => isStopping,
-    nowMs,
-    count: (operation, status, ms) => metrics.countRequest(operation, status, ms),
-    log: accessLog?.log,
-    warn: log.warn
-  })
+  const answer = answerFrom(settings, store, metrics, state, { log: accessLog?.log, warn: log.warn })
   const door = new Door()
   door.open(answer)
   const connections = new Connections(door.take, () => {})
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
-  const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref()
+  const sweeping = setInterval(() => store.accounts.sweep(), TOKEN_SWEEP_MS).unref()
   const unwatch = metrics.watchEventLoop(nowMs)
 
   return {
     handle: (request, response) => {
       const target = below(prefix, request.url ?? '')
-      if (target === undefined) return sendReply(response, statusReply(404), [], isStopping)
+      if (target === undefined) return sendReply(response, statusReply(404), [], state.isStopping)
       connections.take(request, response, target)
     },
     listen: async () => {
       checkTransport(settings)
-      if (isStopping) throw new Failure('address-unusable', 'the service is closed')
+      if (state.isStopping) throw new Failure('address-unusable', 'the service is closed')
       if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
       opening = listen({ host, port }, answer, {
         certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
@@ -108,20 +88,19 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
           accessLog?.log(refusedRequest(address, status, randomUUID()))
         }
       })
-      try {
-        listener = await opening
-      } catch (error) {
+      const listener = await opening.catch(error => {
         opening = undefined
         throw error
-      }
-      if (isStopping) throw new Failure('address-unusable', 'the service was closed meanwhile')
-      certificate?.onChange(renewed => listener!.renew(renewed))
+      })
+      state.listener = listener
+      if (state.isStopping) throw new Failure('address-unusable', 'the service was closed meanwhile')
+      certificate?.onChange(renewed => listener.renew(renewed))
       const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
       announce(settings, store, url, log)
       return url
     },
     close: async () => {
-      isStopping = true
+      state.isStopping = true
       clearInterval(sweeping)
       unwatch()
       certificate?.close()
@@ -130,6 +109,38 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
       accessLog?.close()
     }
   }
+}
+
+/** The way to the routes, as the settings have it. */
+function answerFrom(
+  settings: Environment, store: Store, metrics: Metrics, state: ServingState,
+  logs: Pick<PipelineOptions, 'log' | 'warn'>
+): Answer {
+  const { corsOrigins, isProduction, tlsCert } = settings
+  const isProtected = settings.auth === 'bearer'
+  const rateLimit = limitOf(settings.rateLimit)
+  const measure = (): readonly Metric[] =>
+    metrics.all({ store, rateLimitClients: rateLimit?.clients ?? 0, connections: state.listener?.connections() ?? 0 })
+  const served = routes(settings, store, measure)
+  const asksForHttps = isProduction && tlsCert === undefined
+  const description = openapiRoute(served, { isProtected, asksForHttps, isLimited: rateLimit !== undefined })
+  return createPipeline({
+    ...logs,
+    router: routerOf([...served, description]),
+    rateLimit,
+    limitsByUser: settings.rateLimitBy === 'user',
+    trustedProxies: settings.trustProxy,
+    asksForHttps: isProduction,
+    guardedHosts: isProtected ? undefined : settings.allowedHosts,
+    corsOrigins: corsOrigins.size === 0 ? undefined : corsOrigins,
+    current: store.journal.current,
+    authenticate: isProtected ? token => store.accounts.session(token) : undefined,
+    maxBodyBytes: settings.maxBodyBytes,
+    headers: tlsCert === undefined ? [] : ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`],
+    isStopping: () => state.isStopping,
+    nowMs,
+    count: (operation, status, ms) => metrics.countRequest(operation, status, ms)
+  })
 }
 
 /** The part of a request's target below a prefix; undefined if it is not below it. */

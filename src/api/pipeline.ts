@@ -24,7 +24,7 @@ import { HEALTH_PATHS } from './health.ts'
 import type { Route } from './route.ts'
 
 /** What the way leads through. What is undefined is not on it. */
-interface PipelineOptions {
+export interface PipelineOptions {
   readonly router: Router<Route>
   /** The limit for everything under `/api`, and whether requests with a token count against its user. */
   readonly rateLimit?: RateLimit | undefined

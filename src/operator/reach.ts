@@ -51,8 +51,7 @@ export function reachStore(
       throw new Refusal(`${folder} belongs to user ${owner}; what user ${user} makes in it, that one could not read`)
     }
     opened = await openStore(settings, {
-      info: () => {}, warn: terminal.warn, progress: (what, share) => terminal.progress(what, share),
-      access: { write: () => {}, pendingBytes: () => 0 }
+      info: () => {}, warn: terminal.warn, progress: (what, share) => terminal.progress(what, share)
     })
     return liveSocket(folder)
   }
