@@ -218,7 +218,9 @@ class Exchange {
       if (error.code === 'queue-full' || error.code === 'hashes-busy') return this.#send(BUSY)
       const message = this.#found?.target.storingFailed
       if (message !== undefined) return this.#send(said(500, message))
-      if (error.code === 'journal-unreachable' || (isOld && !this.#options.tellsFailures)) return this.#send(BUSY)
+      // The operator's program repeats what was answered 503, and this change may have been made.
+      const isBusy = isOld || error.code === 'journal-unreachable'
+      if (isBusy && this.#options.tellsFailures !== true) return this.#send(BUSY)
     }
     if (this.#options.tellsFailures === true) return this.#send(said(500, (error as Error).message))
     const id = randomUUID()

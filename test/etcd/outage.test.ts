@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { done, refused } from '../support/admin.ts'
 import { etcdMissing, LATE_MS, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
 import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
 import { send, startService } from '../support/service.ts'
@@ -128,5 +129,18 @@ describe('an outage', { concurrency: true }, () => {
     const { records } = other.service.store.journal.health()
     assert.equal(records, 2, 'the second one changed nothing: what it asked for had come')
     await assertEqual([one, other])
+  })
+
+  test('a command whose change may have been made is told so, and does not make it again', { skip: NO_ETCD }, async t => {
+    const { members: [member] } = await startCluster(t)
+    const proxy = await startProxy(t, member!.url)
+    proxy.hidesChanges = true
+    const one = await startService(t, flagsOf(t, proxy.url, randomBytes(32)))
+    const { accounts } = one.service.store
+    await accounts.addUser('ana@example.org', 'Ana', [], 'a password')
+    proxy.treat = () => 'answer lost'
+    await refused(one.folder, 'token issue ana@example.org', 1, /etcd does not answer/)
+    proxy.treat = () => 'passed'
+    assert.equal((await done(one.folder, 'token list')).split('\n').length, 2, 'one line')
   })
 })
