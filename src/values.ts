@@ -72,9 +72,10 @@ export function serverOrigins(text: string): string[] {
   return items.map(item => new URL(item).origin)
 }
 
-/** The beginning of a key, without the slash that follows it. */
+/** The beginning of a key, without the slash that follows it; so that what is below another one is not its record. */
 export function keyPrefix(text: string): string {
-  return /^[\x21-\x7e]{0,199}[\x21-.0-\x7e]$/.test(text) ? text : fail('printable ASCII, without a slash at its end')
+  const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))[\x21-\x7e]{1,200}$/.test(text)
+  return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 behind each slash')
 }
 
 /** Which ability an operation needs: `operation=ability` pairs. */

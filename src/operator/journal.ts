@@ -165,7 +165,7 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
       context.terminal.print(`head ${head}`)
       if (to !== undefined) {
         context.terminal.print(`the journal is in ${to}; set ETCD_PREFIX to that for every instance and restart it`)
-        context.terminal.print(`then remove the old lines: etcdctl del --prefix ${path}/`)
+        context.terminal.print(`then remove the old lines: etcdctl del ${path}/0 ${path}/1`)
       }
       for (const key of unneeded) context.terminal.print(`key ${key} is no longer needed by this journal`)
     }

@@ -110,12 +110,14 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
     while (writers.made() < 20) await pause(10)
     await done(one.folder, 'key rotate')
     await refused(one.folder, 'key rewrite', 2, /needs --to-prefix/)
-    await refused(one.folder, 'key rewrite --to-prefix /x/', 2, /--to-prefix must be printable/)
+    for (const to of ['/x/', '/pes/02', '/pes/-']) {
+      await refused(one.folder, `key rewrite --to-prefix ${to}`, 2, /--to-prefix must be printable/)
+    }
     await refused(one.folder, 'key rewrite --to-prefix /pes', 1, /\/pes holds a journal/)
     const printed = await done(one.folder, 'key rewrite --to-prefix /pes-2')
     await writers.stop()
     assert.match(printed, new RegExp('^head [0-9a-f]{64}\nthe journal is in /pes-2; set ETCD_PREFIX .*\n' +
-      `then remove the old lines: etcdctl del --prefix /pes/\nkey ${old} is no longer needed by this journal\n$`))
+      `then remove the old lines: etcdctl del /pes/0 /pes/1\nkey ${old} is no longer needed by this journal\n$`))
 
     for (const instance of [one, other]) {
       assert.deepEqual([await create(instance), await list(instance)], [500, 503])
@@ -130,6 +132,12 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
     assert.equal(await create(restarted), 200)
     const verified = await done(restarted.folder, `journal verify${inEtcd}`) // the prefix is the service's
     assert.match(verified, new RegExp(`^records ${writers.made() + 1}\n`))
+
+    const within = await done(restarted.folder, 'key rewrite --to-prefix /pes-2/3')
+    const [, first, end] = /etcdctl del (\S+) (\S+)\n/.exec(within)!
+    await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(first!), range_end: base64(end!) })
+    const below = await startService(t, { ...flagsOf(t, endpoints, readSecret(one.folder)), 'etcd-prefix': '/pes-2/3' })
+    assert.equal((await send(below.url, 'GET', '/api/listPassword')).json.length, writers.made() + 1)
   })
 
 test('a copy that another one has taken over neither grows nor is moved to', { skip: NO_ETCD }, async t => {
