@@ -82,7 +82,9 @@ export class EtcdLog {
         failure: [{ request_range: this.#range(first, limit) }, { request_range: { key: this.#markerKey } }]
       }, boundMs)
       if (succeeded === true) return lines.map((text, i) => ({ seq: first + i, text, revision: header.revision }))
-      this.marker = markerIn(responses[1]) ?? this.marker
+      const found = markerIn(responses[1])
+      // This answer may come behind a later question's.
+      if (found !== undefined && BigInt(found.revision) > BigInt(this.marker!.revision)) this.marker = found
       return this.#stored(responses[0].response_range.kvs)
     })
   }

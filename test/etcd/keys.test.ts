@@ -160,6 +160,38 @@ test('a copy that another one has taken over neither grows nor is moved to', { s
   assert.equal(await first.beginCopy('a', 1_000), undefined, 'a journal is not taken for a copy')
 })
 
+test('a late answer to an append does not hide that the journal has moved', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  let answered = (): void => {}
+  let hold: Promise<void> | undefined
+  class Late extends EtcdClient {
+    override async ask(...request: Parameters<EtcdClient['ask']>): Promise<any> {
+      const held = hold
+      const answer = await super.ask(...request)
+      answered()
+      await held
+      return answer
+    }
+  }
+  const client = new Late({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const [log, other] = [new EtcdLog(client, '/pes'), new EtcdLog(client, '/pes')]
+  const start = { seq: 0, revision: '0' }
+  const marker = await log.agree('a', 1_000)
+  const moving = await other.change(marker, 'a moving /pes-2', 1_000)
+  let release = (): void => {}
+  hold = new Promise(resolve => { release = resolve })
+  const isAnswered = new Promise<void>(resolve => { answered = resolve })
+  const late = log.append(start, marker, ['line'], 1_000)
+  await isAnswered
+  hold = undefined
+  await other.change(moving, 'a moved /pes-2', 1_000)
+  await log.after(start, 1_000)
+  release()
+  assert.deepEqual(await late, [])
+  assert.equal(log.marker?.state, 'moved')
+})
+
 test('a rewrite that fails is undone; one that is killed is finished by the next', { skip: NO_ETCD }, async t => {
   const { members: [member] } = await startCluster(t)
   const proxy = await startProxy(t, member!.url)
