@@ -99,9 +99,8 @@ export class Follower {
 
   /** Warns, once, of what the operator has to do. */
   #tell(why: string | undefined): void {
-    if (why !== undefined && why !== this.#told && this.#isOpen) {
-      this.#warn(`the journal takes no changes at the moment: ${why}`)
-    }
+    if (!this.#isOpen) return
+    if (why !== undefined && why !== this.#told) this.#warn(`the journal takes no changes at the moment: ${why}`)
     this.#told = why
   }
 
