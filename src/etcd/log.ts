@@ -135,7 +135,9 @@ export class EtcdLog {
 
   /** Reads the marker; where there is none, sets it to a key. */
   async agree(key: string, boundMs: number): Promise<Marker> {
-    return this.marker = (await this.change(undefined, key, boundMs))!
+    // First by a mere read: whatever might put something is refused by an etcd that is full.
+    const found = await this.#client.ask('/v3/kv/range', { key: this.#markerKey }, boundMs)
+    return this.marker = markerIn({ response_range: found }) ?? (await this.change(undefined, key, boundMs))!
   }
 
   /**
