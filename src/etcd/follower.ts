@@ -81,11 +81,11 @@ export class Follower {
     try {
       for (;;) {
         const page = await this.#log.after(this.#replica.position, ETCD_READ_TIMEOUT_MS)
-        if (page === undefined) throw this.lost()
-        this.take(page.records)
+        if (page !== undefined) this.take(page.records)
         this.outage = undefined
-        const moved = this.#sealing.moved()
+        const moved = this.#sealing.moved() // that may also be why records are gone
         if (moved !== undefined) throw this.#latch(moved)
+        if (page === undefined) throw this.lost()
         if (!page.isLast) continue
         this.#tell(this.unsealed()?.message)
         return page.revision

@@ -133,9 +133,14 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
     const verified = await done(restarted.folder, `journal verify${inEtcd}`) // the prefix is the service's
     assert.match(verified, new RegExp(`^records ${writers.made() + 1}\n`))
 
+    const proxy = await startProxy(t, endpoints)
+    proxy.hidesChanges = true
+    const late = await startService(t, { ...flagsOf(t, proxy.url, readSecret(one.folder)), 'etcd-prefix': '/pes-2' })
     const within = await done(restarted.folder, 'key rewrite --to-prefix /pes-2/3')
     const [, first, end] = /etcdctl del (\S+) (\S+)\n/.exec(within)!
     await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(first!), range_end: base64(end!) })
+    assert.equal(await list(late), 503)
+    assert.match(faultOf(late)!, /has moved to \/pes-2\/3/, 'and not that records are gone')
     const below = await startService(t, { ...flagsOf(t, endpoints, readSecret(one.folder)), 'etcd-prefix': '/pes-2/3' })
     assert.equal((await send(below.url, 'GET', '/api/listPassword')).json.length, writers.made() + 1)
   })
