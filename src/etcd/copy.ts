@@ -45,12 +45,15 @@ export async function * readInPages(
 
 /**
  * Puts the lines of a journal, sealed with `key` from then on, where none is yet; rejects with `journal-refused` where
- * one is. No instance takes what was put there before this resolves for a journal.
+ * one is. No instance takes what was put there for a journal before `verify` has resolved.
  */
-export function fillEtcd(place: EtcdPlace, key: string, lines: Iterable<string>): Promise<void> {
+export function fillEtcd(
+  place: EtcdPlace, key: string, lines: Iterable<string>, verify: () => Promise<void>
+): Promise<void> {
   return withLog(place, async log => {
     const begun = await beginCopy(log, key)
     await fill(log, begun, lines)
+    await verify()
     if ((await log.change(begun, key, ETCD_WRITE_TIMEOUT_MS))?.text !== key) throw taken(place.prefix)
   })
 }

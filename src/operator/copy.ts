@@ -55,9 +55,10 @@ async function copyToEtcd(context: Context): Promise<void> {
     }
   }
   try {
-    await fillEtcd(place, keys.newest.name, lines())
-    const made = await readEtcd(place, keys, () => {})
-    if (made.records !== records || made.head !== head) throw new Refusal('what was written reads otherwise')
+    await fillEtcd(place, keys.newest.name, lines(), async () => {
+      const made = await readEtcd(place, keys, () => {})
+      if (made.records !== records || made.head !== head) throw new Refusal('what was written reads otherwise')
+    })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     throw new Refusal(`${error.message}; the copy is not whole, and the folder is as it was`)

@@ -212,12 +212,16 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
     throw new Error('broken off')
   }
   const place = { access: { endpoints: [endpoints] }, prefix: '/broken' }
-  await assert.rejects(fillEtcd(place, '0badcafe', broken()), /broken off/)
-  await assert.rejects(startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
-    failure('journal-damaged', /\/broken: .* not finished/))
   const whole = readFileSync(join(folder, 'journal.jsonl'), 'latin1').trimEnd().split('\n')
-  await fillEtcd(place, keyName(readSecret(folder)), whole)
-  await assert.rejects(fillEtcd(place, '0badcafe', whole), failure('journal-refused', /\/broken holds a journal/))
+  const otherwise = (): Promise<void> => Promise.reject(new Error('reads otherwise'))
+  const name = keyName(readSecret(folder))
+  for (const [lines, why] of [[broken(), /broken off/], [whole, /reads otherwise/]] as const) {
+    await assert.rejects(fillEtcd(place, name, lines, otherwise), why)
+    await assert.rejects(startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
+      failure('journal-damaged', /\/broken: .* not finished/))
+  }
+  await fillEtcd(place, name, whole, async () => {})
+  await assert.rejects(fillEtcd(place, '0badcafe', whole, otherwise), failure('journal-refused', /\/broken holds a journal/))
   const again = await startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
   assert.equal(again.service.store.journal.health().records, whole.length)
   const inEtcd = `${at} --journal etcd`
