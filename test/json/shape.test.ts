@@ -224,7 +224,8 @@ test('a rule of another kind is asked with the field and what was given, its own
   assert.deepEqual(valueOf(check({ count: optional(even) }, {})), {})
 })
 
-for (const [name, rule] of Object.entries({ textUpTo: textUpTo(9), email, number: number(0, 9), texts })) {
+const others = { textUpTo: textUpTo(9), email, number: number(0, 9), texts, oneOf: oneOf(1), listOf: listOf({}) }
+for (const [name, rule] of Object.entries<Rule<unknown>>(others)) {
   test(`${name}: absent, null and the empty string are missing, as with text; optional, it may be absent`, () => {
     for (const body of [{}, { field: null }, { field: '' }]) {
       assert.deepEqual(errorsOf(check({ field: rule }, body)), { field: missing('field') })
@@ -323,8 +324,8 @@ test('listOf: a list with anything else in it, or what is no list, is refused', 
     [{}], [{ title: '' }], [{ title: 't' }, { title: 1 }], [null], ['t'], [[]], [undefined], 't', 0, {}, { length: 0 }
   ]
   for (const items of wrong) {
-    const expected = { items: ['The items field must be a list of objects with title.'] }
-    assert.deepEqual(errorsOf(check({ items: listOf({ title: text }) }, { items })), expected)
+    const expected = { items: ['The items field must be a list of objects with title, remark.'] }
+    assert.deepEqual(errorsOf(check({ items: listOf(note) }, { items })), expected)
   }
 })
 
