@@ -307,6 +307,31 @@ test('recovery: a file of several chunks, and with a line longer than one, is re
   }
 })
 
+test('recovery: progress is told once more than a hundredth is read, and 1 at the end, however that comes', async t => {
+  const folder = freshFolder(t)
+  const same: Fact = { type: 'test.fact', by: null, data: 0 }
+  const nine = await writeJournal(folder, [new Array<Fact>(9).fill(same)])
+  const line = nine.length / 9
+  const keys = readKeyFile(disk, keyPath(folder))!
+  const sharesOf = (bytes: number, endBytes = Infinity): number[] => {
+    const files: Files = { ...disk, facts: path => ({ ...disk.facts(path)!, bytes }) }
+    const shares: number[] = []
+    const onProgress = (share: number): void => { shares.push(share) }
+    readJournal(files, journalPath(folder), keys, () => {}, { onProgress, endBytes })
+    return shares
+  }
+  assert.deepEqual(sharesOf(100 * line), [0.02, 0.04, 0.06, 0.08, 1])
+  const bytes = 100 * line - 50
+  assert.deepEqual(sharesOf(bytes), [...linesOf(nine).map((_, i) => (i + 1) * line / bytes), 1])
+  assert.deepEqual(sharesOf(nine.length, 4 * line), [0.25, 0.5, 0.75, 1, 1])
+  writeFileSync(journalPath(folder), `x\n${nine.toString('latin1')}`)
+  const told: number[] = []
+  const read = (): unknown =>
+    readJournal(disk, journalPath(folder), keys, () => {}, { onProgress: share => { told.push(share) } })
+  assert.throws(read, { code: 'journal-damaged' })
+  assert.deepEqual(told, [1])
+})
+
 test('recovery: a crash at any call of a recovery leaves what the next one recovers', async t => {
   const origin = freshFolder(t)
   const bytes = await writeJournal(origin, [facts(1, 3)])
