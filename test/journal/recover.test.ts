@@ -239,6 +239,21 @@ test('recovery: zeros in the last write are cut off with what follows; in an old
   }
 })
 
+test('recovery: a lost sector whose end is where a line begins is found in what stands before that line', async t => {
+  const write = async (folder: string, pad: number): Promise<Buffer> => {
+    const padded: Fact = { ...long(2, 600), type: `test.${'x'.repeat(pad)}` }
+    return writeJournal(folder, [facts(1, 1), [padded, fact(3)]])
+  }
+  const missing = 512 - offsetOf(linesOf(await write(freshFolder(t), 1)), 3) % 512
+  const folder = freshFolder(t)
+  const bytes = await write(folder, 1 + missing)
+  const records = recordsOf(verify(bytes, keysOf(folder)))
+  const [start, end] = [2, 3].map(line => offsetOf(linesOf(bytes), line)) as [number, number]
+  assert.equal(end % 512, 0)
+  writeFileSync(journalPath(folder), bytes.fill(0, end - 512, end))
+  await assertRecovered(folder, records.slice(0, 1), bytes.subarray(start), 'zeros up to line 3')
+})
+
 test('recovery: zeros that are no lost sector are damage, and are refused', async t => {
   const origin = freshFolder(t)
   const bytes = await writeJournal(origin, [facts(1, 1), [long(2, 300), long(3, 300), long(4, 300)]])
