@@ -58,20 +58,6 @@ async function assertRecovered(
   assert.deepEqual(recordsOf(verify(journalBytes(folder), keysOf(folder))), first.records, what)
 }
 
-test('recovery: a journal cut at every byte of its last lines opens with what was whole', async t => {
-  const origin = freshFolder(t)
-  const bytes = await writeJournal(origin, [facts(1, 2), facts(3, 3), facts(4, 6)])
-  const records = recordsOf(verify(bytes, keysOf(origin)))
-  const lines = linesOf(bytes)
-  const folder = folderOf(t, origin, bytes)
-  for (let end = offsetOf(lines, 5); end <= bytes.length; end++) {
-    writeFileSync(journalPath(folder), bytes.subarray(0, end))
-    const whole = linesOf(bytes.subarray(0, end)).length
-    const torn = bytes.subarray(offsetOf(lines, whole + 1), end)
-    await assertRecovered(folder, records.slice(0, whole), torn, `cut at ${end} of ${bytes.length}`)
-  }
-})
-
 const TAILS: readonly (readonly [string, Buffer])[] = [
   ['a NUL', Buffer.alloc(1)],
   ['a page of NUL', Buffer.alloc(4096)],
@@ -96,14 +82,6 @@ for (const [what, tail] of TAILS) {
     await assertRecovered(folderOf(t, origin, tail), [], tail, `${what} alone`)
   })
 }
-
-test('recovery: a tail longer than any line is moved away', async t => {
-  const origin = freshFolder(t)
-  const bytes = await writeJournal(origin, [facts(1, 2)])
-  truncateSync(journalPath(origin), bytes.length + MAX_LINE_BYTES + READ_CHUNK_BYTES + 1)
-  const records = recordsOf(verify(bytes, keysOf(origin)))
-  await assertRecovered(origin, records, Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES + 1), 'zeros')
-})
 
 test('recovery: an empty file is an empty journal', async t => {
   const origin = freshFolder(t)
@@ -175,46 +153,6 @@ test('recovery: a record that does not fit the state is refused with its line an
   const lines = linesOf(await writeJournal(folder, [facts(1, 4)]))
   const apply = (record: Committed): void => { if (record.seq === 3) throw new Error('there is no such thing') }
   assertRefused(folder, 'journal-damaged', `line 3 at byte ${offsetOf(lines, 3)}: there is no such thing`, { apply })
-})
-
-test('recovery: a flipped bit anywhere is refused with line and byte, or costs a malformed last line', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
-  const origin = freshFolder(t)
-  const bytes = await writeJournal(origin, [facts(1, 1), facts(2, 4)])
-  const records = recordsOf(verify(bytes, keysOf(origin)))
-  const folder = folderOf(t, origin, bytes)
-  const keys = readKeyFile(disk, keyPath(folder))!
-  for (let at = 0; at < bytes.length; at++) {
-    const flipped = Buffer.from(bytes)
-    const bit = random.int(8)
-    flipped[at] = flipped[at]! ^ (1 << bit)
-    const what = `bit ${bit} of byte ${at}`
-    const whole = linesOf(bytes.subarray(0, at)).length
-    const start = offsetOf(linesOf(bytes), whole + 1)
-    // Two lines whose line end is gone are one malformed line: whether that may be cut is asked by a test of its own.
-    const isJoined = bytes[at] === 0x0a && at + 1 < bytes.length
-    const mayCut = flipped.toString('latin1', start).split('\n').every(text => parseLine(text) === undefined)
-    const where = `line ${whole + 1} at byte ${start}: `
-    writeFileSync(journalPath(folder), flipped)
-    const got: Committed[] = []
-    let failure: unknown
-    try {
-      const found = readJournal(disk, journalPath(folder), keys, record => { got.push(record) })
-      assert.deepEqual([found.goodBytes, found.tornBytes], [start, bytes.length - start], what)
-    } catch (error) {
-      failure = error
-    }
-    assert.deepEqual(got, records.slice(0, whole), what)
-    if (!isJoined) assert.equal(failure === undefined, mayCut, `${what}: ${failure}`)
-    if (failure !== undefined) {
-      assert.ok(failure instanceof Failure && failure.message.includes(where), `${what}: ${failure}`)
-    }
-    if (isJoined || random.int(12) > 0) continue // a whole start for some of them: it costs more
-    if (mayCut) await assertRecovered(folder, records.slice(0, whole), flipped.subarray(start), what)
-    else assertRefused(folder, 'journal-damaged', where)
-  }
 })
 
 test('recovery: zeros in the last write are cut off with what follows; in an older write they are refused', async t => {
@@ -584,4 +522,68 @@ test('recovery: a seal opens with the key of its line alone', async t => {
   const keys = readKeyFile(disk, keyPath(folder))!
   assert.deepEqual(openLine(line, '0'.repeat(64), keys.find(line.key)!), { n: 1 })
   assert.throws(() => openLine(line, '0'.repeat(64), keys.find(name)!))
+})
+
+// What takes longest comes last.
+
+test('recovery: a journal cut at every byte of its last lines opens with what was whole', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 2), facts(3, 3), facts(4, 6)])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const lines = linesOf(bytes)
+  const folder = folderOf(t, origin, bytes)
+  for (let end = offsetOf(lines, 5); end <= bytes.length; end++) {
+    writeFileSync(journalPath(folder), bytes.subarray(0, end))
+    const whole = linesOf(bytes.subarray(0, end)).length
+    const torn = bytes.subarray(offsetOf(lines, whole + 1), end)
+    await assertRecovered(folder, records.slice(0, whole), torn, `cut at ${end} of ${bytes.length}`)
+  }
+})
+
+test('recovery: a tail longer than any line is moved away', async t => {
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 2)])
+  truncateSync(journalPath(origin), bytes.length + MAX_LINE_BYTES + READ_CHUNK_BYTES + 1)
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  await assertRecovered(origin, records, Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES + 1), 'zeros')
+})
+
+test('recovery: a flipped bit anywhere is refused with line and byte, or costs a malformed last line', async t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const origin = freshFolder(t)
+  const bytes = await writeJournal(origin, [facts(1, 1), facts(2, 4)])
+  const records = recordsOf(verify(bytes, keysOf(origin)))
+  const folder = folderOf(t, origin, bytes)
+  const keys = readKeyFile(disk, keyPath(folder))!
+  for (let at = 0; at < bytes.length; at++) {
+    const flipped = Buffer.from(bytes)
+    const bit = random.int(8)
+    flipped[at] = flipped[at]! ^ (1 << bit)
+    const what = `bit ${bit} of byte ${at}`
+    const whole = linesOf(bytes.subarray(0, at)).length
+    const start = offsetOf(linesOf(bytes), whole + 1)
+    // Two lines whose line end is gone are one malformed line: whether that may be cut is asked by a test of its own.
+    const isJoined = bytes[at] === 0x0a && at + 1 < bytes.length
+    const mayCut = flipped.toString('latin1', start).split('\n').every(text => parseLine(text) === undefined)
+    const where = `line ${whole + 1} at byte ${start}: `
+    writeFileSync(journalPath(folder), flipped)
+    const got: Committed[] = []
+    let failure: unknown
+    try {
+      const found = readJournal(disk, journalPath(folder), keys, record => { got.push(record) })
+      assert.deepEqual([found.goodBytes, found.tornBytes], [start, bytes.length - start], what)
+    } catch (error) {
+      failure = error
+    }
+    assert.deepEqual(got, records.slice(0, whole), what)
+    if (!isJoined) assert.equal(failure === undefined, mayCut, `${what}: ${failure}`)
+    if (failure !== undefined) {
+      assert.ok(failure instanceof Failure && failure.message.includes(where), `${what}: ${failure}`)
+    }
+    if (isJoined || random.int(12) > 0) continue // a whole start for some of them: it costs more
+    if (mayCut) await assertRecovered(folder, records.slice(0, whole), flipped.subarray(start), what)
+    else assertRefused(folder, 'journal-damaged', where)
+  }
 })
