@@ -200,6 +200,10 @@ test('recovery: zeros that are no lost sector are damage, and are refused', asyn
     const damaged = Buffer.from(bytes).fill(0, from, from + length)
     assertRefused(folderOf(t, origin, damaged), 'journal-damaged', `line 2 at byte ${second}: `)
   }
+  // As far from the beginning of their own line as that is from the beginning of the write.
+  const damaged = Buffer.from(bytes).fill(0, second + 100, 512)
+  damaged[second + 49] = 0x0a
+  assertRefused(folderOf(t, origin, damaged), 'journal-damaged', `line 2 at byte ${second}: `)
 })
 
 test('recovery: a write behind a lost line end is not taken for torn with what stands before it', async t => {
