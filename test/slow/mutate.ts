@@ -14,9 +14,10 @@ import { compileTree } from '../support/compiled.ts'
 import { REASONS } from './mutants.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Whose test tells nothing for that much longer than with the source as it stands is noticed by its silence. */
+/** A test that takes that much longer than with the source as it stands is taken for one that never ends. */
 const SLOWER = 3
-const SLACK_MS = 2_000
+const SLACK_MS = 5_000
+const MOST_MS = 60_000
 /** Lets each test's result be told before the next one runs: tests that wait for nothing are else told all at the end. */
 const TOLD_AT_ONCE = "import { beforeEach } from 'node:test'; beforeEach(() => new Promise(setImmediate))"
 
@@ -123,11 +124,12 @@ function mutants(source: string, only: readonly string[] | undefined): Mutant[] 
 interface Trial {
   /** Whether a test fails, does not end, or cannot even be run. */
   readonly noticed: boolean
-  readonly longestSilenceMs: number
+  /** How long each result of the file let wait for it. */
+  readonly waitsMs: readonly number[]
 }
 
-/** Runs a test's file up to its first failure, or until it has told nothing for too long. */
-function run(tree: string, test: string, silenceMs: number): Promise<Trial> {
+/** Runs a test's file up to its first failure, or until its nth result, from 0, has let wait for it for too long. */
+function run(tree: string, test: string, limitMs: (n: number) => number): Promise<Trial> {
   const telling = ['--import', `data:text/javascript,${TOLD_AT_ONCE}`, '--test-reporter=tap']
   const args = [...telling, join('test', `${test}.test.js`)]
   const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
@@ -136,47 +138,50 @@ function run(tree: string, test: string, silenceMs: number): Promise<Trial> {
   return new Promise((resolve, reject) => {
     let noticed = false
     let toldMs = performance.now()
-    let longestSilenceMs = 0
+    const waitsMs: number[] = []
     const end = (): void => {
       noticed = true
       try {
         orphan() // with the programs that the test has started
       } catch { /* It has just ended by itself. */ }
     }
-    const timer = setTimeout(end, silenceMs)
-    const told = (): void => {
-      const nowMs = performance.now()
-      longestSilenceMs = Math.max(longestSilenceMs, nowMs - toldMs)
-      toldMs = nowMs
-      timer.refresh()
-    }
+    const wait = (): NodeJS.Timeout => setTimeout(end, limitMs(waitsMs.length))
+    let timer = wait()
     child.stdout.setEncoding('utf8').on('data', text => {
-      told()
-      if (/^ *not ok /m.test(text)) end()
+      if (/^ *not ok /m.test(text)) return end()
+      for (const _ of text.matchAll(/^ok /gm)) {
+        const nowMs = performance.now()
+        waitsMs.push(nowMs - toldMs)
+        toldMs = nowMs
+      }
+      clearTimeout(timer)
+      timer = wait()
     })
     child.on('error', reject)
     child.on('close', code => {
-      told()
       clearTimeout(timer)
       process.off('exit', orphan)
-      resolve({ noticed: noticed || code !== 0, longestSilenceMs })
+      resolve({ noticed: noticed || code !== 0, waitsMs })
     })
   })
 }
 
-/** How long each test may be silent; throws if one fails while nothing is wrong. */
-async function silencesOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const silences = new Map<string, number>()
+/** How long the results of each file let wait for them; throws if one fails while nothing is wrong. */
+async function waitsOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, readonly number[]>> {
+  const waits = new Map<string, readonly number[]>()
   for (const test of tests) {
-    const { noticed, longestSilenceMs } = await run(tree, test, 60_000)
+    const { noticed, waitsMs } = await run(tree, test, () => MOST_MS)
     if (noticed) throw new Error(`${test} fails while nothing is wrong`)
-    silences.set(test, longestSilenceMs * SLOWER + SLACK_MS)
+    waits.set(test, waitsMs)
   }
-  return silences
+  return waits
 }
 
-async function isNoticed(tree: string, silences: ReadonlyMap<string, number>): Promise<boolean> {
-  for (const [test, silenceMs] of silences) if ((await run(tree, test, silenceMs)).noticed) return true
+async function isNoticed(tree: string, waits: ReadonlyMap<string, readonly number[]>): Promise<boolean> {
+  for (const [test, waitsMs] of waits) {
+    const { noticed } = await run(tree, test, n => (waitsMs[n] ?? 0) * SLOWER + SLACK_MS)
+    if (noticed) return true
+  }
   return false
 }
 
@@ -221,11 +226,11 @@ async function tryAll(tree: string, path: string, tests: readonly string[]): Pro
   const all = mutants(source, ONLY[path]).filter(({ text }) => compiles(text))
   const reports: string[] = []
   let survivors = 0
-  const silences = await silencesOf(tree, tests)
+  const waits = await waitsOf(tree, tests)
   try {
     for (const { name, line, text } of all) {
       put(text)
-      if (await isNoticed(tree, silences)) continue
+      if (await isNoticed(tree, waits)) continue
       survivors++
       if (reasons.has(name)) { reasons.delete(name); continue }
       reports.push(`src/${path}:${line}: ${name}`)
