@@ -1,7 +1,7 @@
 /** What a start makes of a journal's file that a crash, a device or somebody else has changed; and the rewrite. */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
@@ -70,7 +70,8 @@ const TAILS: readonly (readonly [string, Buffer])[] = [
   ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x0a, 0x80, 0xc0])],
   ['a line end of Windows', Buffer.from('\r\n')],
   ['more than a chunk of NUL', Buffer.alloc(READ_CHUNK_BYTES + 4097)],
-  ['more than a chunk of garbage lines', Buffer.from('garbage\n'.repeat(READ_CHUNK_BYTES / 4))]
+  ['more than a chunk of garbage lines', Buffer.from('garbage\n'.repeat(READ_CHUNK_BYTES / 4))],
+  ['the beginning of a line, longer than any', Buffer.from('{"seq":'.padEnd(MAX_LINE_BYTES + READ_CHUNK_BYTES, 'x'))]
 ]
 
 for (const [what, tail] of TAILS) {
@@ -544,12 +545,11 @@ test('recovery: a journal cut at every byte of its last lines opens with what wa
   }
 })
 
-test('recovery: a tail longer than any line is moved away', async t => {
-  const origin = freshFolder(t)
-  const bytes = await writeJournal(origin, [facts(1, 2)])
-  truncateSync(journalPath(origin), bytes.length + MAX_LINE_BYTES + READ_CHUNK_BYTES + 1)
-  const records = recordsOf(verify(bytes, keysOf(origin)))
-  await assertRecovered(origin, records, Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES + 1), 'zeros')
+test('recovery: what stands behind more bytes than a line can have is looked at all the same', async t => {
+  const folder = freshFolder(t)
+  const bytes = await writeJournal(folder, [facts(1, 1)])
+  writeFileSync(journalPath(folder), Buffer.concat([Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES), bytes]))
+  assertRefused(folder, 'journal-damaged', 'line 1 at byte 0: ')
 })
 
 test('recovery: a flipped bit anywhere is refused with line and byte, or costs a malformed last line', async t => {
