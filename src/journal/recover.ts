@@ -197,7 +197,7 @@ export function copyFile(
     const target = createWriter(files, to)
     try {
       const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-      for (let at = startBytes; at < endBytes; onProgress(at)) {
+      for (let at = startBytes; ; onProgress(at)) {
         const read = Math.min(files.readAt(source, chunk, at), endBytes - at)
         if (read === 0) break
         target.write(chunk.subarray(0, read))

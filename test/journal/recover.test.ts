@@ -1,7 +1,8 @@
 /** What a start makes of a journal's file that a crash, a device or somebody else has changed; and the rewrite. */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
@@ -9,12 +10,13 @@ import { disk, type Files } from '../../src/journal/files.ts'
 import type { Committed, Fact } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { openLine, parseLine } from '../../src/journal/line.ts'
-import { readJournal } from '../../src/journal/recover.ts'
+import { copyFile, readJournal } from '../../src/journal/recover.ts'
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
   assertRefused, bytesOf, commitTogether, fact, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
   offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
 } from '../support/journal-file.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -288,6 +290,32 @@ test('recovery: progress is told once more than a hundredth is read, and 1 at th
     readJournal(disk, journalPath(folder), keys, () => {}, { onProgress: share => { told.push(share) } })
   assert.throws(read, { code: 'journal-damaged' })
   assert.deepEqual(told, [1])
+})
+
+test('recovery: what stands behind the byte where reading is to stop is not torn', async t => {
+  const folder = freshFolder(t)
+  const end = offsetOf(linesOf(await writeJournal(folder, [facts(1, 3)])), 3)
+  const keys = readKeyFile(disk, keyPath(folder))!
+  const found = readJournal(disk, journalPath(folder), keys, () => {}, { endBytes: end })
+  assert.deepEqual([found.records, found.goodBytes, found.tornBytes], [2, end, 0])
+})
+
+test('a part of a file is copied, however it lies to what is read at a time, and each piece told', t => {
+  const folder = freshFolder(t)
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')]
+  const bytes = randomBytes(2 * READ_CHUNK_BYTES + 100)
+  writeFileSync(from, bytes)
+  const some = 2 * READ_CHUNK_BYTES + 5
+  for (const [endBytes, last] of [[some, some], [Infinity, bytes.length]] as const) {
+    const reached: number[] = []
+    const faulty = new FaultyFiles()
+    copyFile(faulty.files, from, to, 2, endBytes, at => { reached.push(at) })
+    assert.equal(faulty.open.size, 0)
+    assert.ok(readFileSync(to).equals(bytes.subarray(2, last)))
+    assert.deepEqual(reached, [READ_CHUNK_BYTES + 2, 2 * READ_CHUNK_BYTES + 2, last])
+    assert.equal(statSync(to).mode & 0o777, 0o600)
+    unlinkSync(to)
+  }
 })
 
 test('recovery: a crash at any call of a recovery leaves what the next one recovers', async t => {
