@@ -16,15 +16,6 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
     "if (newest === undefined) throw new Error('a keyring needs a key') → if (newest === undefined) throw new Error('')":
       NEVER
   },
-  'journal/batch.ts': {
-    '#length = 0 → #length = 1': TUNING,
-    'return this.records.length < MAX_COMMIT_RECORDS && this.#length < MAX_COMMIT_BYTES → return this.records.length < MAX_COMMIT_RECORDS && this.#length <= MAX_COMMIT_BYTES':
-      TUNING,
-    "bytes(): Buffer { return Buffer.from(`${this.#lines.join('\\n')}\\n`, 'latin1') } → bytes(): Buffer { return Buffer.from(`${this.#lines.join('\\n')}\\n`, '') }":
-      NODE_DEFAULT,
-    'if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 256) → if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 257)':
-      TUNING
-  },
   'journal/recover.ts': {
     'const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0) → const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 1)':
       'a file that is not there is told by the very next line, before anybody asks how long it is',

@@ -29,7 +29,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
   'journal/recover.ts': ['journal/recover', 'journal/keys', 'journal/file'],
   'journal/line.ts': ['journal/line', 'journal/recover'],
   'journal/keys.ts': ['journal/keys', 'journal/file'],
-  'journal/batch.ts': ['journal/line', 'journal/file'],
+  'journal/batch.ts': ['journal/batch', 'journal/line'],
   'journal/queue.ts': ['journal/queue', 'journal/file'],
   'journal/writer.ts': ['journal/keys', 'journal/places', 'journal/file'],
   'journal/file.ts': ['journal/keys', 'journal/places', 'journal/file', 'journal/recover'],
