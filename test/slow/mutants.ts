@@ -2,10 +2,8 @@
 
 const SAME_BOUND = 'at the bound itself both ways do the same'
 const NEVER = 'it guards what nothing else lets happen, so no test comes there'
-const TUNING = 'how much is done at a time; nobody sees it but in speed'
 const ASCII_ALIKE = 'ASCII reads the same as latin1 and as UTF-8; only the speed differs'
 const NO_SUCH_BITS = 'a character beyond ASCII has a byte of 0xc2 or more, so the bits are never just 0x80'
-const NODE_DEFAULT = "Node's own default for the argument is the same, or the text is ASCII"
 
 /** The reasons that `mutate.ts` goes by. */
 export const REASONS: { readonly [source: string]: { readonly [mutant: string]: string } } = {
