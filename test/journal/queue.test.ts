@@ -62,6 +62,15 @@ test('a decision that arrives while another one decides comes behind all that wa
   assert.deepEqual(order, ['a', 'b', 'c'])
 })
 
+test('what is put back decides before all that wait, and anew', () => {
+  const queue = new CommitQueue()
+  const order: string[] = []
+  for (const name of ['a', 'b', 'c']) void queue.add(() => { order.push(name); return fact(name) })
+  queue.putBack(queue.take(({ data }) => data !== 'b'))
+  assert.equal(queue.take(() => true).length, 3)
+  assert.deepEqual(order, ['a', 'b', 'a', 'b', 'c'])
+})
+
 test('a queue is bounded: one more is rejected as queue-full, until some were taken', async () => {
   const queue = new CommitQueue()
   for (let i = 0; i < MAX_COMMIT_QUEUE_RECORDS; i++) void queue.add(() => fact(i))
