@@ -16,6 +16,7 @@ import {
   assertRefused, bytesOf, commitTogether, fact, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
   offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
 } from '../support/journal-file.ts'
+import { NO_HASH, referenceLine, writeKeys } from '../support/journal.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
@@ -391,28 +392,60 @@ test('rewrite: an empty journal, and one that was rewritten before', async t => 
   await assertRecovered(folder, records, Buffer.alloc(0), 'rewritten twice')
 })
 
-test('rewrite: changes that come meanwhile wait for it and are not lost', async t => {
-  const folder = freshFolder(t)
-  const order: string[] = []
-  const files: Files = {
-    ...disk,
-    append: (...args) => { order.push('append'); disk.append(...args) },
-    rename: (from, to) => { order.push('rename'); disk.rename(from, to) }
-  }
-  const { journal, records } = openJournal(folder, { files })
-  await commitTogether(journal, MANY)
-  const waiting: Promise<void>[] = [journal.commit(() => fact(31))]
-  order.length = 0
-  const rewritten = journal.rewrite(() => {
-    if (waiting.length < 5) waiting.push(journal.commit(() => fact(31 + waiting.length)))
+for (const isWriting of [true, false]) {
+  const when = isWriting ? 'while a write is under way' : 'by itself'
+  test(`rewrite: changes that come meanwhile wait for one that began ${when}, and are not lost`, async t => {
+    const folder = freshFolder(t)
+    const order: string[] = []
+    const files: Files = {
+      ...disk,
+      append: (...args) => { order.push('append'); disk.append(...args) },
+      rename: (from, to) => { order.push('rename'); disk.rename(from, to) }
+    }
+    const { journal, records } = openJournal(folder, { files })
+    await commitTogether(journal, MANY)
+    order.length = 0
+    const waiting: Promise<void>[] = isWriting ? [journal.commit(() => fact(31))] : []
+    const rewritten = journal.rewrite(() => {
+      if (waiting.length < 5) waiting.push(journal.commit(() => fact(31 + waiting.length)))
+    })
+    await rewritten
+    const asked = waiting.length
+    assert.ok(asked >= 3, `${asked}`)
+    await Promise.all(waiting)
+    assert.deepEqual(order, [...isWriting ? ['append'] : [], 'rename', 'append'])
+    assert.equal(records.length, 30 + asked)
+    await journal.close()
+    await assertRecovered(folder, records, Buffer.alloc(0), 'afterwards')
   })
-  await rewritten
-  assert.equal(waiting.length, 5)
-  await Promise.all(waiting)
-  assert.deepEqual(order, ['append', 'rename', 'append'])
-  assert.equal(records.length, 35)
+}
+
+test('rewrite: a journal whose data was written with white space gets shorter, and takes what follows', async t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  const { text } = referenceLine({
+    seq: 1, time: '2026-01-31T12:00:00.000Z', type: 'test.fact', by: null, secret, nonce: randomBytes(12),
+    json: `{ "n": 1 }${' '.repeat(40)}`, previousHash: NO_HASH
+  })
+  writeFileSync(journalPath(folder), `${text}\n`)
+  const { journal, records } = openJournal(folder)
+  await journal.rewrite(() => {})
+  assert.ok(journalBytes(folder).length < text.length)
+  await commitTogether(journal, [fact(2)])
   await journal.close()
   await assertRecovered(folder, records, Buffer.alloc(0), 'afterwards')
+})
+
+test('rewrite: neither it nor a rotation of keys begins once the journal is closed', async t => {
+  const folder = freshFolder(t)
+  const { journal } = openJournal(folder)
+  await commitTogether(journal, [fact(1)])
+  await journal.close()
+  const before = snapshot(folder)
+  await assert.rejects(journal.rewrite(() => {}), { code: 'journal-closed' })
+  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
+  assert.deepEqual(snapshot(folder), before)
 })
 
 test('rewrite: a failure at any call leaves the old file and no leftover, or, after the swap, latches', async t => {
