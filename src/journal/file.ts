@@ -35,7 +35,6 @@ function open(options: FileJournalOptions, path: string): FileJournal {
     files.close(files.createToAppend(path))
     syncFolder(options, folder)
   }
-  fold.begin()
   const found = readJournal(files, path, keys, record => fold.apply(record), options)
   removeLeftovers(files, path)
   keepPrivate(options, folder, 0o700)

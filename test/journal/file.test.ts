@@ -602,6 +602,18 @@ test('a file that cannot be closed after the last write rejects the close, and t
   assert.deepEqual([thrown, closed], [[], 'rejected'])
 })
 
+test('tails of the same millisecond are moved to files of their own', async t => {
+  const folder = freshFolder(t)
+  await open(folder).journal.close()
+  const tails = ['a', 'b', 'c']
+  for (const tail of tails) {
+    appendFileSync(join(folder, JOURNAL_FILE), tail)
+    await open(folder, disk, () => 0).journal.close()
+  }
+  const stem = join(folder, `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`)
+  assert.deepEqual([stem, `${stem}-2`, `${stem}-3`].map(path => readFileSync(path, 'latin1')), tails)
+})
+
 test('every file that is made is for its owner alone, whatever the umask', async t => {
   const umask = process.umask(0)
   t.after(() => process.umask(umask))
@@ -694,6 +706,6 @@ test('where a folder cannot be synced, the start says so and goes on', async t =
   const { journal, warnings } = open(folder, faulty.files)
   await journal.close()
   assert.equal(warnings.length, 2)
-  for (const line of warnings) assert.match(line, /ERR_ACCESS_DENIED/)
+  for (const line of warnings) assert.match(line, /ERR_ACCESS_DENIED.* a crash .* could undo it/)
   assert.ok(existsSync(join(folder, JOURNAL_FILE)))
 })

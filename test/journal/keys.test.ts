@@ -189,6 +189,16 @@ test('a key is never made while a journal stands, be it empty', t => {
   }
 })
 
+test('a key file that another process makes at the same moment is left to it, and the start refused', t => {
+  const folder = freshFolder(t)
+  writeKeys(folder, a)
+  const before = snapshot(folder)
+  let looks = 0
+  const facts: Files['facts'] = path => path.endsWith(KEY_FILE) && ++looks === 1 ? undefined : disk.facts(path)
+  assert.throws(() => openIn(folder, { ...disk, facts }), failure('key-invalid', /was just made by another process/))
+  assert.deepEqual(snapshot(folder), before)
+})
+
 test('a malformed key file is refused at start, with or without a journal, and nothing changes', t => {
   for (const content of [undefined, '', `${referenceLines(a, [['x']])[0]}\n`]) {
     const folder = freshFolder(t)
