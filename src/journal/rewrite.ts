@@ -2,7 +2,7 @@
  * Sealing a whole journal anew: into a new file beside it, which is read back and compared, and then takes its name.
  * Until then the old file is untouched. Work is done a slice at a time, so that reads are answered in between.
  */
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
@@ -75,7 +75,7 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
     const after = new Digest()
     const made = await slowly(
       readInSteps(files, fresh, onlyNewest(keys), after.add),
-      reached => options.onProgress((1 + Math.min(1, reached / options.bytes)) / 2))
+      reached => options.onProgress((1 + reached / options.bytes) / 2))
     after.compare(before)
     files.rename(fresh, path)
     files.syncFolder(dirname(path))
@@ -90,20 +90,16 @@ export async function rewriteJournal(options: RewriteOptions): Promise<Recovered
 async function seal(options: RewriteOptions, fresh: string, digest: Digest): Promise<Recovered> {
   const { files, path, keys, bytes, nonce, onProgress } = options
   const writer = createWriter(files, fresh)
-  let lines: string[] = []
-  let length = 0
+  let text = ''
   const lineOf = sealer(keys.newest, nonce)
   const flush = (): void => {
-    writer.write(Buffer.from(lines.join(''), 'latin1'))
-    lines = []
-    length = 0
+    writer.write(text)
+    text = ''
   }
   const add = (record: Committed): void => {
     digest.add(record)
-    const line = lineOf(record)
-    lines.push(`${line}\n`)
-    length += line.length
-    if (length > REWRITE_SLICE_BYTES) flush()
+    text += `${lineOf(record)}\n`
+    if (text.length > REWRITE_SLICE_BYTES) flush()
   }
   try {
     const read = await slowly(readInSteps(files, path, keys, add, bytes), reached => onProgress(reached / bytes / 2))

@@ -11,7 +11,7 @@ import type { Committed, Fact } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { openLine, parseLine } from '../../src/journal/line.ts'
 import { copyFile, readJournal } from '../../src/journal/recover.ts'
-import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
+import { MAX_LINE_BYTES, READ_CHUNK_BYTES, REWRITE_SLICE_BYTES } from '../../src/limits.ts'
 import {
   assertRefused, bytesOf, commitTogether, fact, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
   offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
@@ -73,8 +73,7 @@ const TAILS: readonly (readonly [string, Buffer])[] = [
   ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x0a, 0x80, 0xc0])],
   ['a line end of Windows', Buffer.from('\r\n')],
   ['more than a chunk of NUL', Buffer.alloc(READ_CHUNK_BYTES + 4097)],
-  ['more than a chunk of garbage lines', Buffer.from('garbage\n'.repeat(READ_CHUNK_BYTES / 4))],
-  ['the beginning of a line, longer than any', Buffer.from('{"seq":'.padEnd(MAX_LINE_BYTES + READ_CHUNK_BYTES, 'x'))]
+  ['more than a chunk of garbage lines', Buffer.from('garbage\n'.repeat(READ_CHUNK_BYTES / 4))]
 ]
 
 for (const [what, tail] of TAILS) {
@@ -355,13 +354,17 @@ const MANY = Array.from({ length: 30 }, (_, i) => long(i + 1, 30_000))
 
 test('rewrite: the same records afterwards, every line under the newest key and the first of a write', async t => {
   const folder = freshFolder(t)
-  const opened = openJournal(folder)
+  let pieces = 0
+  const appendSync: Files['appendSync'] = (descriptor, bytes) => { pieces++; return disk.appendSync(descriptor, bytes) }
+  const opened = openJournal(folder, { files: { ...disk, appendSync } })
   await commitTogether(opened.journal, MANY)
   const { key: middle } = await opened.journal.rotateKey()
   await commitTogether(opened.journal, facts(31, 33))
   const { key: newest } = await opened.journal.rotateKey()
+  const lines = linesOf(journalBytes(folder))
   const before = verify(journalBytes(folder), keysOf(folder))
   const shares: number[] = []
+  pieces = 0
   const { unneeded, head: made } = await opened.journal.rewrite(share => { shares.push(share) })
   const after = verify(journalBytes(folder), keysOf(folder).slice(-1))
   assert.deepEqual(recordsOf(after), recordsOf(before))
@@ -369,7 +372,14 @@ test('rewrite: the same records afterwards, every line under the newest key and 
   assert.equal(made, opened.journal.health().head)
   assert.ok(after.every(line => line.key === newest && Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80))
   assert.equal(new Set([...before, ...after].map(line => line.nonce)).size, before.length + after.length)
-  assert.ok(shares.length > 2 && shares.every((share, i) => share > 0 && share <= 1 && share >= (shares[i - 1] ?? 0)))
+  let reached = 0
+  const slices = lines.map((_, i) => offsetOf(lines, i + 2)).filter(end => {
+    if (end < reached + REWRITE_SLICE_BYTES) return false
+    reached = end
+    return true
+  }).map(end => end / journalBytes(folder).length)
+  assert.deepEqual([slices.length, pieces], [4, 5])
+  assert.deepEqual(shares, [...slices.map(share => share / 2), ...slices.map(share => (1 + share) / 2)])
   const { records, head, fault } = opened.journal.health()
   assert.deepEqual([records, head, fault], [33, after.at(-1)!.hash, undefined])
   assert.equal(opened.journal.location().bytes, journalBytes(folder).length)
@@ -400,7 +410,8 @@ for (const isWriting of [true, false]) {
     const files: Files = {
       ...disk,
       append: (...args) => { order.push('append'); disk.append(...args) },
-      rename: (from, to) => { order.push('rename'); disk.rename(from, to) }
+      rename: (from, to) => { order.push('rename'); disk.rename(from, to) },
+      syncFolder: path => { order.push('sync'); disk.syncFolder(path) }
     }
     const { journal, records } = openJournal(folder, { files })
     await commitTogether(journal, MANY)
@@ -413,7 +424,7 @@ for (const isWriting of [true, false]) {
     const asked = waiting.length
     assert.ok(asked >= 3, `${asked}`)
     await Promise.all(waiting)
-    assert.deepEqual(order, [...isWriting ? ['append'] : [], 'rename', 'append'])
+    assert.deepEqual(order, [...isWriting ? ['append'] : [], 'sync', 'rename', 'sync', 'append'])
     assert.equal(records.length, 30 + asked)
     await journal.close()
     await assertRecovered(folder, records, Buffer.alloc(0), 'afterwards')
@@ -566,6 +577,16 @@ for (const n of [1, 2, 3]) {
   })
 }
 
+test('rewrite: a device that loses what it says it wrote ends it, and the file stays as it is', async t => {
+  const folder = freshFolder(t)
+  await writeJournal(folder, [facts(1, 3)])
+  const before = snapshot(folder)
+  const { journal } = openJournal(folder, { files: { ...disk, appendSync: (_, bytes) => bytes.length } })
+  await assert.rejects(journal.rewrite(() => {}), /what was written reads otherwise/)
+  await journal.close()
+  assert.deepEqual(snapshot(folder), before)
+})
+
 test('rewrite: a file that was replaced is not rewritten', async t => {
   const folder = freshFolder(t)
   const bytes = await writeJournal(folder, [facts(1, 2)])
@@ -604,6 +625,13 @@ test('recovery: a journal cut at every byte of its last lines opens with what wa
     const torn = bytes.subarray(offsetOf(lines, whole + 1), end)
     await assertRecovered(folder, records.slice(0, whole), torn, `cut at ${end} of ${bytes.length}`)
   }
+})
+
+test('recovery: what begins as a line does, and is longer than any, is moved away', async t => {
+  const origin = freshFolder(t)
+  await writeJournal(origin, [])
+  const tail = Buffer.from('{"seq":'.padEnd(MAX_LINE_BYTES + READ_CHUNK_BYTES, 'x'))
+  await assertRecovered(folderOf(t, origin, tail), [], tail, 'alone')
 })
 
 test('recovery: what stands behind more bytes than a line can have is looked at all the same', async t => {
