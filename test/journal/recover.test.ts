@@ -365,7 +365,11 @@ test('rewrite: the same records afterwards, every line under the newest key and 
   const before = verify(journalBytes(folder), keysOf(folder))
   const shares: number[] = []
   pieces = 0
+  let turns = 0
+  const turn = (): void => { turns++; turning = setImmediate(turn) }
+  let turning = setImmediate(turn)
   const { unneeded, head: made } = await opened.journal.rewrite(share => { shares.push(share) })
+  clearImmediate(turning)
   const after = verify(journalBytes(folder), keysOf(folder).slice(-1))
   assert.deepEqual(recordsOf(after), recordsOf(before))
   assert.deepEqual(unneeded, [before[0]!.key, middle])
@@ -380,6 +384,7 @@ test('rewrite: the same records afterwards, every line under the newest key and 
   }).map(end => end / journalBytes(folder).length)
   assert.deepEqual([slices.length, pieces], [4, 5])
   assert.deepEqual(shares, [...slices.map(share => share / 2), ...slices.map(share => (1 + share) / 2)])
+  assert.ok(turns >= shares.length, `the event loop turned ${turns} times`)
   const { records, head, fault } = opened.journal.health()
   assert.deepEqual([records, head, fault], [33, after.at(-1)!.hash, undefined])
   assert.equal(opened.journal.location().bytes, journalBytes(folder).length)
@@ -393,12 +398,16 @@ test('rewrite: the same records afterwards, every line under the newest key and 
 
 test('rewrite: an empty journal, and one that was rewritten before', async t => {
   const folder = freshFolder(t)
-  const { journal, records } = openJournal(folder)
-  assert.deepEqual(await journal.rewrite(() => {}), { unneeded: [], head: '0'.repeat(64) })
+  let turns = 0
+  const turn = (): void => { turns++; turning = setImmediate(turn) }
+  let turning = setImmediate(turn)
+  const { unneeded, head: made } = await opened.journal.rewrite(share => { shares.push(share) })
+  clearImmediate(turning)
   assert.equal(journalBytes(folder).length, 0)
   await commitTogether(journal, facts(1, 2))
   for (let i = 0; i < 2; i++) await journal.rewrite(() => {})
   await journal.close()
+  assert.equal(faulty.open.size, 0)
   await assertRecovered(folder, records, Buffer.alloc(0), 'rewritten twice')
 })
 

@@ -1,6 +1,7 @@
 /** Mutants that no test can notice, and why: by source, then by the line as it was and as it is. */
 
 const SAME_BOUND = 'at the bound itself both ways do the same'
+const TO_A_BYTE = 'how much is done at a time; to a byte, nobody can tell'
 const NEVER = 'it guards what nothing else lets happen, so no test comes there'
 const ASCII_ALIKE = 'ASCII reads the same as latin1 and as UTF-8; only the speed differs'
 const NO_SUCH_BITS = 'a character beyond ASCII has a byte of 0xc2 or more, so the bits are never just 0x80'
@@ -19,6 +20,10 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
       'a file that is not there is told by the very next line, before anybody asks how long it is',
     'if (rest.length > MAX_LINE_BYTES) { → if (rest.length >= MAX_LINE_BYTES) {':
       'no line that is written comes within a kilobyte of the bound, which `limits.ts` asserts'
+  },
+  'journal/rewrite.ts': {
+    'if (text.length > REWRITE_SLICE_BYTES) flush() → if (text.length >= REWRITE_SLICE_BYTES) flush()': TO_A_BYTE,
+    'if (step.value < sliceEnd) continue → if (step.value <= sliceEnd) continue': TO_A_BYTE
   },
   'json/parse.ts': {
     'throw error → {}': NEVER,
