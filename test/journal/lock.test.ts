@@ -126,6 +126,16 @@ test('a second holder is refused, told which process has the folder, and changes
   assert.equal(await door.knock(held.socket), true)
 })
 
+test('a folder that is held is tried for three times, after waits of less than 200 ms', async t => {
+  const folder = freshFolder(t)
+  const held = await hold(folder)
+  t.after(() => held.release())
+  const asked: number[] = []
+  const random = (below: number): number => { asked.push(below); return 0 }
+  await assert.rejects(holdFolder(disk, folder, door, process.pid, random), { code: 'folder-held' })
+  assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47])
+})
+
 test('who lets go leaves nothing behind, and the next one gets the folder', async t => {
   const folder = freshFolder(t)
   for (let round = 0; round < 3; round++) {
