@@ -193,6 +193,35 @@ test('one whose socket a winner swept away while it opened is refused as folder-
   assert.equal(await door.knock(winner!.socket), true)
 })
 
+test('one whose socket a winner swept away, and who is gone by then, tries again and shows that it holds', async t => {
+  const folder = freshFolder(t)
+  let swept = false
+  const late: Door = {
+    open: async path => {
+      const close = await door.open(path)
+      if (!swept) await (await hold(folder)).release()
+      swept = true
+      return close
+    },
+    knock: path => door.knock(path)
+  }
+  const held = await hold(folder, disk, late)
+  t.after(() => held.release())
+  assert.equal(await door.knock(held.socket), true)
+})
+
+for (const [what, of] of [['closed to others', 'setMode'], ['rid of what a dead process left', 'remove']] as const) {
+  test(`a folder that cannot be ${what} is a clear failure`, async t => {
+    const folder = freshFolder(t)
+    await leaveDeadSocket(join(folder, 'held-1-a.sock'))
+    const faulty = new FaultyFiles()
+    faulty.fail({ at: 1, of, code: 'EPERM' })
+    const counting = countingDoor()
+    t.after(() => counting.closeAll())
+    await assert.rejects(hold(folder, faulty.files, counting.door), { code: 'folder-unusable', message: /EPERM/ })
+  })
+}
+
 test('whichever file call fails, once or for good, no door is left open, and the next attempt gets the folder',
   async t => {
     for (const forGood of [false, true]) {

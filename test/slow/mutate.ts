@@ -46,7 +46,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
 
 /** Of sources that do more, the functions that check a token. */
 const ONLY: { readonly [source: string]: readonly string[] } = {
-  'api/pipeline.ts': ['#answer', '#admit', '#authenticate', '#takeBody'],
+  'api/pipeline.ts': ['#admit', '#authenticate', '#takeBody'],
   'http/head.ts': ['bearerToken']
 }
 
