@@ -11,7 +11,7 @@ import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 const keys = keyring([randomBytes(32)])
 const newBatch = (): Batch => new Batch(0, FIRST_HASH, '2026-01-31T12:00:00.000Z')
 const fact = (bytes: number): Fact => ({ type: `test.${'x'.repeat(bytes)}`, by: null, data: 0 })
-const add = (batch: Batch, bytes: number): boolean => batch.add(fact(bytes), keys, randomBytes(12))
+const add = (batch: Batch, bytes: number): boolean => batch.add(fact(bytes), keys.newest, randomBytes(12))
 
 test('a write has room for another record until its lines have all the bytes that it may', () => {
   const least = newBatch()
