@@ -80,7 +80,7 @@ export const disk: Files = {
   rename: (from, to) => renameSync(from, to),
   remove: path => unlinkSync(path),
   syncFolder: path => {
-    const descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+    const descriptor = openSync(path, constants.O_RDONLY)
     try {
       fsyncSync(descriptor)
     } finally {

@@ -1,6 +1,6 @@
 /** Where the journal and its keys are, when that is not quite where it seems. */
 import assert from 'node:assert/strict'
-import { lstatSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -21,7 +21,22 @@ function open(folder: string, keyFile: string): FileJournal {
 }
 
 test('a folder that cannot be made is an error, and not a wait for ever', { timeout: 5_000 }, () => {
-  assert.throws(() => disk.makeFolder('/proc/none/at/all'))
+  assert.throws(() => disk.makeFolder('/proc/none/at/all'), /mkdir/)
+})
+
+test('a folder that is there by the time that it is to be made is as good as one that was made', t => {
+  const folder = freshFolder(t)
+  disk.makeFolder(`${folder}/a/b/.`) // which stands as soon as what it is in does
+  assert.ok(lstatSync(join(folder, 'a', 'b')).isDirectory())
+})
+
+test('syncing a folder asks the system for it, and leaves nothing open', t => {
+  const folder = freshFolder(t)
+  const open = (): number => readdirSync('/proc/self/fd').length
+  const before = open()
+  disk.syncFolder(folder)
+  assert.throws(() => disk.syncFolder('/proc'), { code: 'EINVAL' }) // where nothing can be synced
+  assert.equal(open(), before)
 })
 
 test('a key file and a journal behind links stay behind them, also when they are replaced', async t => {

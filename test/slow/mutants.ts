@@ -2,6 +2,7 @@
 
 const SAME_BOUND = 'at the bound itself both ways do the same'
 const TO_A_BYTE = 'how much is done at a time; to a byte, nobody can tell'
+const STANDS = 'to make a folder that stands does no harm, but is refused where the runtime forbids to write in its parent'
 const NEVER = 'it guards what nothing else lets happen, so no test comes there'
 const ASCII_ALIKE = 'ASCII reads the same as latin1 and as UTF-8; only the speed differs'
 const NO_SUCH_BITS = 'a character beyond ASCII has a byte of 0xc2 or more, so the bits are never just 0x80'
@@ -21,12 +22,18 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
     'if (rest.length > MAX_LINE_BYTES) { → if (rest.length >= MAX_LINE_BYTES) {':
       'no line that is written comes within a kilobyte of the bound, which `limits.ts` asserts'
   },
+  'journal/files.ts': {
+    'disk.syncFolder(parent) → {}': 'whether a name is durable shows only where the power fails',
+    'if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return → if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) return':
+      STANDS,
+    'if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return → if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {}':
+      STANDS
+  },
   'journal/rewrite.ts': {
     'if (text.length > REWRITE_SLICE_BYTES) flush() → if (text.length >= REWRITE_SLICE_BYTES) flush()': TO_A_BYTE,
     'if (step.value < sliceEnd) continue → if (step.value <= sliceEnd) continue': TO_A_BYTE
   },
   'json/parse.ts': {
-    'throw error → {}': NEVER,
     'let bits = 0 // every byte since `start`, ORed: below 0x80, they are all ASCII → let bits = 1 // every byte since `start`, ORed: below 0x80, they are all ASCII':
       ASCII_ALIKE,
     "text += bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at) → text += bytes.toString(bits <= 0x80 ? 'latin1' : 'utf8', start, this.#at)":

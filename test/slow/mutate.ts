@@ -35,7 +35,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
   'journal/file.ts': ['journal/keys', 'journal/places', 'journal/file', 'journal/recover'],
   'journal/rewrite.ts': ['journal/recover'],
   'journal/lock.ts': ['journal/lock'],
-  'journal/files.ts': ['journal/keys', 'journal/file', 'journal/recover', 'journal/lock'],
+  'journal/files.ts': ['journal/places', 'journal/keys', 'journal/file', 'journal/lock'],
   'journal/memory.ts': ['journal/memory'],
   'http/rate-limit.ts': ['http/rate-limit', 'api/limit'],
   'store/accounts.ts': ['store/accounts', 'api/abilities'],
@@ -45,7 +45,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
 
 /** Of sources that do more, the functions that check a token. */
 const ONLY: { readonly [source: string]: readonly string[] } = {
-  'api/pipeline.ts': ['#admit', '#authenticate', '#takeBody'],
+  'api/pipeline.ts': ['#authenticate', '#unable', '#takeBody'],
   'http/head.ts': ['bearerToken']
 }
 
