@@ -45,7 +45,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
 
 /** Of sources that do more, the functions that check a token. */
 const ONLY: { readonly [source: string]: readonly string[] } = {
-  'api/pipeline.ts': ['#authenticate', '#unable', '#takeBody'],
+  'api/pipeline.ts': ['#authenticate', '#unable'],
   'http/head.ts': ['bearerToken']
 }
 
