@@ -360,7 +360,8 @@ test('rewrite: the same records afterwards, every line under the newest key and 
   await commitTogether(opened.journal, MANY)
   const { key: middle } = await opened.journal.rotateKey()
   await commitTogether(opened.journal, facts(31, 33))
-  const { key: newest } = await opened.journal.rotateKey()
+  const { key: newest, seals } = await opened.journal.rotateKey()
+  assert.equal(seals, true)
   const lines = linesOf(journalBytes(folder))
   const before = verify(journalBytes(folder), keysOf(folder))
   const shares: number[] = []
