@@ -26,7 +26,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
   'json/shape.ts': ['json/shape', 'json/json-schema'],
   'json/parse.ts': ['json/parse'],
   'json/lines.ts': ['json/lines', 'csv/formats'],
-  'journal/recover.ts': ['journal/recover', 'journal/keys', 'journal/file'],
+  'journal/recover.ts': ['journal/recover', 'journal/keys', 'journal/verifier', 'journal/file'],
   'journal/line.ts': ['journal/line', 'journal/recover'],
   'journal/keys.ts': ['journal/keys', 'journal/file'],
   'journal/batch.ts': ['journal/batch', 'journal/line'],

@@ -51,12 +51,8 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
   'journal/files.ts': {
     'catch {': 'under the permission model: test/program/restricted.test.ts'
   },
-  'journal/queue.ts': {
-    'putBack(taken) { this.#waiting = [...taken, ...this.#waiting]; }': ETCD
-  },
   'journal/rewrite.ts': {
-    'return { find: name => name === newest.name ? newest : undefined };': NEVER,
-    "throw new Error('what was written reads otherwise');": NEVER
+    'return { find: name => name === newest.name ? newest : undefined };': NEVER
   },
   'journal/writer.ts': {
     "return new Failure('journal-latched', this.#fault);": 'the file is replaced while a failed write is being cut back'
@@ -119,9 +115,6 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
       'a timer of minutes; test/store/accounts.test.ts sweeps',
     "const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`;":
       'an IPv6 address to listen on, which not every machine has'
-  },
-  'store/accounts.ts': {
-    "throw new Error('two users share an address');": SOUND
   },
   'store/entries.ts': {
     'throw new Error(`entry ${id} would leave a gap`);': NEVER,
