@@ -105,6 +105,7 @@ test('§5.2 no route but login is there without a token, not even for an unknown
     ['POST', '/api/createPassword', '{'], ['POST', '/api/deletePassword/x', undefined],
     ['POST', '/api/logout', undefined]
   ] as const) assertUnauthenticated(await call(t, url, method, path, { body }), path)
+  assert.equal((await call(t, url, 'POST', '/api/login', { body: '{}' })).status, 400)
 })
 
 test('a request without a token is refused before its body is sent', async t => {
