@@ -3,7 +3,6 @@
 const SAME_BOUND = 'at the bound itself both ways do the same'
 const TO_A_BYTE = 'how much is done at a time; to a byte, nobody can tell'
 const STANDS = 'to make a folder that stands does no harm, but is refused where the runtime forbids to write in its parent'
-const SHORTER = 'every line that is written is shorter than the bound, as `limits.ts` asserts'
 const NEVER = 'it guards what nothing else lets happen, so no test comes there'
 const ASCII_ALIKE = 'ASCII reads the same as latin1 and as UTF-8; only the speed differs'
 const NO_SUCH_BITS = 'a character beyond ASCII has a byte of 0xc2 or more, so the bits are never just 0x80'
@@ -19,10 +18,7 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
   },
   'journal/recover.ts': {
     'const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0) → const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 1)':
-      'a file that is not there is told by the very next line, before anybody asks how long it is',
-    'if (rest.length > MAX_LINE_BYTES) { → if (rest.length >= MAX_LINE_BYTES) {': SHORTER,
-    'return raw.ended && raw.text.length <= MAX_LINE_BYTES ? parseLine(raw.text) : undefined → return raw.ended && raw.text.length < MAX_LINE_BYTES ? parseLine(raw.text) : undefined':
-      SHORTER
+      'a file that is not there is told by the very next line, before anybody asks how long it is'
   },
   'journal/files.ts': {
     'disk.syncFolder(parent) → {}': 'whether a name is durable shows only where the power fails',
