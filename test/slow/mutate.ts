@@ -35,7 +35,7 @@ const ROOMS: { readonly [source: string]: readonly string[] } = {
   'journal/file.ts': ['journal/keys', 'journal/places', 'journal/file', 'journal/recover'],
   'journal/rewrite.ts': ['journal/recover'],
   'journal/lock.ts': ['journal/lock'],
-  'journal/files.ts': ['journal/places', 'journal/keys', 'journal/file', 'journal/lock'],
+  'journal/files.ts': ['journal/places', 'journal/keys', 'journal/file', 'journal/lock', 'program/restricted'],
   'journal/memory.ts': ['journal/memory'],
   'http/rate-limit.ts': ['http/rate-limit', 'api/limit'],
   'store/accounts.ts': ['store/accounts', 'api/abilities'],
