@@ -53,86 +53,57 @@ export function schemaOf(shape: Shape): Schema {
   return { type: 'object', properties, ...required.length === 0 ? {} : { required } }
 }
 
-const required = (field: string, value: unknown): string | undefined =>
-  value === undefined || value === null || value === '' ? `The ${field} field is required.` : undefined
+/** A rule for a field that must be there; `mustBe` ends the sentence about a value that does not keep it. */
+function rule<T>(schema: Schema, isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
+  return {
+    optional: false, schema,
+    fault: (field, value) => value === undefined || value === null || value === ''
+      ? `The ${field} field is required.`
+      : isKept(value) ? undefined : `The ${field} field must ${mustBe}.`
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 /** A string of at least one character. */
-export const text: Rule<string> = {
-  optional: false,
-  schema: { type: 'string', minLength: 1 },
-  fault: (field, value) => required(field, value) ??
-    (typeof value === 'string' ? undefined : `The ${field} field must be a string.`)
-}
+export const text: Rule<string> = rule({ type: 'string', minLength: 1 }, isText, 'be a string')
 
 /** A string of at least one and at most `maxLength` UTF-16 units; its schema counts code points, which may be fewer. */
 export function textUpTo(maxLength: number): Rule<string> {
-  return {
-    optional: false,
-    schema: { ...text.schema, maxLength },
-    fault: (field, value) => text.fault(field, value) ??
-      ((value as string).length <= maxLength
-        ? undefined
-        : `The ${field} field must not be greater than ${maxLength} characters.`)
-  }
+  const short = rule<string>({ ...text.schema, maxLength }, value => (value as string).length <= maxLength,
+    `not be greater than ${maxLength} characters`)
+  return { ...short, fault: (field, value) => text.fault(field, value) ?? short.fault(field, value) }
 }
 
 const MAX_EMAIL_LENGTH = 254
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
 /** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
-export const email: Rule<string> = {
-  optional: false,
-  schema: { type: 'string', maxLength: MAX_EMAIL_LENGTH, pattern: EMAIL.source },
-  fault: (field, value) => required(field, value) ??
-    (typeof value === 'string' && value.length <= MAX_EMAIL_LENGTH && EMAIL.test(value)
-      ? undefined
-      : `The ${field} field must be a valid email address.`)
-}
+export const email: Rule<string> = rule(
+  { type: 'string', maxLength: MAX_EMAIL_LENGTH, pattern: EMAIL.source },
+  value => isText(value) && value.length <= MAX_EMAIL_LENGTH && EMAIL.test(value), 'be a valid email address')
 
 /** A number within bounds, both included. */
 export function number(least: number, most: number): Rule<number> {
-  return {
-    optional: false,
-    schema: { type: 'number', minimum: least, maximum: most },
-    fault: (field, value) => required(field, value) ??
-      (typeof value === 'number' && value >= least && value <= most
-        ? undefined
-        : `The ${field} field must be a number between ${least} and ${most}.`)
-  }
+  return rule({ type: 'number', minimum: least, maximum: most },
+    value => typeof value === 'number' && value >= least && value <= most, `be a number between ${least} and ${most}`)
 }
 
 /** A list of strings of at least one character. */
-export const texts: Rule<readonly string[]> = {
-  optional: false,
-  schema: { type: 'array', items: text.schema },
-  fault: (field, value) => required(field, value) ??
-    (Array.isArray(value) && value.every(item => typeof item === 'string' && item !== '')
-      ? undefined
-      : `The ${field} field must be a list of strings.`)
-}
+export const texts: Rule<readonly string[]> = rule(
+  { type: 'array', items: text.schema }, value => Array.isArray(value) && value.every(isText), 'be a list of strings')
 
 /** One of some numbers. */
 export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
-  return {
-    optional: false,
-    schema: { enum: numbers },
-    fault: (field, value) => required(field, value) ??
-      (numbers.includes(value as N) ? undefined : `The ${field} field must be ${numbers.join(' or ')}.`)
-  }
+  return rule({ enum: numbers }, value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
 }
 
 /** A list of objects that each have a shape. */
 export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
   const isItem = (item: unknown): boolean =>
     typeof item === 'object' && item !== null && check(shape, item as { readonly [field: string]: unknown }).ok
-  return {
-    optional: false,
-    schema: { type: 'array', items: schemaOf(shape) },
-    fault: (field, value) => required(field, value) ??
-      (Array.isArray(value) && value.every(isItem)
-        ? undefined
-        : `The ${field} field must be a list of objects with ${Object.keys(shape).join(', ')}.`)
-  }
+  return rule({ type: 'array', items: schemaOf(shape) }, value => Array.isArray(value) && value.every(isItem),
+    `be a list of objects with ${Object.keys(shape).join(', ')}`)
 }
 
 /** The same rule for a field that may be absent; once present it is held to the rule. */
