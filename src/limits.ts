@@ -1,6 +1,6 @@
 /**
- * Every bound of the program, the unit last in its name. A bound that an operator may change is a setting
- * (`config.ts`) and has its default here.
+ * The bounds of the program, the unit last in the name; a few that nobody meets from outside stand where they are used.
+ * A bound that an operator may change is a setting (`settings.ts`) and has its default here.
  */
 import { strict as assert } from 'node:assert'
 
@@ -10,6 +10,8 @@ export const MAX_HEADER_BYTES: number = 16 * 1024
 export const MAX_BODY_BYTES: number = 64 * 1024
 /** The largest value that `MAX_BODY_BYTES` takes. */
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
+/** An e-mail address (RFC 5321 §4.5.3.1). */
+export const MAX_EMAIL_CHARACTERS: number = 254
 /** How deep arrays and objects may nest in a body. */
 export const MAX_JSON_DEPTH_LEVELS: number = 64
 

@@ -4,7 +4,7 @@ import { Metrics } from './api/metrics.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from './api/operator.ts'
 import type { Environment } from './config.ts'
 import { Failure } from './errors.ts'
-import { check, type Shape, type Shaped } from './json/shape.ts'
+import { check, sentenceOf, type Shape, type Shaped } from './json/shape.ts'
 import { openStore } from './open-store.ts'
 import { nowMs, serve, type Log, type Serving } from './serving.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -68,7 +68,7 @@ export async function openService(settings: Environment, log: Log, prefix: strin
 function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   const checked = check(shape, { ...given })
   if (checked.ok) return checked.value
-  throw new Failure('input-invalid', Object.values(checked.errors).flat().join(' '))
+  throw new Failure('input-invalid', sentenceOf(checked.errors))
 }
 
 /** Users and tokens under the rules that the operator's program is under. */

@@ -2,6 +2,7 @@
  * The validator: a shape is a table from field to rule; a value either has it, and comes back typed with just the
  * fields of the shape, or every failing field is named with its messages.
  */
+import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
 
 /** What a value must be like, in the words of JSON Schema (draft 2020-12). */
 export type Schema = { readonly [keyword: string]: unknown }
@@ -24,6 +25,9 @@ export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Ru
 
 /** The messages of each failing field. */
 export type FieldErrors = { readonly [field: string]: readonly string[] }
+
+/** All of them in a line, for whoever has no fields to show them at. */
+export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
 
 /** What `check` finds. */
 export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
@@ -75,13 +79,12 @@ export function textUpTo(maxLength: number): Rule<string> {
   return { ...short, fault: (field, value) => text.fault(field, value) ?? short.fault(field, value) }
 }
 
-const MAX_EMAIL_LENGTH = 254
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
 /** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
 export const email: Rule<string> = rule(
-  { type: 'string', maxLength: MAX_EMAIL_LENGTH, pattern: EMAIL.source },
-  value => isText(value) && value.length <= MAX_EMAIL_LENGTH && EMAIL.test(value), 'be a valid email address')
+  { type: 'string', maxLength: MAX_EMAIL_CHARACTERS, pattern: EMAIL.source },
+  value => isText(value) && value.length <= MAX_EMAIL_CHARACTERS && EMAIL.test(value), 'be a valid email address')
 
 /** A number within bounds, both included. */
 export function number(least: number, most: number): Rule<number> {

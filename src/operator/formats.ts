@@ -14,7 +14,7 @@ import { IMPORTED } from '../api/import.ts'
 import { csvRow, readCsv, type CsvRow } from '../csv/csv.ts'
 import { disk } from '../journal/files.ts'
 import { readJsonLines } from '../json/lines.ts'
-import { check, number } from '../json/shape.ts'
+import { check, number, sentenceOf } from '../json/shape.ts'
 import { MAX_IMPORT_FILE_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import type { Entry, ImportedEntry } from '../store/record.ts'
 import { Refusal } from './refusal.ts'
@@ -122,7 +122,7 @@ function ownRows(objects: Iterable<Numbered>): Row[] {
   let last = 0
   return Array.from(objects, ({ line, object }) => {
     const checked = check(OWN_SHAPE, object)
-    if (!checked.ok) throw new Refusal(`line ${line}: ${Object.values(checked.errors).flat().join(' ')}`)
+    if (!checked.ok) throw new Refusal(`line ${line}: ${sentenceOf(checked.errors)}`)
     const { id, ...entry } = checked.value
     if (id <= last) throw new Refusal(`line ${line}: the ids do not ascend; import one export at a time`)
     last = id

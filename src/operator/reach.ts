@@ -9,6 +9,7 @@ import { knock } from '../http/local.ts'
 import { JOURNAL_FILE } from '../journal/file.ts'
 import { disk } from '../journal/files.ts'
 import { heldSockets } from '../journal/lock.ts'
+import { sentenceOf } from '../json/shape.ts'
 import { openStore, type OpenStore } from '../open-store.ts'
 import type { PlaceSettings } from '../place.ts'
 import { Refusal } from './refusal.ts'
@@ -96,7 +97,7 @@ function isMoment(error: unknown, socket: string): boolean {
 
 function refusalOf({ body }: LocalAnswer): Refusal {
   const { message, errors } = body as { message: string, errors?: { [field: string]: string[] } }
-  return new Refusal(errors === undefined ? message : Object.values(errors).flat().join(' '))
+  return new Refusal(errors === undefined ? message : sentenceOf(errors))
 }
 
 async function liveSocket(folder: string): Promise<string | undefined> {
