@@ -5,7 +5,7 @@ import { checkPlace } from './place.ts'
 import { SETTINGS, type Setting, type Settings } from './settings.ts'
 
 /** The settings, and whether `NODE_ENV` is `production`. */
-export interface Environment extends Settings {
+export interface ServiceSettings extends Settings {
   readonly isProduction: boolean
 }
 
@@ -16,7 +16,7 @@ export type Variables = { readonly [name: string]: string | undefined }
  * Reads settings from flags and variables; an empty variable counts as unset. Throws `setting-invalid`, naming the
  * one that is malformed or does not go with another.
  */
-export function readSettings(args: readonly string[], env: Variables): Environment {
+export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
   const isProduction = env['NODE_ENV'] === 'production'
   const settings = agreeing({ ...readTable(SETTINGS, readFlags(args), env), isProduction })
   checkTransport(settings)
@@ -31,7 +31,7 @@ export type Options = {
 }
 
 /** Reads settings from options; throws `setting-invalid` as `readSettings` does, and for a name that is none. */
-export function readOptions(options: Options, isProduction: boolean): Environment {
+export function readOptions(options: Options, isProduction: boolean): ServiceSettings {
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   const flags = given.map(([name, value]) => {
     if (!Object.hasOwn(SETTINGS, name)) throw new Failure('setting-invalid', `${name} is not a setting`)
@@ -42,7 +42,7 @@ export function readOptions(options: Options, isProduction: boolean): Environmen
 }
 
 /** Settings that go with each other. */
-function agreeing(settings: Environment): Environment {
+function agreeing(settings: ServiceSettings): ServiceSettings {
   const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
@@ -52,7 +52,7 @@ function agreeing(settings: Environment): Environment {
 }
 
 /** Throws `setting-invalid` where it would listen and then refuse everybody, for nobody could come by HTTPS. */
-export function checkTransport({ tlsCert, isProduction, trustProxy }: Environment): void {
+export function checkTransport({ tlsCert, isProduction, trustProxy }: ServiceSettings): void {
   if (isProduction && tlsCert === undefined && trustProxy === undefined) {
     throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
   }

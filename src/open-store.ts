@@ -5,11 +5,11 @@ import { operatorRoutes } from './api/operator.ts'
 import { createPipeline } from './api/pipeline.ts'
 import { routerOf } from './api/route.ts'
 import { Failure } from './errors.ts'
-import { Door } from './http/door.ts'
+import { Gate } from './http/gate.ts'
 import { localDoor } from './http/local.ts'
 import { openFileJournal } from './journal/file.ts'
 import { disk } from './journal/files.ts'
-import type { Fold, JournalOptions, KeptJournal, WriteWatch } from './journal/journal.ts'
+import type { Fold, JournalOptions, DurableJournal, WriteWatch } from './journal/journal.ts'
 import { readKeyFile } from './journal/keys.ts'
 import { holdFolder } from './journal/lock.ts'
 import { openMemoryJournal } from './journal/memory.ts'
@@ -40,11 +40,11 @@ export async function openStore(settings: PlaceSettings, log: Log, onWrite?: Wri
   const folder = resolve(settings.dataDir)
   const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
   log.info(`data folder    ${folder}`)
-  const operator = new Door()
+  const operator = new Gate()
   const door = localDoor(operator.take)
   const hold = await holdFolder(disk, folder, door, process.pid, randomInt)
   try {
-    let journal: KeptJournal | undefined
+    let journal: DurableJournal | undefined
     const sources = { wallMs: Date.now, random: randomBytes, warn: log.warn, onWrite }
     const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources) : undefined
     const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({
@@ -52,7 +52,7 @@ export async function openStore(settings: PlaceSettings, log: Log, onWrite?: Wri
     }), accounts)
     await journal!.ready?.()
     const { records, head } = store.journal.health()
-    log.info(`journal        ${records} records, ${store.entries} entries (${store.activeEntries} active)`)
+    log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
     log.info(`chain head     ${head}`)
     const { path, endpoints } = journal!.location()
     if (endpoints !== undefined) log.info(`etcd           ${path} at ${endpoints.join(', ')}`)
@@ -79,7 +79,7 @@ export async function openStore(settings: PlaceSettings, log: Log, onWrite?: Wri
 /** Makes a journal in etcd, of which nothing is loaded unless it is asked for. */
 async function inEtcd(
   settings: PlaceSettings, keyFile: string, sources: Omit<JournalOptions, 'keyFile' | 'fold'>
-): Promise<(fold: Fold) => KeptJournal> {
+): Promise<(fold: Fold) => DurableJournal> {
   const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) {
     throw new Failure('key-missing', `${keyFile}; the instances share one, which admin.js init --journal file makes`)

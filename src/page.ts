@@ -38,7 +38,7 @@ export function pageRoutes(files: Files): readonly Route[] {
     const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
     const path = name === 'page.html' ? '/' : `/web/${name}`
     return {
-      operation: 'page', method: 'GET', path, isPublic: true, isBlind: true, handle: ({ head }) => asset.reply(head)
+      operation: 'page', method: 'GET', path, isPublic: true, mayBeStale: true, handle: ({ head }) => asset.reply(head)
     }
   }
   try {

@@ -2,7 +2,7 @@
 import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entries.ts'
 import { Metrics } from './api/metrics.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from './api/operator.ts'
-import type { Environment } from './config.ts'
+import type { ServiceSettings } from './config.ts'
 import { Failure } from './errors.ts'
 import { check, sentenceOf, type Shape, type Shaped } from './json/shape.ts'
 import { openStore } from './open-store.ts'
@@ -38,7 +38,7 @@ export interface OpenService extends Service {
 }
 
 /** Opens a service; nobody is served yet. `prefix`: see `serve`. Rejects with a `Failure`, holding nothing. */
-export async function openService(settings: Environment, log: Log, prefix: string = ''): Promise<OpenService> {
+export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
   const metrics = new Metrics()
   const opened = await openStore(settings, log, () => {
     const startMs = nowMs()

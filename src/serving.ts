@@ -8,12 +8,12 @@ import { createPipeline, type PipelineOptions } from './api/pipeline.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { sessionRoutes } from './api/session.ts'
 import { openCertificate } from './certificate.ts'
-import { checkTransport, type Environment } from './config.ts'
+import { checkTransport, type ServiceSettings } from './config.ts'
 import { Failure } from './errors.ts'
 import { createAccessLog, refusedRequest, type Sink } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import { Connections } from './http/connections.ts'
-import { Door } from './http/door.ts'
+import { Gate } from './http/gate.ts'
 import { listen, type Answer, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
@@ -57,16 +57,16 @@ interface ServingState {
 }
 
 /** Prepares to serve a store. `prefix` is the path below which `handle` finds everything: empty, or `/vault`. */
-export function serve(settings: Environment, store: Store, log: Log, metrics: Metrics, prefix: string): Serving {
+export function serve(settings: ServiceSettings, store: Store, log: Log, metrics: Metrics, prefix: string): Serving {
   const { host, port, tlsCert, tlsKey, trustProxy } = settings
   const isTls = tlsCert !== undefined && tlsKey !== undefined
   const state: ServingState = { isStopping: false }
   let opening: Promise<Listener> | undefined
   const accessLog = settings.accessLog ? createAccessLog(log.access!, Date.now) : undefined
   const answer = answerFrom(settings, store, metrics, state, { log: accessLog?.log, warn: log.warn })
-  const door = new Door()
-  door.open(answer)
-  const connections = new Connections(door.take, () => {})
+  const gate = new Gate()
+  gate.open(answer)
+  const connections = new Connections(gate.take, () => {})
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const sweeping = setInterval(() => store.accounts.sweep(), TOKEN_SWEEP_MS).unref()
   const unwatch = metrics.watchEventLoop(nowMs)
@@ -105,7 +105,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
       unwatch()
       certificate?.close()
       const listenerClosed = opening?.then(opened => opened.close(SHUTDOWN_TIMEOUT_MS), () => {})
-      await Promise.all([door.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
+      await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
       accessLog?.close()
     }
   }
@@ -113,7 +113,7 @@ export function serve(settings: Environment, store: Store, log: Log, metrics: Me
 
 /** The way to the routes, as the settings have it. */
 function answerFrom(
-  settings: Environment, store: Store, metrics: Metrics, state: ServingState,
+  settings: ServiceSettings, store: Store, metrics: Metrics, state: ServingState,
   logs: Pick<PipelineOptions, 'log' | 'warn'>
 ): Answer {
   const { corsOrigins, isProduction, tlsCert } = settings

@@ -76,7 +76,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     },
     route({
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
-      isBlind: true,
+      mayBeStale: true,
       shape: CREATE_SHAPE,
       storingFailed: 'Error creating password',
       documentation: {
@@ -91,7 +91,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     route({
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
       shape: UPDATE_SHAPE,
-      early: unknownId,
+      beforeBody: unknownId,
       storingFailed: 'Error updating password',
       documentation: {
         summary: 'Changes the fields that are given.',
@@ -112,7 +112,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     }),
     {
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
-      early: unknownId,
+      beforeBody: unknownId,
       storingFailed: 'Error deleting password',
       documentation: {
         summary: 'Marks an entry as deleted; nothing is ever removed.',

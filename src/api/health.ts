@@ -44,7 +44,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
     audience === 'public' ? {} : { notLocal: { reply: NOT_LOCAL } }
   const routes: readonly (readonly [Audience, Route])[] = [
     [options.health, {
-      operation: 'health', method: 'GET', path: '/healthz', isPublic: true, isBlind: true,
+      operation: 'health', method: 'GET', path: '/healthz', isPublic: true, mayBeStale: true,
       documentation: {
         summary: 'Whether the service takes changes.',
         examples: {
@@ -60,7 +60,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
       })
     }],
     [options.metrics, {
-      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, isBlind: true,
+      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, mayBeStale: true,
       documentation: {
         summary: 'What the service measures, for Prometheus.',
         examples: { exposed: { reply: exposed([EXAMPLE]), schema: { type: 'string' } }, ...refusal(options.metrics) }

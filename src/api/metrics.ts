@@ -119,9 +119,9 @@ export interface Measured {
   readonly connections: number
 }
 
-function storeMetrics({ entries, activeEntries }: Store): Metric[] {
+function storeMetrics({ entryCount, activeCount }: Store): Metric[] {
   return [gauge('entries', 'Entries in the store.',
-    [[activeEntries, { status: 'active' }], [entries - activeEntries, { status: 'deleted' }]])]
+    [[activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]])]
 }
 
 function byStatus(counts: Float64Array, labels: { readonly route?: string }): Labelled<number>[] {

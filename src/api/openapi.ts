@@ -45,7 +45,7 @@ function isDescribed(route: Route): route is Described { return route.documentat
 /** The route of the description of the given routes, and of itself; it is made once. */
 export function openapiRoute(routes: readonly Route[], options: OpenapiOptions): Route {
   const self: Route = {
-    operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true, isBlind: true,
+    operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true, mayBeStale: true,
     documentation: {
       summary: 'This description.',
       examples: {

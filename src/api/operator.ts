@@ -1,7 +1,7 @@
 /** What the operator's program asks for, over the Unix socket in the data folder: whoever can open that may do it. */
 import { jsonReply, said, type Reply } from '../http/reply.ts'
 import { email, number, optional, text, texts, textUpTo, type Rule } from '../json/shape.ts'
-import type { KeptJournal } from '../journal/journal.ts'
+import type { DurableJournal } from '../journal/journal.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 import { ANY_ABILITY } from '../store/record.ts'
 import type { Store } from '../store/store.ts'
@@ -30,7 +30,7 @@ export const TOKEN_SHAPE: typeof ADDRESS_SHAPE & {
 } = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
 
 /** The operator's routes on a store and its journal. */
-export function operatorRoutes(store: Store, journal: KeptJournal): readonly Route[] {
+export function operatorRoutes(store: Store, journal: DurableJournal): readonly Route[] {
   return [...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal), ...importRoutes(store)]
 }
 
@@ -89,14 +89,14 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
   ]
 }
 
-function journalRoutes(store: Store, journal: KeptJournal): readonly Route[] {
+function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] {
   let progress = 0
   return [
     {
-      operation: 'status', method: 'GET', path: '/operator/status', isBlind: true,
+      operation: 'status', method: 'GET', path: '/operator/status', mayBeStale: true,
       handle: (): Reply => jsonReply(200, {
-        pid: process.pid, ...journal.location(), ...journal.health(), entries: store.entries,
-        activeEntries: store.activeEntries, progress
+        pid: process.pid, ...journal.location(), ...journal.health(), entries: store.entryCount,
+        activeEntries: store.activeCount, progress
       })
     },
     route({

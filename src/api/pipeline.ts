@@ -132,8 +132,8 @@ class Exchange {
 
   /** The way from the route to the body. */
   #admit(found: FoundRoute, head: Head): void {
-    const { shape, rateLimit, early } = found.target
-    const answered = this.#unable(found.target) ?? this.#tooMany(rateLimit) ?? early?.(found.params)
+    const { shape, rateLimit, beforeBody } = found.target
+    const answered = this.#unable(found.target) ?? this.#tooMany(rateLimit) ?? beforeBody?.(found.params)
     if (answered !== undefined) return this.#send(answered)
     if (shape === undefined) return this.#handle(found, undefined)
     if (!hasBody(head)) return this.#validate(found, {})
@@ -192,8 +192,8 @@ class Exchange {
   }
 
   /** Whether a route answers the same whatever others have written meanwhile. */
-  #needsNothingNew({ isBlind, isPublic }: Route): boolean {
-    return isBlind === true && (this.#options.authenticate === undefined || isPublic === true)
+  #needsNothingNew({ mayBeStale, isPublic }: Route): boolean {
+    return mayBeStale === true && (this.#options.authenticate === undefined || isPublic === true)
   }
 
   /** Refuses who has no token, or not the ability, where the route asks for it. */

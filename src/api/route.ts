@@ -44,8 +44,8 @@ export interface Route<Body = unknown> {
   readonly path: string
   /** Whether it is there for whoever has no token yet. */
   readonly isPublic?: boolean
-  /** Whether it looks at nothing that the journal holds: then it does not wait to hear what is new there. */
-  readonly isBlind?: boolean
+  /** Whether it need not know what others have just written: a change decides anew when its turn comes. */
+  readonly mayBeStale?: boolean
   /** The ability that a token needs for it; undefined: any token will do. */
   readonly ability?: string | undefined
   /** A limit of its own, by client address, besides the general one. */
@@ -53,7 +53,7 @@ export interface Route<Body = unknown> {
   /** What the body must be; a route without one does not read its body. */
   readonly shape?: Shape
   /** Answers before the body is looked at: an unknown id goes before anything that is wrong with a body. */
-  readonly early?: (params: Params) => Reply | undefined
+  readonly beforeBody?: (params: Params) => Reply | undefined
   /** The message of the 500 when the journal fails; `Server Error` where there is none. */
   readonly storingFailed?: string
   /** A route without it is not described: the operator's. */

@@ -26,7 +26,7 @@ import { Failure } from '../errors.ts'
 import { Batch, nonces } from '../journal/batch.ts'
 import type { Files } from '../journal/files.ts'
 import type {
-  Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal, Rewritten, Rotated
+  Decision, JournalHealth, JournalLocation, JournalOptions, DurableJournal, Rewritten, Rotated
 } from '../journal/journal.ts'
 import type { Key, Keyring } from '../journal/keys.ts'
 import { CommitQueue, type Waiting } from '../journal/queue.ts'
@@ -53,7 +53,7 @@ export interface EtcdJournalOptions extends JournalOptions {
 }
 
 /** A journal that instances share. */
-export class EtcdJournal implements KeptJournal {
+export class EtcdJournal implements DurableJournal {
   readonly #options: EtcdJournalOptions
   readonly #client: EtcdClient
   readonly #log: EtcdLog

@@ -19,7 +19,7 @@ const REFUSALS: { readonly [S in Refused]: Buffer } = {
   431: rawReply(statusReply(431))
 }
 
-interface Exchange {
+interface Turn {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly target: string
@@ -30,9 +30,9 @@ interface Exchange {
 
 /** A connection's last request so far, whether one is being answered, and those that wait for that. */
 interface Connection {
-  last?: Exchange
+  last?: Turn
   isBusy: boolean
-  readonly parked: Exchange[]
+  readonly parked: Turn[]
 }
 
 /**
@@ -57,15 +57,15 @@ export class Connections {
     let connection = this.#known.get(request.socket)
     if (connection === undefined) this.#known.set(request.socket, connection = { isBusy: false, parked: [] })
     const { last, isBusy, parked } = connection
-    const exchange = connection.last = { request, response, target, before: last?.response, isStarted: false }
-    if (!isBusy && parked.length === 0) return this.#start(connection, exchange)
+    const turn = connection.last = { request, response, target, before: last?.response, isStarted: false }
+    if (!isBusy && parked.length === 0) return this.#start(connection, turn)
     // node:http would read on and on; what it has read is kept.
-    if (parked.push(exchange) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
+    if (parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
-  #start(connection: Connection, exchange: Exchange): void {
-    const { request, response, target, before } = exchange
-    exchange.isStarted = true
+  #start(connection: Connection, turn: Turn): void {
+    const { request, response, target, before } = turn
+    turn.isStarted = true
     if (before?.shouldKeepAlive === false || response.headersSent) { response.shouldKeepAlive = false; return }
     connection.isBusy = true
     this.#answer(request, response, () => {
@@ -96,7 +96,7 @@ export class Connections {
   }
 
   /** The rest of a request's body is not to be had: that is its answer, unless it has one, or gets one without it. */
-  #breakOff({ request, response, isStarted }: Exchange, socket: Duplex, status: Refused): void {
+  #breakOff({ request, response, isStarted }: Turn, socket: Duplex, status: Refused): void {
     const isAnswered = response.headersSent
     const readsNoBody = isStarted && request.listenerCount('data') === 0
     if (response.writableFinished) {

@@ -33,7 +33,7 @@ export interface Listener {
 }
 
 /** Where to listen: a host and port, or the path of a Unix socket. */
-export type Place = { readonly host: string, readonly port: number } | { readonly path: string }
+export type ListenAddress = { readonly host: string, readonly port: number } | { readonly path: string }
 
 /** A certificate chain and its private key, PEM. */
 export interface Certificate {
@@ -54,7 +54,7 @@ interface ListenOptions {
 }
 
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
-export async function listen(place: Place, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
+export async function listen(place: ListenAddress, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const server = create(certificate)
   if ('path' in place) server.timeout = 0 // the operator may ask for what takes long
@@ -118,7 +118,7 @@ const STATUS_OF_ERROR: { readonly [code: string]: 408 | 413 | 431 } = {
   HPE_HEADER_OVERFLOW: 431
 }
 
-function bound(server: Server, place: Place): Promise<void> {
+function bound(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
       ? new Failure('folder-unusable', `${place.path}: ${systemCode(cause)}`, { cause })

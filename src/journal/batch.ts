@@ -1,13 +1,13 @@
 /** What goes into one write. */
 import { Buffer } from 'node:buffer'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
-import type { Committed, Fact } from './journal.ts'
+import type { JournalRecord, Fact } from './journal.ts'
 import type { Key } from './keys.ts'
 import { formatLine, NONCE_BYTES } from './line.ts'
 
 /** The records of one write, and their lines. */
 export class Batch {
-  readonly records: Committed[] = []
+  readonly records: JournalRecord[] = []
   seq: number
   head: string
   readonly #time: string

@@ -31,7 +31,7 @@ function open(options: FileJournalOptions, path: string): FileJournal {
   const { files, folder, keyFile, fold } = options
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const keys = openKeys(options, path)
-  if (files.facts(path) === undefined) {
+  if (files.stat(path) === undefined) {
     files.close(files.createToAppend(path))
     syncFolder(options, folder)
   }
@@ -49,10 +49,10 @@ function openKeys(options: FileJournalOptions, path: string): Keyring {
   const { files, keyFile } = options
   const keys = readKeyFile(files, keyFile)
   if (keys !== undefined) {
-    if (files.facts(path) === undefined) options.warn(`${path} is not there, though its key is; a new journal begins`)
+    if (files.stat(path) === undefined) options.warn(`${path} is not there, though its key is; a new journal begins`)
     return keys
   }
-  if (files.facts(path) !== undefined) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
+  if (files.stat(path) !== undefined) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
   let made: Keyring
   try {
     made = createKeyFile(files, keyFile, options.random)
@@ -67,7 +67,7 @@ function openKeys(options: FileJournalOptions, path: string): Keyring {
 function repair({ files, wallMs, warn }: FileJournalOptions, path: string, found: Recovered): void {
   const stem = `${path}.torn-${new Date(wallMs()).toISOString()}`
   let tail = stem
-  for (let n = 2; files.facts(tail) !== undefined; n++) tail = `${stem}-${n}`
+  for (let n = 2; files.stat(tail) !== undefined; n++) tail = `${stem}-${n}`
   const what = `${found.tornBytes} bytes that are no record, as an unfinished write leaves them`
   try {
     cutTail(files, path, found.goodBytes, tail)
@@ -80,12 +80,12 @@ function repair({ files, wallMs, warn }: FileJournalOptions, path: string, found
 
 /** Takes from others what only the owner should have; a folder or file of somebody else's stays as it is. */
 function keepPrivate({ files, warn }: FileJournalOptions, path: string, mode: number): void {
-  const facts = files.facts(path)
-  if (facts === undefined || (facts.mode & ~mode & 0o077) === 0) return
+  const stat = files.stat(path)
+  if (stat === undefined || (stat.mode & ~mode & 0o077) === 0) return
   try {
     files.setMode(path, mode)
   } catch (error) {
-    warn(`${path} is open to others (mode ${facts.mode.toString(8)}) and could not be closed: ${systemCode(error)}`)
+    warn(`${path} is open to others (mode ${stat.mode.toString(8)}) and could not be closed: ${systemCode(error)}`)
   }
 }
 

@@ -10,7 +10,7 @@ import { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
 
 /** What identifies a file, and how long it is. */
-export interface FileFacts {
+export interface FileStat {
   readonly device: number
   readonly inode: number
   readonly bytes: number
@@ -28,8 +28,8 @@ export interface Files {
   /** Makes a folder and its parents, mode 0700; no error if it stands. */
   makeFolder(path: string): void
   list(folder: string): string[]
-  /** The facts of a file or folder; undefined if it does not exist. Links are followed. */
-  facts(path: string): FileFacts | undefined
+  /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
+  stat(path: string): FileStat | undefined
   /** The path without links; the path itself if nothing stands there. */
   real(path: string): string
   setMode(path: string, mode: number): void
@@ -46,7 +46,7 @@ export interface Files {
   append(descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void
   /** The same, waiting for it. */
   appendSync(descriptor: Descriptor, bytes: Buffer): number
-  openFacts(descriptor: Descriptor): FileFacts
+  openStat(descriptor: Descriptor): FileStat
   close(descriptor: Descriptor): void
   truncate(path: string, bytes: number): void
   rename(from: string, to: string): void
@@ -61,9 +61,9 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
 export const disk: Files = {
   makeFolder,
   list: folder => readdirSync(folder),
-  facts: path => {
+  stat: path => {
     const stats = statSync(path, { throwIfNoEntry: false })
-    return stats && factsOf(stats)
+    return stats && statOf(stats)
   },
   real: path => existsSync(path) ? realpathSync(path) : path,
   setMode: (path, mode) => chmodSync(path, mode),
@@ -74,7 +74,7 @@ export const disk: Files = {
   createToAppend: path => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
   append: (descriptor, bytes, done) => write(descriptor, bytes, 0, bytes.length, null, done),
   appendSync: (descriptor, bytes) => writeSync(descriptor, bytes),
-  openFacts: descriptor => factsOf(fstatSync(descriptor)),
+  openStat: descriptor => statOf(fstatSync(descriptor)),
   close: descriptor => closeSync(descriptor),
   truncate: (path, bytes) => truncateSync(path, bytes),
   rename: (from, to) => renameSync(from, to),
@@ -107,7 +107,7 @@ function makeFolder(path: string): void {
   }
 }
 
-function factsOf(stats: Stats): FileFacts {
+function statOf(stats: Stats): FileStat {
   return { device: stats.dev, inode: stats.ino, bytes: stats.size, owner: stats.uid, mode: stats.mode & 0o777 }
 }
 

@@ -17,7 +17,7 @@ export interface Fact {
 }
 
 /** A fact in its place in the journal. */
-export interface Committed extends Fact {
+export interface JournalRecord extends Fact {
   /** Counts from 1 without gaps. */
   readonly seq: number
   /** When it was recorded, ISO 8601 in UTC with milliseconds. */
@@ -32,7 +32,7 @@ export interface Fold {
   /** A new write is being gathered: the state that decisions see is the committed one again. */
   begin(): void
   /** A record is durable. Called in order, once a record; throws when the record contradicts the state. */
-  apply(record: Committed): void
+  apply(record: JournalRecord): void
 }
 
 /** What can be asked of a journal at any time. */
@@ -110,7 +110,7 @@ export interface Rewritten {
 }
 
 /** A journal that stays, and that an operator looks after. */
-export interface KeptJournal extends Journal {
+export interface DurableJournal extends Journal {
   /** Where it cannot be read at once: reads it; until then it is empty and takes nothing. Rejects as opening does. */
   readonly ready?: () => Promise<void>
   location(): JournalLocation

@@ -46,7 +46,7 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
 export function readKeyFile(files: Files, path: string): Keyring | undefined {
   let text: string
   try {
-    if (files.facts(path) === undefined) return undefined
+    if (files.stat(path) === undefined) return undefined
     text = files.read(path).toString('latin1')
   } catch (error) {
     throw new Failure('folder-unusable', `${path}: ${systemCode(error)}`, { cause: error })
@@ -74,7 +74,7 @@ export function addKey(files: Files, path: string, random: (bytes: number) => Bu
 
 /** Makes a key file with one new key, durably; `random` gives bytes that nobody can foresee. */
 export function createKeyFile(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
-  if (files.facts(path) !== undefined) throw new Failure('key-invalid', `${path} was just made by another process`)
+  if (files.stat(path) !== undefined) throw new Failure('key-invalid', `${path} was just made by another process`)
   const secret = random(KEY_BYTES)
   replace(files, path, `${secret.toString('hex')}\n`)
   return keyring([secret])
@@ -82,7 +82,7 @@ export function createKeyFile(files: Files, path: string, random: (bytes: number
 
 function replace(files: Files, path: string, text: string): void {
   const fresh = `${path}.new`
-  if (files.facts(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
+  if (files.stat(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
   createWhole(files, fresh, [text])
   files.rename(fresh, path)
 }

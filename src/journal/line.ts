@@ -77,7 +77,7 @@ function chainHash(previousHash: string, hashedHead: string): string {
 }
 
 /** What a new line is made of besides its fact. */
-export interface Place {
+export interface LineContext {
   readonly seq: number
   readonly time: string
   readonly previousHash: string
@@ -88,7 +88,7 @@ export interface Place {
 }
 
 /** Makes a line, without its line end, and its hash. */
-export function formatLine(fact: Fact, place: Place): { readonly text: string, readonly hash: string } {
+export function formatLine(fact: Fact, place: LineContext): { readonly text: string, readonly hash: string } {
   const { seq, time, previousHash, key, nonce } = place
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${fact.type}","by":${fact.by},"key":"${key.name}"`
   nonce[0] = place.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE

@@ -1,5 +1,5 @@
 /** A journal that keeps nothing: for tests, and for embedders who want the service without its disk. */
-import type { Committed, Decision, Fold, Journal, JournalHealth } from './journal.ts'
+import type { JournalRecord, Decision, Fold, Journal, JournalHealth } from './journal.ts'
 import { Failure } from '../errors.ts'
 import { FIRST_HASH } from './line.ts'
 
@@ -13,7 +13,7 @@ export function openMemoryJournal(fold: Fold, wallMs: () => number): Journal {
       fold.begin()
       const fact = decide()
       if (fact === undefined) return
-      const record: Committed = { ...fact, seq: seq + 1, time: new Date(wallMs()).toISOString() }
+      const record: JournalRecord = { ...fact, seq: seq + 1, time: new Date(wallMs()).toISOString() }
       fold.apply(record)
       seq++
     },

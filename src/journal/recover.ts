@@ -9,7 +9,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { createWriter, type Descriptor, type Files } from './files.ts'
-import type { Committed } from './journal.ts'
+import type { JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, parseLine, startsWrite, type Line } from './line.ts'
 
@@ -32,7 +32,7 @@ interface ReadOptions {
 }
 
 /** Called with each record in turn, and with its line as it stands, without its end. */
-export type Apply = (record: Committed, text: string) => void
+export type Apply = (record: JournalRecord, text: string) => void
 
 /**
  * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
@@ -42,7 +42,7 @@ export function readJournal(
   files: Files, path: string, keys: KeyFinder, apply: Apply, options: ReadOptions = {}
 ): Recovered {
   const { onProgress = () => {}, endBytes = Infinity } = options
-  const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0)
+  const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 0)
   const steps = readInSteps(files, path, keys, apply, endBytes)
   let told = 0
   try {
@@ -69,7 +69,7 @@ export function * readInSteps(
     for (const raw of lines) {
       const line = parse(raw)
       if (line === undefined && isTorn(raw, lines)) {
-        return { records, head, goodBytes, tornBytes: files.openFacts(descriptor).bytes - goodBytes }
+        return { records, head, goodBytes, tornBytes: files.openStat(descriptor).bytes - goodBytes }
       }
       try {
         if (line === undefined) throw new Error('it is not a line of a journal, but lines follow it')
@@ -94,7 +94,7 @@ export function * readInSteps(
  * The record of a line that is the next one and whole; throws what is wrong with it, or `key-unknown`, which names the
  * journal by `path`.
  */
-export function verified(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): Committed {
+export function verified(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
   if (line.seq !== seq) throw new Error(`its seq is ${line.seq}`)
   if (!isChained(line, previousHash)) throw new Error('its hash does not follow from what stands before it')
   const key = keys.find(line.key)

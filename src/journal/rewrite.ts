@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
 import { REWRITE_SLICE_BYTES } from '../limits.ts'
 import { createWriter, type Files } from './files.ts'
-import type { Committed } from './journal.ts'
+import type { JournalRecord } from './journal.ts'
 import type { Key, KeyFinder, Keyring } from './keys.ts'
 import { FIRST_HASH, formatLine } from './line.ts'
 import { readInSteps, type Recovered } from './recover.ts'
@@ -28,7 +28,7 @@ interface RewriteOptions {
 export class Digest {
   readonly #hash = createHash('sha256')
 
-  readonly add = (record: Committed): void => { this.#hash.update(JSON.stringify(record)) }
+  readonly add = (record: JournalRecord): void => { this.#hash.update(JSON.stringify(record)) }
 
   /** Throws where others were added to another one. */
   compare(other: Digest): void {
@@ -37,7 +37,7 @@ export class Digest {
 }
 
 /** Makes the lines of records that follow one another from the first on, without line ends. */
-export function sealer(key: Key, nonce: () => Buffer): (record: Committed) => string {
+export function sealer(key: Key, nonce: () => Buffer): (record: JournalRecord) => string {
   let previousHash = FIRST_HASH
   return record => {
     const { seq, time } = record
@@ -59,7 +59,7 @@ const freshName = (path: string): string => `${path}.rewrite`
 
 /** Removes the file of a rewrite that a crash ended. */
 export function removeLeftovers(files: Files, path: string): void {
-  if (files.facts(freshName(path)) !== undefined) files.remove(freshName(path))
+  if (files.stat(freshName(path)) !== undefined) files.remove(freshName(path))
 }
 
 /** Rewrites a journal that nobody writes meanwhile; gives what the new file holds. Leaves nothing when it fails. */
@@ -96,7 +96,7 @@ async function seal(options: RewriteOptions, fresh: string, digest: Digest): Pro
     writer.write(text)
     text = ''
   }
-  const add = (record: Committed): void => {
+  const add = (record: JournalRecord): void => {
     digest.add(record)
     text += `${lineOf(record)}\n`
     if (text.length > REWRITE_SLICE_BYTES) flush()

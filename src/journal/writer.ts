@@ -13,10 +13,10 @@
 import type { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { Batch, nonces } from './batch.ts'
-import type { Descriptor, FileFacts, Files } from './files.ts'
+import type { Descriptor, FileStat, Files } from './files.ts'
 import { MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../limits.ts'
 import type {
-  Decision, JournalHealth, JournalLocation, JournalOptions, KeptJournal, Rewritten, Rotated
+  Decision, JournalHealth, JournalLocation, JournalOptions, DurableJournal, Rewritten, Rotated
 } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { CommitQueue, type Waiting } from './queue.ts'
@@ -33,12 +33,12 @@ export interface FileJournalOptions extends JournalOptions {
 }
 
 /** The journal in a file, and what its operator can do to it. */
-export class FileJournal implements KeptJournal {
+export class FileJournal implements DurableJournal {
   readonly #options: FileJournalOptions
   readonly #path: string
   #keys: Keyring
   #descriptor: Descriptor
-  #file: FileFacts
+  #file: FileStat
   readonly #queue = new CommitQueue()
   readonly #nonce: () => Buffer
   #seq: number
@@ -57,7 +57,7 @@ export class FileJournal implements KeptJournal {
     this.#keys = keys
     this.#descriptor = options.files.openToAppend(path)
     try {
-      this.#file = options.files.openFacts(this.#descriptor)
+      this.#file = options.files.openStat(this.#descriptor)
     } catch (error) {
       options.files.close(this.#descriptor)
       throw error
@@ -117,7 +117,7 @@ export class FileJournal implements KeptJournal {
         const old = this.#descriptor
         this.#descriptor = files.openToAppend(path)
         files.close(old)
-        this.#file = files.openFacts(this.#descriptor)
+        this.#file = files.openStat(this.#descriptor)
         this.#goodBytes = made.goodBytes
         this.#head = made.head
       } catch (error) {
@@ -212,16 +212,16 @@ export class FileJournal implements KeptJournal {
 
   /** Latches if the file under the journal's name is not the one that was opened, or not as long as it should be. */
   #checkFile(ofAnyLength: boolean = false): boolean {
-    let facts: FileFacts | undefined
+    let stat: FileStat | undefined
     try {
-      facts = this.#options.files.facts(this.#path)
+      stat = this.#options.files.stat(this.#path)
     } catch (error) {
       this.#latch(`${this.#path}: ${systemCode(error)}`)
       return false
     }
-    if (facts === undefined) this.#latch(`${this.#path} was removed`)
-    else if (!isSame(facts, this.#file)) this.#latch(`${this.#path} was replaced`)
-    else if (facts.bytes !== this.#goodBytes && !ofAnyLength) {
+    if (stat === undefined) this.#latch(`${this.#path} was removed`)
+    else if (!isSame(stat, this.#file)) this.#latch(`${this.#path} was replaced`)
+    else if (stat.bytes !== this.#goodBytes && !ofAnyLength) {
       this.#latch(`${this.#path} was changed by another program`)
     }
     return this.#fault === undefined
@@ -244,4 +244,4 @@ export class FileJournal implements KeptJournal {
   }
 }
 
-function isSame(a: FileFacts, b: FileFacts): boolean { return a.inode === b.inode && a.device === b.device }
+function isSame(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }

@@ -67,7 +67,7 @@ const NAMELESS = '-'
 
 /** Reads a file to import, whole. Throws a `Refusal`, or `csv-malformed`, that names the line. */
 export function readSource(path: string): Source {
-  if ((disk.facts(path)?.bytes ?? 0) > MAX_IMPORT_FILE_BYTES) {
+  if ((disk.stat(path)?.bytes ?? 0) > MAX_IMPORT_FILE_BYTES) {
     throw new Refusal(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
   }
   const bytes = disk.read(path)

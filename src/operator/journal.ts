@@ -1,6 +1,6 @@
 /** The commands on the journal, its keys, and the history that it holds. */
 import { disk } from '../journal/files.ts'
-import type { Committed } from '../journal/journal.ts'
+import type { JournalRecord } from '../journal/journal.ts'
 import { copyFile } from '../journal/recover.ts'
 import type { EntryChanges, Facts } from '../store/record.ts'
 import type { CommittedState } from '../store/state.ts'
@@ -15,7 +15,7 @@ const REVEAL = { reveal: { help: 'show passwords' } }
 const HIDDEN = '********'
 
 /** A record's data as a person reads it, without what must not be seen. */
-function shown(record: Committed, reveal: boolean): string {
+function shown(record: JournalRecord, reveal: boolean): string {
   return JSON.stringify(record.data, (name, value) => {
     const isSecret = (name === 'password' && !reveal) || name === 'passwordHash'
     return isSecret ? HIDDEN : value
@@ -23,7 +23,7 @@ function shown(record: Committed, reveal: boolean): string {
 }
 
 /** What a record says of an entry; undefined where it is about something else. */
-function changesOf({ type, data }: Committed, id: number): EntryChanges | undefined {
+function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
   if (type === 'entries.imported') {
     const { first, entries } = data as Facts['entries.imported']
     return entries[id - first]

@@ -44,10 +44,10 @@ export function reachStore(
   const socket = async (): Promise<string | undefined> => {
     const live = await liveSocket(folder)
     if (live !== undefined || opened !== undefined) return live
-    if (!mayCreate && settings.journal === 'file' && disk.facts(join(folder, JOURNAL_FILE)) === undefined) {
+    if (!mayCreate && settings.journal === 'file' && disk.stat(join(folder, JOURNAL_FILE)) === undefined) {
       throw new Refusal(`there is no journal in ${folder}; the command init makes one`)
     }
-    const owner = disk.facts(folder)?.owner
+    const owner = disk.stat(folder)?.owner
     if (user !== undefined && owner !== undefined && owner !== user) {
       throw new Refusal(`${folder} belongs to user ${owner}; what user ${user} makes in it, that one could not read`)
     }
@@ -91,7 +91,7 @@ export function reachStore(
  */
 function isMoment(error: unknown, socket: string): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
-  if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return disk.facts(socket) === undefined
+  if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return disk.stat(socket) === undefined
   return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
 }
 
@@ -101,7 +101,7 @@ function refusalOf({ body }: LocalAnswer): Refusal {
 }
 
 async function liveSocket(folder: string): Promise<string | undefined> {
-  if (disk.facts(folder) === undefined) return undefined
+  if (disk.stat(folder) === undefined) return undefined
   for (const socket of heldSockets(disk, folder)) if (await knock(socket)) return socket
   return undefined
 }

@@ -1,7 +1,7 @@
 /** Reading the journal for the operator. */
 import type { EtcdPlace } from '../etcd/copy.ts'
 import { disk } from '../journal/files.ts'
-import type { Committed, JournalLocation } from '../journal/journal.ts'
+import type { JournalRecord, JournalLocation } from '../journal/journal.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal, type Recovered } from '../journal/recover.ts'
 import { etcdAccess } from '../place.ts'
@@ -23,13 +23,13 @@ export interface Status extends JournalLocation {
  * file is read here and not by the service, which has others to serve; what the service has acknowledged is in it.
  */
 export async function readAll(
-  context: Context, onRecord: (record: Committed, state: CommittedState, text: string) => void, status?: Status
+  context: Context, onRecord: (record: JournalRecord, state: CommittedState, text: string) => void, status?: Status
 ): Promise<Pick<Recovered, 'records' | 'head'> & { readonly state: CommittedState }> {
   const { bytes, path, keyFile, endpoints, records } = status ?? await statusOf(context)
   const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) throw new Refusal(`there is no key file ${keyFile}`)
   const state = emptyState()
-  const each = (record: Committed, text: string): void => {
+  const each = (record: JournalRecord, text: string): void => {
     onRecord(record, state, text)
     apply(state, record.type, record.data)
   }

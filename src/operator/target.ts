@@ -13,7 +13,7 @@ export async function makeFile<T>(path: string, make: (part: string) => Promise<
   const target = resolve(path)
   const part = `${target}.${randomBytes(8).toString('hex')}.part`
   const refuseTaken = (): void => {
-    if (disk.facts(target) !== undefined) throw new Refusal(`${target} stands already`)
+    if (disk.stat(target) !== undefined) throw new Refusal(`${target} stands already`)
   }
   refuseTaken()
   // The name must be durable as well; this throws where that is refused, before anything is made.
@@ -25,7 +25,7 @@ export async function makeFile<T>(path: string, make: (part: string) => Promise<
     disk.syncFolder(dirname(target))
     return made
   } catch (error) {
-    if (disk.facts(part) !== undefined) disk.remove(part)
+    if (disk.stat(part) !== undefined) disk.remove(part)
     throw error
   }
 }

@@ -3,7 +3,7 @@
  * are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import type { Committed, Fold, Journal } from '../journal/journal.ts'
+import type { JournalRecord, Fold, Journal } from '../journal/journal.ts'
 import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields, type ImportedEntry } from './record.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
 import { apply, draftOf, emptyState, type CommittedState, type Decided, type State } from './state.ts'
@@ -22,13 +22,13 @@ export class Store {
     this.#draft = draftOf(this.#state)
     this.#journal = openJournal({
       begin: () => { this.#draft = draftOf(this.#state) },
-      apply: (record: Committed) => apply(this.#state, record.type, record.data)
+      apply: (record: JournalRecord) => apply(this.#state, record.type, record.data)
     })
   }
 
   get journal(): Journal { return this.#journal }
-  get entries(): number { return this.#state.entries.size }
-  get activeEntries(): number { return this.#state.entries.active }
+  get entryCount(): number { return this.#state.entries.size }
+  get activeCount(): number { return this.#state.entries.active }
 
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
   entryText(id: number): string | undefined { return this.#state.entries.text(id) }
@@ -38,7 +38,7 @@ export class Store {
 
   /** The active entries, ascending by id. */
   activeList(): Entry[] {
-    return Array.from({ length: this.entries }, (_, i) => this.entry(i + 1)!).filter(({ status }) => status === 1)
+    return Array.from({ length: this.entryCount }, (_, i) => this.entry(i + 1)!).filter(({ status }) => status === 1)
   }
 
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */

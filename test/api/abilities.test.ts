@@ -167,7 +167,7 @@ test('§5.4 what is pipelined behind a logout is refused', async t => {
     message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields)
   )
   assert.deepEqual((await client.answers(4)).map(answer => answer.status), [200, 200, 401, 401])
-  assert.equal(started.service.store.entries, 1)
+  assert.equal(started.service.store.entryCount, 1)
 })
 
 const ENDINGS: readonly (readonly [string, (started: Started) => Promise<boolean>])[] = [

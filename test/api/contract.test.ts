@@ -119,7 +119,7 @@ test('§4.3 create: two entries may be the same', async t => {
   const { call, store } = await withEntries(t, 1)
   const same = { password: 'p1', sistema: 's1', usuario: 'u1' }
   assertAnswer(await call('POST', '/api/createPassword', same), 200, CREATED)
-  assert.equal(store.activeEntries, 2)
+  assert.equal(store.activeCount, 2)
 })
 
 test('§4.3 create: what fails is named field by field, and nothing else is', async t => {
@@ -400,7 +400,7 @@ test('whatever the text, it is got, listed and updated as it was given', async t
   }
   await client.send(message('GET', '/api/listPassword'))
   assert.equal((await client.answer()).text, `[${all.join(',')}]`)
-  assert.equal(store.entries, 100)
+  assert.equal(store.entryCount, 100)
   client.destroy()
 })
 
@@ -696,7 +696,7 @@ const failures: readonly (readonly [what: string, route: Route])[] = [
   ['a handler rejects', failing('/api/fail', { handle: async () => fail() })],
   ['a handler rejects behind a body', failing('/api/fail', { shape: { password: text }, handle: async () => fail() })],
   ['a handler throws what is no error', failing('/api/fail', { handle: () => { throw 'SECRET of the handler' } })],
-  ['what comes before the body throws', failing('/api/fail', { early: fail })],
+  ['what comes before the body throws', failing('/api/fail', { beforeBody: fail })],
   ['a storing handler throws what is no failure of storing', failing('/api/fail', { storingFailed: 'Error failing' })]
 ]
 for (const [what, route] of failures) {

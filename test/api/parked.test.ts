@@ -18,7 +18,7 @@ test('§5.7 a request whose body comes after its token was revoked is refused, a
   assert.equal(await accounts.revoke(hash, user), true)
   await client.send(BODY.slice(5))
   assert.equal((await client.answer()).status, 401)
-  assert.equal(started.service.store.entries, 0)
+  assert.equal(started.service.store.entryCount, 0)
 })
 
 test('a GET that another site\'s page sends without an Origin is refused, and not counted', async t => {

@@ -123,7 +123,7 @@ test('a journal is made as the program would have made it', async t => {
   assert.deepEqual(lines.at(-1)!.data, { id: 3_000, ...fieldsOf(3_000, 200) })
   for (const bytes of [100, 200]) assert.equal(JSON.stringify(fieldsOf(1, bytes)).length, bytes)
   const { service } = await startService(t, { data: folder })
-  assert.equal(service.store.activeEntries, 3_000)
+  assert.equal(service.store.activeCount, 3_000)
 })
 
 /** The names of a text's elements as they close; throws where it is not well-formed. */

@@ -51,7 +51,7 @@ test('an instance killed at each step of a commit leaves all or nothing of it', 
   const other = await startService(t, flagsOf(t, members[0]!.url, secret))
   for (const step of ['before', 'during', 'after']) {
     const program = await startProgram(t, { flags: flagsOf(t, proxy.url, secret) })
-    const before = other.service.store.entries
+    const before = other.service.store.entryCount
     proxy.treat = async () => {
       if (step === 'before') { await program.kill(); return 'request lost' }
       if (step === 'during') void program.kill()
@@ -62,7 +62,7 @@ test('an instance killed at each step of a commit leaves all or nothing of it', 
     if (step === 'after') { await pause(100); await program.kill() }
     await answers
     await send(other.url, 'GET', '/api/listPassword')
-    const made = other.service.store.entries - before
+    const made = other.service.store.entryCount - before
     assert.ok(step === 'before' ? made === 0 : made >= 0 && made <= 4, `${step}: ${made}`)
   }
   const last = await startService(t, flagsOf(t, members[0]!.url, secret))
@@ -131,8 +131,8 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
   const [one, other] = await startInstances(t, endpoints, 2)
   const followed = async (entries: number): Promise<void> => { // nobody reads: the watch alone brings it
     const endMs = performance.now() + 20_000
-    while (other!.service.store.entries < entries && performance.now() < endMs) await pause(20)
-    assert.equal(other!.service.store.entries, entries)
+    while (other!.service.store.entryCount < entries && performance.now() < endMs) await pause(20)
+    assert.equal(other!.service.store.entryCount, entries)
   }
   for (let i = 1; i <= 3; i++) await send(one!.url, 'POST', '/api/createPassword', FIELDS)
   await followed(3)

@@ -83,7 +83,7 @@ async function bombard(
   const seen = new Map<number, number>()
   let created = 0
   let resets = 0
-  let entries = service.store.entries
+  let entries = service.store.entryCount
   const one = async (valid: readonly Buffer[]): Promise<void> => {
     const sent = pieces(valid, random)
     try {
@@ -106,15 +106,15 @@ async function bombard(
     const [normal] = (await hear({ host, port: Number(port) },
       [message('GET', '/api/getPassword/1', undefined, [`Authorization: Bearer ${token}`])])).answers
     assert.equal(normal?.status, 200, 'a normal request is answered as ever')
-    const more = service.store.entries - entries
+    const more = service.store.entryCount - entries
     if (resets === 0) assert.equal(more, created, 'an entry for each acknowledgement, and no other')
     else assert.ok(more >= created, 'what was acknowledged is there')
     assert.deepEqual(warnings.filter(line => /failed|could not/.test(line)), [])
-    entries = service.store.entries
+    entries = service.store.entryCount
     created = resets = 0
   }
   const counts = JSON.stringify(Object.fromEntries([...seen].sort(([a], [b]) => a - b)))
-  t.diagnostic(`statuses: ${counts}; entries: ${service.store.entries}`)
+  t.diagnostic(`statuses: ${counts}; entries: ${service.store.entryCount}`)
   for (const status of [200, 400, 404]) assert.ok(seen.has(status), `no request came to ${status}: ${counts}`)
 }
 
@@ -193,7 +193,7 @@ test('§4.3 create: a mutated body is stored as another JSON parser reads it, or
   const seen = { accepted: 0, refused: 0 }
   for (let done = 0; done < COUNT / 2; done += 10) {
     const bodies = Array.from({ length: 10 }, () => mutate(random.pick(BODIES), random, BODIES))
-    const before = service.store.entries
+    const before = service.store.entryCount
     const { answers } = await hear({ host, port: Number(port) },
       [Buffer.concat(bodies.map(body => message('POST', '/api/createPassword', body)))])
     assert.equal(answers.length, bodies.length)
@@ -210,10 +210,10 @@ test('§4.3 create: a mutated body is stored as another JSON parser reads it, or
       }
       seen[answers[i]!.status === 200 ? 'accepted' : 'refused']++
     }
-    assert.equal(service.store.entries, next, 'an entry for each acknowledgement, in their order')
+    assert.equal(service.store.entryCount, next, 'an entry for each acknowledgement, in their order')
   }
   service.store.check()
-  assert.equal((await send(url, 'GET', '/api/listPassword')).json.length, service.store.entries)
+  assert.equal((await send(url, 'GET', '/api/listPassword')).json.length, service.store.entryCount)
   t.diagnostic(JSON.stringify(seen))
   assert.ok(seen.accepted > 0 && seen.refused > 0)
 })

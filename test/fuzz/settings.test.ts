@@ -1,7 +1,7 @@
 /** Settings of any text: each is a value that the program can work with, or refused in one line that names it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSettings, type Environment } from '../../src/config.ts'
+import { readSettings, type ServiceSettings } from '../../src/config.ts'
 import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { OPERATIONS } from '../../src/api/entries.ts'
@@ -74,7 +74,7 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
 /** The settings; undefined where they were refused as they should be. */
 function read(
   args: readonly string[], env: { [name: string]: string }, names: readonly string[]
-): Environment | undefined {
+): ServiceSettings | undefined {
   try {
     return readSettings(args, env)
   } catch (error) {

@@ -177,7 +177,7 @@ test('open: a page without an Origin cannot write, since a form has no JSON', as
   for (const fields of [FORM, TEXT, ['Content-Type: multipart/form-data; boundary=x'], ['Content-Type: text/json']]) {
     assert.equal((await call(t, url, 'POST', '/api/createPassword', { body: JSON_BODY, fields })).status, 415)
   }
-  assert.equal(service.store.entries, 0)
+  assert.equal(service.store.entryCount, 0)
 })
 
 test('open: a configured origin may use it, and still not under a foreign Host', async t => {
@@ -188,5 +188,5 @@ test('open: a configured origin may use it, and still not under a foreign Host',
   assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [200, APP])
   assert.equal((await create([`Origin: ${APP}`, 'Host: evil.example'])).status, 403)
   assert.equal((await create(['Origin: http://127.0.0.1'])).status, 200, 'its own origin')
-  assert.equal(service.store.entries, 2)
+  assert.equal(service.store.entryCount, 2)
 })

@@ -106,7 +106,7 @@ for (const [what, status, ...bytes] of refused) {
     const answers = await exchange(t, url, ...bytes)
     assertRefusal(answers[0], status, what)
     assert.deepEqual(statuses(answers), [status])
-    assert.equal(service.store.entries, 1, 'nothing was created')
+    assert.equal(service.store.entryCount, 1, 'nothing was created')
   })
 }
 
@@ -188,7 +188,7 @@ test('a request that arrives byte by byte is answered once', async t => {
   assert.equal((await client.answer()).text, created)
   client.finish()
   assert.deepEqual(await client.untilEnd(), [])
-  assert.equal(service.store.entries, 1)
+  assert.equal(service.store.entryCount, 1)
 })
 
 test('a client that ends its side after the request still gets the answer', async t => {
@@ -197,7 +197,7 @@ test('a client that ends its side after the request still gets the answer', asyn
   await client.send(create)
   client.finish()
   assert.deepEqual((await client.untilEnd()).map(({ text }) => text), [created])
-  assert.equal(service.store.entries, 1)
+  assert.equal(service.store.entryCount, 1)
 })
 
 test('a body that is cut off changes nothing', async t => {
@@ -209,7 +209,7 @@ test('a body that is cut off changes nothing', async t => {
     const answers = await client.untilEnd()
     assert.ok(answers.every(({ status }) => status === 400), String(statuses(answers)))
   }
-  assert.equal(service.store.entries, 0)
+  assert.equal(service.store.entryCount, 0)
 })
 
 test('100 requests at once are answered in their order', async t => {
@@ -253,7 +253,7 @@ for (const [what, request, answer] of [['a read', getOne, entryOne], ['a change'
       assert.deepEqual(answers.slice(0, count).map(({ text }) => text), Array(count).fill(answer))
       assertRefusal(answers[count], 400, 'the garbage')
       assert.equal(answers.length, count + 1)
-      assert.equal(service.store.entries, what === 'a read' ? 1 : 1 + count)
+      assert.equal(service.store.entryCount, what === 'a read' ? 1 : 1 + count)
     })
   }
 
@@ -271,7 +271,7 @@ test('a body that breaks behind a change: the change is answered, then comes a 4
   assert.equal(answers[0]?.text, created)
   assertRefusal(answers[1], 400, 'the broken body')
   assert.equal(answers.length, 2)
-  assert.equal(service.store.entries, 1)
+  assert.equal(service.store.entryCount, 1)
 })
 
 test('a body that breaks and is not asked for: the answer tells what was done, and there is only one', async t => {
@@ -304,7 +304,7 @@ for (const [what, first] of [
     assert.equal((await client.answer()).headers['connection'], 'close')
     await client.untilEnd().catch(() => {}) // a reset ends it as well
     await service.store.updateEntry(1, {}, null) // waits its turn behind whatever was begun
-    assert.equal(service.store.entries, 1)
+    assert.equal(service.store.entryCount, 1)
   })
 }
 
@@ -320,7 +320,7 @@ test('a field counts also behind two thousand others', async t => {
   const length = await ask(t, url, Buffer.concat([
     postHead(host, json, ...many, `Content-Length: ${entry.length}`), Buffer.from(entry)]))
   assert.equal(length.text, created)
-  assert.equal(service.store.entries, 1)
+  assert.equal(service.store.entryCount, 1)
 })
 
 test('a body of exactly the limit is taken, one byte more is not', async t => {
@@ -333,7 +333,7 @@ test('a body of exactly the limit is taken, one byte more is not', async t => {
   for (const answer of [byLength, byChunks]) {
     assert.deepEqual([answer.status, answer.text], [413, '{"message":"Payload Too Large","status":413}'])
   }
-  assert.equal(service.store.entries, 2)
+  assert.equal(service.store.entryCount, 2)
 })
 
 test('MAX_BODY_BYTES sets the limit', async t => {
@@ -441,7 +441,7 @@ test('a client that waits for leave to send gets it, and then its answer, as oft
     await client.send(entry)
     const { status, text } = await client.answer()
     assert.deepEqual([status, text], [200, created])
-    assert.equal(service.store.entries, id)
+    assert.equal(service.store.entryCount, id)
   }
   client.destroy()
 })
@@ -475,7 +475,7 @@ test('a client that waits for leave is refused before it sends, and its connecti
     clients.push(client)
   }
   for (const client of clients) assert.deepEqual(await client.untilEnd(), [])
-  assert.equal(service.store.entries, 0)
+  assert.equal(service.store.entryCount, 0)
 })
 
 test('a client that was refused and sends all the same has its answer, and what it sends is no request', async t => {
@@ -483,7 +483,7 @@ test('a client that was refused and sends all the same has its answer, and what 
   const length = `Content-Length: ${create.length}`
   const answers = await exchange(t, url, expecting('/api/createPassword', 'Content-Type: text/plain', length), create)
   assert.deepEqual(statuses(answers), [415])
-  assert.equal(service.store.entries, 0)
+  assert.equal(service.store.entryCount, 0)
 })
 
 test('a client of HTTP/1.0 gets no leave, whatever it expects (RFC 9110 §10.1.1)', async t => {

@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { Committed, Fact } from '../../src/journal/journal.ts'
+import type { JournalRecord, Fact } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_RECORDS, MAX_GATHER_TURNS } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
@@ -20,12 +20,12 @@ import { freshFolder } from '../support/service.ts'
 interface Opened {
   readonly journal: FileJournal
   /** What was folded, in order. */
-  readonly records: Committed[]
+  readonly records: JournalRecord[]
   readonly warnings: string[]
 }
 
 function open(folder: string, files: Files = disk, wallMs: () => number = Date.now): Opened {
-  const records: Committed[] = []
+  const records: JournalRecord[] = []
   const warnings: string[] = []
   const journal = openFileJournal({
     files, folder, keyFile: join(folder, 'journal.key'), wallMs, random: randomBytes,
@@ -182,7 +182,7 @@ test('what a failed write held is gone for the decisions behind it', async t => 
   const [unknown, next] = [store.updateEntry(1, { password: 'x' }, null), store.createEntry(fields('b'), null)]
   held.release()
   assert.equal(await failed, 'write-failed')
-  assert.deepEqual([await unknown, (await next).id, store.entries], [undefined, 1, 1])
+  assert.deepEqual([await unknown, (await next).id, store.entryCount], [undefined, 1, 1])
   store.check()
   await store.close()
 })
@@ -247,7 +247,7 @@ test('a change that could not be sealed rejects, throws nowhere else, and harms 
   await store.close()
   const acknowledged = [...passwords.filter((_, i) => outcomes[i] === 'done'), 'd']
   const reopened = fileStore(folder)
-  assert.deepEqual(count(reopened.entries).map(id => reopened.entry(id)!.password), acknowledged)
+  assert.deepEqual(count(reopened.entryCount).map(id => reopened.entry(id)!.password), acknowledged)
   reopened.check()
   await reopened.close()
 })
@@ -316,7 +316,7 @@ for (const [what, fail, fault] of [
     faulty.fail({ at: 1, of: 'truncate', code: 'EIO' })
   }, /could not be cut back/],
   ['a file that cannot be looked at', (faulty: FaultyFiles) => {
-    faulty.fail({ at: 1, of: 'facts', code: 'EACCES' })
+    faulty.fail({ at: 1, of: 'stat', code: 'EACCES' })
   }, /EACCES/]
 ] as const) {
   test(`${what} latches the journal until it is opened anew`, async t => {
@@ -448,7 +448,7 @@ async function problemsAfter(folder: string, { attempted, acknowledged, refused 
   const problems: string[] = []
   try {
     const store = fileStore(folder)
-    const found = count(store.entries).map(id => store.entry(id)!.password)
+    const found = count(store.entryCount).map(id => store.entry(id)!.password)
     if (!acknowledged.every(password => found.includes(password))) problems.push('an acknowledged change is lost')
     if (refused.some(password => found.includes(password))) problems.push('a change that was cut back is there')
     if (found.join('') !== attempted.filter(password => found.includes(password)).join('')) problems.push('order')
@@ -684,11 +684,11 @@ test('a key file that another process makes meanwhile is not overwritten', async
   const folder = freshFolder(t)
   const keyFile = join(folder, 'journal.key')
   let looks = 0
-  const facts: Files['facts'] = path => {
+  const stat: Files['stat'] = path => {
     if (path === keyFile && looks++ === 1) writeFileSync(keyFile, 'theirs')
-    return disk.facts(path)
+    return disk.stat(path)
   }
-  assert.throws(() => open(folder, { ...disk, facts }), { code: 'key-invalid', message: /just made by another process/ })
+  assert.throws(() => open(folder, { ...disk, stat }), { code: 'key-invalid', message: /just made by another process/ })
   assert.equal(readFileSync(keyFile, 'utf8'), 'theirs')
 })
 

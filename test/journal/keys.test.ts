@@ -194,8 +194,8 @@ test('a key file that another process makes at the same moment is left to it, an
   writeKeys(folder, a)
   const before = snapshot(folder)
   let looks = 0
-  const facts: Files['facts'] = path => path.endsWith(KEY_FILE) && ++looks === 1 ? undefined : disk.facts(path)
-  assert.throws(() => openIn(folder, { ...disk, facts }), failure('key-invalid', /was just made by another process/))
+  const stat: Files['stat'] = path => path.endsWith(KEY_FILE) && ++looks === 1 ? undefined : disk.stat(path)
+  assert.throws(() => openIn(folder, { ...disk, stat }), failure('key-invalid', /was just made by another process/))
   assert.deepEqual(snapshot(folder), before)
 })
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Committed, Fact, Journal } from '../../src/journal/journal.ts'
+import type { JournalRecord, Fact, Journal } from '../../src/journal/journal.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { memoryStore } from '../support/compose.ts'
 
 const fact = (data: unknown): Fact => ({ type: 'test.made', by: 7, data })
 
-function openMemory(): { journal: Journal, records: Committed[], begins: () => number } {
-  const records: Committed[] = []
+function openMemory(): { journal: Journal, records: JournalRecord[], begins: () => number } {
+  const records: JournalRecord[] = []
   let begins = 0
-  const fold = { begin: () => { begins++ }, apply: (record: Committed) => { records.push(record) } }
+  const fold = { begin: () => { begins++ }, apply: (record: JournalRecord) => { records.push(record) } }
   return { journal: openMemoryJournal(fold, () => 0), records, begins: () => begins }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { Committed, Fact } from '../../src/journal/journal.ts'
+import type { JournalRecord, Fact } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { openLine, parseLine } from '../../src/journal/line.ts'
 import { copyFile, readJournal } from '../../src/journal/recover.ts'
@@ -35,7 +35,7 @@ function folderOf(t: TestContext, keysFrom: string, bytes: Buffer): string {
 
 /** Opens, finds `records` and a tail of `torn`, appends, opens again, and verifies all of it by the README's text. */
 async function assertRecovered(
-  folder: string, records: readonly Committed[], torn: Buffer, what: string
+  folder: string, records: readonly JournalRecord[], torn: Buffer, what: string
 ): Promise<void> {
   const known = new Set(tornOf(folder))
   const first = openJournal(folder)
@@ -154,7 +154,7 @@ test('recovery: a wrong seq is refused with line and byte, at the end too', asyn
 test('recovery: a record that does not fit the state is refused with its line and what is wrong', async t => {
   const folder = freshFolder(t)
   const lines = linesOf(await writeJournal(folder, [facts(1, 4)]))
-  const apply = (record: Committed): void => { if (record.seq === 3) throw new Error('there is no such thing') }
+  const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Error('there is no such thing') }
   assertRefused(folder, 'journal-damaged', `line 3 at byte ${offsetOf(lines, 3)}: there is no such thing`, { apply })
 })
 
@@ -274,7 +274,7 @@ test('recovery: progress is told once more than a hundredth is read, and 1 at th
   const line = nine.length / 9
   const keys = readKeyFile(disk, keyPath(folder))!
   const sharesOf = (bytes: number, endBytes = Infinity): number[] => {
-    const files: Files = { ...disk, facts: path => ({ ...disk.facts(path)!, bytes }) }
+    const files: Files = { ...disk, stat: path => ({ ...disk.stat(path)!, bytes }) }
     const shares: number[] = []
     const onProgress = (share: number): void => { shares.push(share) }
     readJournal(files, journalPath(folder), keys, () => {}, { onProgress, endBytes })
@@ -491,7 +491,7 @@ test('rewrite: a failure at any call leaves the old file and no leftover, or, af
     const commits = await Promise.allSettled([journal.commit(() => fact(4))])
     const latched = commits[0]!.status === 'rejected'
     const isSwapped = statSync(journalPath(folder)).ino !== inode
-    if (latched) assert.ok(isSwapped || failing.names[skipped + n - 1] === 'facts', what)
+    if (latched) assert.ok(isSwapped || failing.names[skipped + n - 1] === 'stat', what)
     assert.equal(journal.health().fault !== undefined, latched, what)
     await new Promise<void>(resolve => resolve(journal.close())).catch(() => {}) // has a test of its own
     assert.equal(records.length, latched ? 3 : 4, what)
@@ -670,7 +670,7 @@ test('recovery: a flipped bit anywhere is refused with line and byte, or costs a
     const mayCut = flipped.toString('latin1', start).split('\n').every(text => parseLine(text) === undefined)
     const where = `line ${whole + 1} at byte ${start}: `
     writeFileSync(journalPath(folder), flipped)
-    const got: Committed[] = []
+    const got: JournalRecord[] = []
     let failure: unknown
     try {
       const found = readJournal(disk, journalPath(folder), keys, record => { got.push(record) })

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { readSettings, type Environment, type Variables } from '../../src/config.ts'
+import { readSettings, type ServiceSettings, type Variables } from '../../src/config.ts'
 import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { runProgram, socketsIn, startProgram } from '../support/program.ts'
@@ -84,7 +84,7 @@ function partner(name: Name): Variables {
 }
 
 /** A setting's value in a form that can be compared: of a set of proxies, whether 10.1.2.3 is in it. */
-function valueOf(settings: Environment, name: Name): unknown {
+function valueOf(settings: ServiceSettings, name: Name): unknown {
   const value = settings[name]
   if (name !== 'trustProxy' || value === undefined) return value
   return settings.trustProxy?.check('10.1.2.3') ? 'in' : 'out'

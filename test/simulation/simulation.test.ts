@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/file.ts'
-import type { Committed } from '../../src/journal/journal.ts'
+import type { JournalRecord } from '../../src/journal/journal.ts'
 import { PasswordHasher } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
 import { seeded, type Random } from '../support/random.ts'
@@ -86,7 +86,7 @@ class Life {
 
   async #change(): Promise<void> {
     this.#nowMs += this.#random.int(2)
-    const id = 1 + this.#random.int(this.#store.entries + 1)
+    const id = 1 + this.#random.int(this.#store.entryCount + 1)
     // Mostly short, for speed; a long one is torn in more places.
     const password = `${++this.#serial}${'x'.repeat(this.#random.int(this.#random.next() < 0.2 ? 600 : 60))}`
     const chance = this.#random.next()
@@ -149,7 +149,7 @@ class Life {
       if (note.startsWith('entry.created')) created++
       if (note.startsWith('entries.imported')) created += note.split('"status"').length - 1
     }
-    assert.equal(this.#store.entries, created, 'an id for each entry')
+    assert.equal(this.#store.entryCount, created, 'an id for each entry')
     this.#store.check()
     // Two replays give the same state: always where the first has repaired something, else now and then, since the
     // next restart is a second replay as well.
@@ -183,7 +183,10 @@ class Life {
       files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn,
       fold: {
         begin: () => fold.begin(),
-        apply: (record: Committed) => { fold.apply(record); applied.push(noteOf(record.type, record.data as object)) }
+        apply: (record: JournalRecord) => {
+          fold.apply(record)
+          applied.push(noteOf(record.type, record.data as object))
+        }
       }
     }), { hasher: new PasswordHasher(random), random, wallMs })
   }

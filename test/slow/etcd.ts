@@ -53,7 +53,7 @@ test(`${MINUTES} minutes of failing members`, async t => {
       const { status } = await send(instances[0]!.url, 'POST', '/api/createPassword', FIELDS)
       assert.equal(status, 200)
     }
-    const first = instances[0]!.service.store.entries - ENTRIES
+    const first = instances[0]!.service.store.entryCount - ENTRIES
     const clients = runClients(instances.map(({ url }) => url), 3, ENTRIES, ROUND_MS, 80, first)
     const roundEndMs = performance.now() + ROUND_MS - 3_000
     while (performance.now() < roundEndMs) {
@@ -95,7 +95,7 @@ test(`${MINUTES} minutes of failing members`, async t => {
     instances[at] = await startService(t, places[at]!)
     await assertEqual(instances)
   }
-  const firstOfLast = instances[0]!.service.store.entries
+  const firstOfLast = instances[0]!.service.store.entryCount
   for (let id = 1; id <= ENTRIES; id++) await send(instances[0]!.url, 'POST', '/api/createPassword', FIELDS)
   while (!await rotate());
   const clients = runClients(instances.map(({ url }) => url), 3, ENTRIES, ROUND_MS, 80, firstOfLast)

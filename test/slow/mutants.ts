@@ -11,7 +11,7 @@ export const REASONS: { readonly [source: string]: { readonly [mutant: string]: 
     'if (second - client.second >= WINDOW_SECONDS) { → if (second - client.second > WINDOW_SECONDS) {': SAME_BOUND
   },
   'journal/recover.ts': {
-    'const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 0) → const bytes = Math.min(endBytes, files.facts(path)?.bytes ?? 1)':
+    'const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 0) → const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 1)':
       'a file that is not there is told by the very next line, before anybody asks how long it is'
   },
   'journal/files.ts': {

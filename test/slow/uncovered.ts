@@ -21,7 +21,7 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
   'api/pipeline.ts': {
     'if (current === undefined || this.#needsNothingNew(found.target))': ETCD,
     'current().then(() => this.#run(() => {': ETCD,
-    '#needsNothingNew({ isBlind, isPublic }) {': ETCD,
+    '#needsNothingNew({ mayBeStale, isPublic }) {': ETCD,
     "if (error.code === 'journal-unreachable' || (isOld && !this.#options.tellsFailures))": ETCD,
     'return this.#send(BUSY);': ETCD
   },

@@ -59,7 +59,7 @@ function listText(store: Store): string | undefined {
 function assertShows(store: Store, model: Model): void {
   store.check()
   const active = model.entries.filter(({ status }) => status === 1)
-  assert.deepEqual([store.entries, store.activeEntries], [model.entries.length, active.length])
+  assert.deepEqual([store.entryCount, store.activeCount], [model.entries.length, active.length])
   assert.equal(store.journal.health().records, model.records)
   assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
   for (const entry of model.entries) {
@@ -159,7 +159,7 @@ test('an entry can be changed in the very write that creates it', async t => {
     true, true, { id: 1, password: 'y', sistema: 'z', usuario: 'x', status: 0 }, { id: 2, ...fields, status: 1 }
   ])
   assert.equal(store.journal.health().records, 6)
-  assert.deepEqual([store.entries, store.activeEntries], [2, 1])
+  assert.deepEqual([store.entryCount, store.activeCount], [2, 1])
   store.check()
   await store.close()
 })
@@ -175,7 +175,7 @@ test('nothing of a change is seen before it is durable', async t => {
   ]
   await disk.held()
   assert.equal(listText(store), before)
-  assert.deepEqual([store.entries, store.activeEntries, store.entry(1), store.entry(2)],
+  assert.deepEqual([store.entryCount, store.activeCount, store.entry(1), store.entry(2)],
     [1, 1, { id: 1, ...fields, status: 1 }, undefined])
   disk.release()
   await Promise.all(changes)
@@ -240,7 +240,7 @@ test('a store that is closed takes no more changes', async t => {
     await store.close()
     assert.deepEqual(await last, { id: 1, ...fields, status: 1 }, 'what was queued was waited for')
     await assert.rejects(store.createEntry(fields, null), { code: 'journal-closed' })
-    assert.equal(store.entries, 1)
+    assert.equal(store.entryCount, 1)
   }
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openFileJournal } from '../../src/journal/file.ts'
 import { disk } from '../../src/journal/files.ts'
-import type { Committed } from '../../src/journal/journal.ts'
+import type { JournalRecord } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/store/password.ts'
 import { Store } from '../../src/store/store.ts'
@@ -22,14 +22,14 @@ export const PASSWORD = 'correct horse battery staple'
 /** A journal in memory that outlives its stores, under a clock that only the test moves. */
 export class World {
   nowMs: number = Date.UTC(2026, 0, 31, 12)
-  readonly records: Committed[] = []
+  readonly records: JournalRecord[] = []
 
   /** A store on all records so far, as after a restart. */
   open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): Store {
     const wallMs = (): number => this.nowMs
     return new Store(fold => {
       for (const record of this.records) { fold.begin(); fold.apply(record) }
-      const apply = (record: Committed): void => { fold.apply(record); this.records.push(record) }
+      const apply = (record: JournalRecord): void => { fold.apply(record); this.records.push(record) }
       return openMemoryJournal({ begin: () => fold.begin(), apply }, wallMs)
     }, { hasher, random: randomBytes, wallMs })
   }

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { Committed, Fact } from '../../src/journal/journal.ts'
+import type { JournalRecord, Fact } from '../../src/journal/journal.ts'
 
 /** What a test may want otherwise than it is. */
 export interface OpenOptions {
@@ -18,13 +18,13 @@ export interface OpenOptions {
   readonly keyFile?: string
   readonly random?: (bytes: number) => Buffer
   /** Called before a record is kept; may throw. */
-  readonly apply?: (record: Committed) => void
+  readonly apply?: (record: JournalRecord) => void
 }
 
 /** An open journal and what it was read into. */
 export interface OpenedJournal {
   readonly journal: FileJournal
-  readonly records: Committed[]
+  readonly records: JournalRecord[]
   readonly warnings: string[]
 }
 
@@ -33,9 +33,9 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export function openJournal(folder: string, options: OpenOptions = {}): OpenedJournal {
   const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
-  const records: Committed[] = []
+  const records: JournalRecord[] = []
   const warnings: string[] = []
-  const fold = { begin: () => {}, apply: (record: Committed) => { apply(record); records.push(record) } }
+  const fold = { begin: () => {}, apply: (record: JournalRecord) => { apply(record); records.push(record) } }
   const warn = (line: string): void => { warnings.push(line) }
   const journal = openFileJournal({ files, folder, keyFile, fold, wallMs: () => ++clockMs, random, warn })
   return { journal, records, warnings }
@@ -83,7 +83,7 @@ export function offsetOf(lines: readonly string[], line: number): number {
 }
 
 /** A record as its line says it, and its nonce in hexadecimal. */
-export interface Verified extends Committed {
+export interface Verified extends JournalRecord {
   readonly key: string
   readonly hash: string
   readonly nonce: string
@@ -121,7 +121,7 @@ export function verify(bytes: Buffer, keys: readonly string[]): Verified[] {
 }
 
 /** Only what the fold gets of verified lines. */
-export function recordsOf(lines: readonly Verified[]): Committed[] {
+export function recordsOf(lines: readonly Verified[]): JournalRecord[] {
   return lines.map(({ seq, time, type, by, data }) => ({ seq, time, type, by, data }))
 }
 

@@ -10,17 +10,17 @@ import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournalOptions } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { Committed, Fact, Fold, Journal } from '../../src/journal/journal.ts'
+import type { JournalRecord, Fact, Fold, Journal } from '../../src/journal/journal.ts'
 
 /** A fold that keeps the committed records, and beside them what the decisions of the write being gathered gave. */
 export class ListFold implements Fold {
-  readonly records: Committed[] = []
+  readonly records: JournalRecord[] = []
   /** The facts of the write that is being gathered. */
   draft: Fact[] = []
   begins = 0
 
   begin(): void { this.draft = []; this.begins++ }
-  apply(record: Committed): void { this.records.push(record) }
+  apply(record: JournalRecord): void { this.records.push(record) }
 
   /** How many records a decision sees: the committed ones and those before it in its write. */
   get seen(): number { return this.records.length + this.draft.length }

@@ -7,7 +7,7 @@
  * appended; until then a power cut keeps any number of them, in their order.
  */
 import { Buffer } from 'node:buffer'
-import type { Descriptor, FileFacts, Files } from '../../src/journal/files.ts'
+import type { Descriptor, FileStat, Files } from '../../src/journal/files.ts'
 import type { Random } from './random.ts'
 
 const SECTOR_BYTES = 512
@@ -116,15 +116,15 @@ export class SimulatedDisk implements Files {
     return [...this.#names.keys()].filter(path => path.startsWith(`${folder}/`)).map(path => path.slice(folder.length + 1))
   }
 
-  facts(path: string): FileFacts | undefined {
+  stat(path: string): FileStat | undefined {
     const inode = this.#names.get(path)
-    return inode && factsOf(inode)
+    return inode && statOf(inode)
   }
 
   read(path: string): Buffer { return Buffer.from(this.#inode(path).bytes) }
   openToRead(path: string): Descriptor { return this.#opened(this.#inode(path)) }
   openToAppend(path: string): Descriptor { return this.#opened(this.#inode(path)) }
-  openFacts(descriptor: Descriptor): FileFacts { return factsOf(this.#of(descriptor)) }
+  openStat(descriptor: Descriptor): FileStat { return statOf(this.#of(descriptor)) }
   close(descriptor: Descriptor): void { this.#of(descriptor); this.#open.delete(descriptor) }
 
   readAt(descriptor: Descriptor, into: Buffer, offset: number): number {
@@ -198,7 +198,7 @@ export class SimulatedDisk implements Files {
 /** Of what may be taken back, the truncations, and the file that each was of. */
 const truncations = new WeakMap<() => void, Inode>()
 
-function factsOf(inode: Inode): FileFacts {
+function statOf(inode: Inode): FileStat {
   return { device: 1, inode: inode.number, bytes: inode.bytes.length, owner: 0, mode: inode.mode }
 }
 

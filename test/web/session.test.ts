@@ -125,7 +125,7 @@ test('without the ability to list, what is allowed is still there', { skip: NO_B
   for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
-  assert.equal(service.store.activeEntries, 9)
+  assert.equal(service.store.activeCount, 9)
 })
 
 test('too many logins: the waiting time is counted down in the form', { skip: NO_BROWSER }, async t => {

@@ -1,11 +1,11 @@
-/** A door: who asks is answered while it is open, and by 503 before and after. */
+/** A gate: who asks is answered while it is open, and by 503 before and after. */
 import type { Answer } from './connections.ts'
 import { sendReply, statusReply } from './reply.ts'
 
 const CLOSED = statusReply(503, ['Retry-After', '1'])
 
 /** Opens once there is something to answer with, and closes once all has been answered. */
-export class Door {
+export class Gate {
   #answer: Answer | undefined
   #inFlight = 0
   #onIdle: (() => void) | undefined
