@@ -11,8 +11,14 @@ import { Misuse, Refusal } from './refusal.ts'
 import { etcdPlaceOf, readAll, statusOf, type Status } from './read.ts'
 import { makeFile } from './target.ts'
 
-/** Writes the lines of the journal in etcd into a new file, durably, and verifies what stands there then. */
+/**
+ * Writes the lines of the journal in etcd into a new file, durably, and verifies what stands there then. Throws a
+ * `Refusal` where the journal may have gone on elsewhere.
+ */
 export async function saveLines(context: Context, part: string, status: Status): Promise<void> {
+  if (status.fault !== undefined && status.mayHeal !== true) {
+    throw new Refusal(`what is here may not be the newest: ${status.fault}`)
+  }
   const writer = createWriter(disk, part)
   try {
     let slice = ''

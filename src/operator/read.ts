@@ -13,6 +13,8 @@ import { Refusal } from './refusal.ts'
 export interface Status extends JournalLocation {
   /** Why the service takes no more changes. */
   readonly fault?: string
+  /** Whether it may take some again without a restart. */
+  readonly mayHeal?: boolean
   readonly records: number
   readonly head: string
   readonly progress: number

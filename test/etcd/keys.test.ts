@@ -124,6 +124,9 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
       assert.match(faultOf(instance)!, /has moved to \/pes-2; set ETCD_PREFIX/)
       assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
     }
+    for (const command of [`journal backup ${one.folder}/copy.jsonl`, `journal copy --to file${inEtcd}`]) {
+      await refused(one.folder, command, 1, /may not be the newest: \/pes has moved to \/pes-2/)
+    }
     assert.equal((await keysIn(endpoints, '/pes')).length, writers.made())
     const moved = flagsOf(t, endpoints, readSecret(one.folder)) // without the old key
     await assert.rejects(startService(t, moved), failure('journal-moved', /\/pes-2/))
