@@ -129,7 +129,8 @@ export class EtcdLog {
       const changed: readonly KeyValue[] = result.events?.map(({ kv }: any) => kv) ?? []
       const records = this.#stored(changed)
       if (records.length > 0) take(records)
-      if (records.length < changed.length) take([])
+      // Between them lie the keys of other prefixes, such as `PREFIX.new`.
+      if (changed.some(({ key }) => key === this.#markerKey)) take([])
     }, signal)
   }
 

@@ -168,6 +168,24 @@ test('a copy that another one has taken over neither grows nor is moved to', { s
   assert.equal(await first.beginCopy('a', 1_000), undefined, 'a journal is not taken for a copy')
 })
 
+test('a watch tells of records and of the marker, not of what lies between', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const log = new EtcdLog(client, '/pes')
+  const marker = await log.agree('a', 1_000)
+  const taken: number[] = []
+  void log.follow(marker.revision, records => { taken.push(records.length) }, new AbortController().signal).catch(() => {})
+  const other = new EtcdLog(client, '/pes.new')
+  const otherMarker = await other.agree('a', 1_000)
+  const start = { seq: 0, revision: '0' }
+  await other.append(start, otherMarker, ['line'], 1_000)
+  await log.append(start, marker, ['line'], 1_000)
+  await log.change(marker, 'b', 1_000)
+  await until(() => taken.length >= 2)
+  assert.deepEqual(taken, [1, 0])
+})
+
 test('a late answer to an append does not hide that the journal has moved', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   let answered = (): void => {}
