@@ -12,7 +12,7 @@ const SENTENCES = {
   'journal-damaged': 'the journal is damaged',
   'journal-closed': 'the journal is closed',
   'journal-latched': 'the journal takes no more writes until a restart',
-  'journal-moved': 'the journal takes no changes in this place',
+  'journal-moved': 'the journal is moved',
   'journal-unreachable': 'etcd does not answer',
   'journal-refused': 'etcd refuses what it was asked',
   'write-failed': 'the journal could not be written',

@@ -96,6 +96,8 @@ export const ETCD_WRITE_TIMEOUT_MS: number = 8_000
 export const ETCD_RETRY_PAUSE_MS: number = 50
 /** Between one look for a key that the key file lacks and the next. */
 export const ETCD_KEY_PAUSE_MS: number = 500
+/** Between one try to take back what a rewrite that has failed has left and the next. */
+export const ETCD_UNDO_PAUSE_MS: number = 1_000
 /** How long a watch may stay silent before it is begun anew: whoever was paused or cut off says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
 /** The most that an instance that has just written lets others go first. */

@@ -51,18 +51,12 @@ export function fillEtcd(
   place: EtcdPlace, key: string, lines: Iterable<string>, verify: () => Promise<void>
 ): Promise<void> {
   return withLog(place, async log => {
-    const begun = await beginCopy(log, key)
+    const begun = await log.beginCopy(key, ETCD_WRITE_TIMEOUT_MS)
+    if (begun === undefined) throw taken(place.prefix)
     await fill(log, begun, lines)
     await verify()
     if ((await log.change(begun, key, ETCD_WRITE_TIMEOUT_MS))?.text !== key) throw taken(place.prefix)
   })
-}
-
-/** Gets a log ready for `fill`; rejects with `journal-refused` where there is a journal. */
-export async function beginCopy(log: EtcdLog, key: string): Promise<Marker> {
-  const begun = await log.beginCopy(key, ETCD_WRITE_TIMEOUT_MS)
-  if (begun === undefined) throw taken(log.prefix)
-  return begun
 }
 
 /** Puts lines where there are none; rejects with `journal-refused` where somebody else does as well. */
@@ -89,7 +83,8 @@ export async function fill(
   if (batch.length > 0) await flush()
 }
 
-function taken(prefix: string): Failure {
+/** Why no copy can be put at a prefix. */
+export function taken(prefix: string): Failure {
   return new Failure('journal-refused', `${prefix} holds a journal, or another copy is made there`)
 }
 

@@ -22,6 +22,8 @@ export class Follower {
   fault: string | undefined
   /** Why etcd does not answer, or what it answers cannot be opened for want of a key. */
   outage: string | undefined
+  /** Whether this instance is sealing the journal anew: whoever has asked for that knows that changes wait. */
+  isRewriting = false
   /** What was warned of last. */
   #told: string | undefined
   #isOpen = false
@@ -99,14 +101,15 @@ export class Follower {
 
   /** Warns, once, of what the operator has to do. */
   #tell(why: string | undefined): void {
-    if (!this.#isOpen) return
+    if (!this.#isOpen || this.isRewriting) return
     if (why !== undefined && why !== this.#told) this.#warn(`the journal takes no changes at the moment: ${why}`)
     this.#told = why
   }
 
   #latch(fault: string): Failure {
+    const isNew = this.fault === undefined
     this.fault = fault
-    if (this.#isOpen) this.#warn(`the journal takes no more records until a restart: ${fault}`)
+    if (this.#isOpen && isNew) this.#warn(`the journal takes no more records until a restart: ${fault}`)
     return new Failure('journal-latched', fault)
   }
 }

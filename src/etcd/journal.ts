@@ -67,7 +67,7 @@ export class EtcdJournal implements DurableJournal {
   #refusal: string | undefined
   #busy = false
   #onIdle: (() => void) | undefined
-  /** A rewrite that is under way or has succeeded; whoever has asked for it is told. */
+  /** The rewrite that is under way. */
   #rewriting: Promise<Rewritten> | undefined
 
   /** Makes a journal that is still empty; `ready` reads it. */
@@ -77,8 +77,7 @@ export class EtcdJournal implements DurableJournal {
     this.#log = new EtcdLog(this.#client, options.prefix)
     this.#sealing = new Sealing(options.files, options.keyFile, options.keys, this.#log)
     this.#replica = new Replica(record => options.fold.apply(record), this.#sealing, options.prefix)
-    const warn = (line: string): void => { if (this.#rewriting === undefined) options.warn(line) }
-    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, warn)
+    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, options.warn)
     this.#nonce = nonces(options.random)
   }
 
@@ -152,17 +151,20 @@ export class EtcdJournal implements DurableJournal {
     const { prefix, random } = this.#options
     if (to === undefined) throw new Failure('input-invalid', `where to put the new lines of ${prefix} is missing`)
     await this.#follower.ask()
+    if (this.#rewriting !== undefined) throw new Failure('write-failed', `${prefix} is being sealed anew already`)
     const marker = this.#log.marker!
     this.#rewriting = rewriteEtcd({
       source: new EtcdLog(this.#client, prefix), target: new EtcdLog(this.#client, to), marker,
       keys: this.#sealing.all(marker), records: this.#replica.position.seq, nonce: nonces(random), onProgress,
       signal: this.#closing.signal
     })
+    this.#follower.isRewriting = true
     try {
       return await this.#rewriting
-    } catch (error) {
+    } finally {
       this.#rewriting = undefined
-      throw error
+      this.#follower.isRewriting = false
+      void this.#follower.ask().catch(() => {}) // which tells what has become of it
     }
   }
 

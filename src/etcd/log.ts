@@ -12,9 +12,10 @@
  *
  * Beside them stands `PREFIX.key`, the marker. Its first word is the name of the key that all seal with; a second one
  * says that nobody appends: `copying`, since the records are a copy of another journal that is not whole yet; `moving`
- * or `moved`, since a copy of this one is made at another prefix, the third word, or was. An append requires that the
- * marker stands as this instance has read it, and so does a question once it was read: whoever has changed it knows
- * that nothing is appended, and nothing read as the newest, by who does not know of that.
+ * or `moved`, since a copy of this one is made at another prefix, the third word, or was; a fourth one is then put by
+ * one rewrite alone, which knows its own by that. An append requires that the marker stands as this instance has read
+ * it, and so does a question once it was read: whoever has changed it knows that nothing is appended, and nothing read
+ * as the newest, by who does not know of that.
  */
 import { Buffer } from 'node:buffer'
 import { ETCD_PAGE_RECORDS } from '../limits.ts'
@@ -137,8 +138,12 @@ export class EtcdLog {
   /** Reads the marker; where there is none, sets it to a key. */
   async agree(key: string, boundMs: number): Promise<Marker> {
     // First by a mere read: whatever might put something is refused by an etcd that is full.
-    const found = await this.#client.ask('/v3/kv/range', { key: this.#markerKey }, boundMs)
-    return this.marker = markerIn({ response_range: found }) ?? (await this.change(undefined, key, boundMs))!
+    return this.marker = await this.look(boundMs) ?? (await this.change(undefined, key, boundMs))!
+  }
+
+  /** Gives the marker as it stands; undefined: there is none. */
+  async look(boundMs: number): Promise<Marker | undefined> {
+    return markerIn({ response_range: await this.#client.ask('/v3/kv/range', { key: this.#markerKey }, boundMs) })
   }
 
   /**
@@ -164,14 +169,27 @@ export class EtcdLog {
     const text = `${key} copying`
     const found = await this.change(undefined, text, boundMs, [this.#isFree(1)])
     if (found?.state !== 'copying') return undefined
-    const all = { key: this.#key(1), range_end: this.#end }
-    const begun = await this.change(found, text, boundMs, [], [{ request_delete_range: all }])
+    const begun = await this.change(found, text, boundMs, [], [this.#removal])
     return begun?.text === text ? this.marker = begun : undefined
+  }
+
+  /**
+   * Says at once, by a text that nobody else ever puts, that this journal is being copied, and that the copy is put
+   * where `there` was seen, and removes what one that was broken off has left. Gives the markers here and there;
+   * undefined, having changed nothing, where either was another one or records stand there without any.
+   */
+  async beginMove(
+    copy: EtcdLog, from: Marker, there: Marker | undefined, text: string, boundMs: number
+  ): Promise<readonly [here: Marker, there: Marker] | undefined> {
+    const begun = `${from.key} copying`
+    const isAsSeen = [copy.#says(there), ...there === undefined ? [copy.#isFree(1)] : []]
+    const changed = await this.change(from, text, boundMs, isAsSeen, [copy.#put(begun), copy.#removal])
+    return changed?.text === text ? [changed, copy.marker = markerOf(begun, changed.revision)] : undefined
   }
 
   /** Says at once that a copy is whole and that this journal has moved there; false where either's marker differs. */
   async moveTo(copy: EtcdLog, from: Marker, begun: Marker, boundMs: number): Promise<boolean> {
-    const text = `${from.key} moved ${copy.prefix}`
+    const text = `${from.key} moved ${copy.prefix} ${begun.revision}`
     const changed = await this.change(from, text, boundMs, [copy.#says(begun)], [copy.#put(begun.key)])
     return changed?.text === text
   }
@@ -196,6 +214,9 @@ export class EtcdLog {
   }
 
   #isFree(seq: number): object { return { target: 'CREATE', key: this.#key(seq), create_revision: NO_REVISION } }
+
+  /** Of all records. */
+  get #removal(): object { return { request_delete_range: { key: this.#key(1), range_end: this.#end } } }
 
   #put(text: string): object { return { request_put: { key: this.#markerKey, value: base64(text) } } }
 

@@ -9,7 +9,7 @@ import { Failure } from '../../src/errors.ts'
 import { fillEtcd } from '../../src/etcd/copy.ts'
 import { done, refused } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
-import { callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { startProgram } from '../support/program.ts'
@@ -75,11 +75,7 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   const { endpoints, members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(quota)] })
   const [one] = await startInstances(t, endpoints, 1)
   await send(one!.url, 'POST', '/api/createPassword', FIELDS)
-  const junk = Buffer.alloc(1024 * 1024).toString('base64')
-  const key = Buffer.from('junk').toString('base64')
-  await assert.rejects((async () => {
-    for (let i = 0; i < 9; i++) await callEtcd(member!.url, '/v3/kv/put', { key, value: junk })
-  })(), /space exceeded/)
+  await fillUp(member!.url)
   const refusal = await send(one!.url, 'POST', '/api/createPassword', FIELDS)
   assert.deepEqual([refusal.status, refusal.json.message], [500, 'Error creating password'])
   assert.match(one!.service.store.journal.health().fault!, /database space exceeded/)
@@ -88,11 +84,7 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   for (const { url } of [one!, started]) {
     assert.equal((await send(url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on, also of who starts now')
   }
-  const { header: { revision } } = await callEtcd(member!.url, '/v3/kv/deleterange', { key })
-  await callEtcd(member!.url, '/v3/kv/compaction', { revision, physical: true })
-  await callEtcd(member!.url, '/v3/maintenance/defragment', {})
-  const { alarms } = await callEtcd(member!.url, '/v3/maintenance/alarm', {})
-  for (const alarm of alarms) await callEtcd(member!.url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm })
+  await makeRoom(member!.url)
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
   assert.equal(one!.service.store.journal.health().fault, undefined)
   const metrics = await (await fetch(`${one!.url}/metrics`)).text()

@@ -1,40 +1,21 @@
 /** The keys of a journal in etcd, which several instances share: rotated, and the whole journal sealed anew. */
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { EtcdClient } from '../../src/etcd/client.ts'
 import { EtcdLog } from '../../src/etcd/log.ts'
-import { admin, done, refused } from '../support/admin.ts'
-import { callEtcd, etcdMissing, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
-import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { done, refused } from '../support/admin.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { assertEqual, create, faultOf, flagsOf, keysIn, list, startInstances, until } from '../support/instances.ts'
 import { failure, KEY_FILE, keyName, readSecret } from '../support/journal.ts'
-import { startProgram } from '../support/program.ts'
 import { send, startService, type Started } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
-const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** The names of the keys that sealed the records, in their order. */
-async function keysIn(url: string, prefix: string): Promise<string[]> {
-  const range = { key: base64(`${prefix}/`), range_end: base64(`${prefix}0`) }
-  const { kvs = [] } = await callEtcd(url, '/v3/kv/range', range)
-  return kvs.map(({ value }: { value: string }) => JSON.parse(Buffer.from(value, 'base64').toString()).key)
-}
-
-const create = ({ url }: { readonly url: string }): Promise<number> =>
-  send(url, 'POST', '/api/createPassword', FIELDS).then(({ status }) => status)
-const list = ({ url }: { readonly url: string }): Promise<number> =>
-  send(url, 'GET', '/api/listPassword').then(({ status }) => status)
-const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
 const copyKeys = (from: Started, to: Started): void =>
   copyFileSync(join(from.folder, KEY_FILE), join(to.folder, KEY_FILE))
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + 10_000; !holds() && performance.now() < endMs;) await pause(20)
-}
 
 /** Creates entries until nobody wants more, or an instance refuses; gives how many were acknowledged. */
 function write(instances: readonly Started[]): { readonly made: () => number, stop(): Promise<void> } {
@@ -123,7 +104,9 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
       assert.deepEqual([await create(instance), await list(instance)], [500, 503])
       assert.match(faultOf(instance)!, /has moved to \/pes-2; set ETCD_PREFIX/)
       assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
+      assert.equal(instance.warnings.filter(line => /until a restart: \/pes has moved/.test(line)).length, 1)
     }
+    assert.doesNotMatch(one.warnings.join(), /at the moment/, 'whoever asked for the rewrite knows that changes wait')
     for (const command of [`journal backup ${one.folder}/copy.jsonl`, `journal copy --to file${inEtcd}`]) {
       await refused(one.folder, command, 1, /may not be the newest: \/pes has moved to \/pes-2/)
     }
@@ -144,6 +127,8 @@ test('a journal is sealed anew under writers: none is lost, and nothing is taken
     await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(first!), range_end: base64(end!) })
     assert.equal(await list(late), 503)
     assert.match(faultOf(late)!, /has moved to \/pes-2\/3/, 'and not that records are gone')
+    await refused(late.folder, 'key rotate', 1, /has moved to/)
+    assert.equal(late.warnings.filter(line => /has moved to/.test(line)).length, 1, 'once')
     const below = await startService(t, { ...flagsOf(t, endpoints, readSecret(one.folder)), 'etcd-prefix': '/pes-2/3' })
     assert.equal((await send(below.url, 'GET', '/api/listPassword')).json.length, writers.made() + 1)
   })
@@ -163,9 +148,27 @@ test('a copy that another one has taken over neither grows nor is moved to', { s
   assert.equal(await source.moveTo(first, marker, begun!, 1_000), false)
   assert.equal(await source.moveTo(second, marker, taken!, 1_000), true)
   assert.equal(await source.moveTo(second, marker, taken!, 1_000), true, 'as when the answer was lost')
-  assert.equal((await source.agree('b', 1_000)).text, 'a moved /pes-2')
+  assert.match((await source.agree('b', 1_000)).text, /^a moved \/pes-2 /)
   assert.equal((await second.agree('b', 1_000)).text, 'a')
   assert.equal(await first.beginCopy('a', 1_000), undefined, 'a journal is not taken for a copy')
+})
+
+test('of two that begin to move a journal one wins', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const [source, target] = ['/pes', '/pes-2'].map(prefix => new EtcdLog(client, prefix)) as [EtcdLog, EtcdLog]
+  const marker = await source.agree('a', 1_000)
+  const [one, two] = ['a moving /pes-2 one', 'a moving /pes-2 two'] as const
+  const begun = await source.beginMove(target, marker, undefined, one, 1_000)
+  assert.deepEqual(begun?.map(({ text }) => text), [one, 'a copying'])
+  assert.equal(await source.beginMove(target, marker, undefined, two, 1_000), undefined)
+  assert.deepEqual(await source.beginMove(target, marker, undefined, one, 1_000), begun, 'as when the answer was lost')
+  assert.equal(await source.beginMove(target, begun![0], undefined, two, 1_000), undefined, 'a copy was begun there')
+  const taken = await source.beginMove(target, ...begun!, two, 1_000)
+  assert.equal(await source.moveTo(target, ...begun!, 1_000), false)
+  assert.equal(await source.moveTo(target, ...taken!, 1_000), true)
+  assert.equal(await source.moveTo(target, ...begun!, 1_000), false, 'the other one has moved it')
 })
 
 test('a watch tells of records and of the marker, not of what lies between', { skip: NO_ETCD }, async t => {
@@ -216,42 +219,4 @@ test('a late answer to an append does not hide that the journal has moved', { sk
   release()
   assert.deepEqual(await late, [])
   assert.equal(log.marker?.state, 'moved')
-})
-
-test('a rewrite that fails is undone; one that is killed is finished by the next', { skip: NO_ETCD }, async t => {
-  const { members: [member] } = await startCluster(t)
-  const proxy = await startProxy(t, member!.url)
-  const secret = randomBytes(32)
-  const other = await startService(t, flagsOf(t, member!.url, secret))
-  await Promise.all(Array.from({ length: 400 }, () => other.service.store.createEntry(FIELDS, null)))
-  const program = await startProgram(t, { flags: flagsOf(t, proxy.url, secret) })
-
-  proxy.treat = async (n): Promise<Treatment> => { // the first one begins the copy
-    if (n === 3) await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes-2.key'), value: base64('a copying') })
-    return 'passed'
-  }
-  await refused(program.folder, 'key rewrite --to-prefix /pes-2', 1, /another copy is made there/)
-  assert.deepEqual([await create(other), faultOf(other)], [200, undefined])
-
-  const first = proxy.appends
-  proxy.treat = async (n): Promise<Treatment> => {
-    if (n === first + 3) await program.kill()
-    return 'passed'
-  }
-  assert.equal((await admin(program.folder, 'key rewrite --to-prefix /pes-2')).code, 1)
-  assert.deepEqual([await create(other), await list(other)], [500, 200])
-  assert.match(faultOf(other)!, /\/pes is being sealed anew in \/pes-2; if that was broken off, run key rewrite/)
-  const moved = { ...flagsOf(t, member!.url, secret), 'etcd-prefix': '/pes-2' }
-  await assert.rejects(startService(t, moved), failure('journal-damaged', /\/pes-2: a copy into it is not finished/))
-  const late = await startService(t, flagsOf(t, member!.url, secret))
-  await until(() => late.warnings.length > 1)
-  assert.match(late.warnings.at(-1)!, /no changes at the moment: .*being sealed anew/, 'who starts now says so as well')
-  await late.service.close()
-  await other.service.close() // nobody runs: the command opens the journal by itself
-  proxy.treat = n => n % 2 === 0 ? 'answer lost' : 'passed'
-  const again = `key rewrite --to-prefix /pes-2 --journal etcd --etcd-endpoints ${proxy.url}`
-  assert.equal((await admin(other.folder, again)).code, 0)
-  assert.equal((await keysIn(member!.url, '/pes-2')).length, 401)
-  const restarted = await startService(t, moved)
-  assert.equal((await send(restarted.url, 'GET', '/api/listPassword')).json.length, 401)
 })

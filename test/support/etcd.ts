@@ -103,6 +103,30 @@ export async function callEtcd(url: string, path: string, body: object, token = 
   return response.json()
 }
 
+/** Text as the gateway takes it. */
+export function base64(text: string): string { return Buffer.from(text).toString('base64') }
+
+const JUNK = base64('junk')
+
+/** Puts junk until a member refuses it for want of room; its quota should be small. */
+export async function fillUp(url: string): Promise<void> {
+  const value = Buffer.alloc(1024 * 1024).toString('base64')
+  for (let puts = 0; puts < 9; puts++) {
+    const refusal = await callEtcd(url, '/v3/kv/put', { key: JUNK, value }).then(() => '', String)
+    if (/space exceeded/.test(refusal)) return
+  }
+  throw new Error('there is still room')
+}
+
+/** Removes that, and ends the alarm. */
+export async function makeRoom(url: string): Promise<void> {
+  const { header: { revision } } = await callEtcd(url, '/v3/kv/deleterange', { key: JUNK })
+  await callEtcd(url, '/v3/kv/compaction', { revision, physical: true })
+  await callEtcd(url, '/v3/maintenance/defragment', {})
+  const { alarms } = await callEtcd(url, '/v3/maintenance/alarm', {})
+  for (const alarm of alarms) await callEtcd(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm })
+}
+
 /** Waits. */
 export function pause(ms: number): Promise<void> { return new Promise(resolve => setTimeout(resolve, ms)) }
 

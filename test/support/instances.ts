@@ -1,8 +1,9 @@
 /** Instances that share a journal in etcd, in this process, and clients that record what they see. */
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { pause } from './etcd.ts'
+import { base64, callEtcd, pause } from './etcd.ts'
 import { writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
@@ -23,6 +24,27 @@ export async function startInstances(t: TestContext, endpoints: string, count: n
   const started: Started[] = []
   for (let i = 0; i < count; i++) started.push(await startService(t, flagsOf(t, endpoints, secret)))
   return started
+}
+
+/** Creates an entry, lists all; gives the status. */
+export const create = ({ url }: { readonly url: string }): Promise<number> =>
+  send(url, 'POST', '/api/createPassword', FIELDS).then(({ status }) => status)
+export const list = ({ url }: { readonly url: string }): Promise<number> =>
+  send(url, 'GET', '/api/listPassword').then(({ status }) => status)
+
+/** Why an instance takes no changes. */
+export const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
+
+/** Waits until something holds, or too long. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (const endMs = performance.now() + 10_000; !holds() && performance.now() < endMs;) await pause(20)
+}
+
+/** The names of the keys that sealed the records, in their order. */
+export async function keysIn(url: string, prefix: string): Promise<string[]> {
+  const range = { key: base64(`${prefix}/`), range_end: base64(`${prefix}0`) }
+  const { kvs = [] } = await callEtcd(url, '/v3/kv/range', range)
+  return kvs.map(({ value }: { value: string }) => JSON.parse(Buffer.from(value, 'base64').toString()).key)
 }
 
 /** What the clients of a campaign have seen. */
