@@ -16,8 +16,8 @@ import { socketsIn, startProgram, type Program } from '../support/program.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message } from '../support/raw.ts'
 import { send } from '../support/service.ts'
 
-/** In what time everybody else is answered, whatever goes on. */
-const SERVED_MS = 1_000
+/** In what time everybody else is answered, whatever goes on; mostly 0.3 s, but other tests run on the same cores. */
+const SERVED_MS = 2_500
 const ENTRY = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
 const CREATE = message('POST', '/api/createPassword', ENTRY)
 const GET = message('GET', '/api/getPassword/1')
