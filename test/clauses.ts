@@ -182,8 +182,7 @@ export function testNames(text: string, file: string): Named[] {
 
 /** The names of all tests that `npm test` runs. */
 export function allTestNames(): Named[] {
-
-    return readdirSync(join(ROOT, 'test'), { recursive: true }).map(String).sort()
+  return readdirSync(join(ROOT, 'test'), { recursive: true }).map(String).sort()
     .filter(file => file.endsWith('.test.ts'))
     .flatMap(file => testNames(readFileSync(join(ROOT, 'test', file), 'utf8'), file))
 }
