@@ -22,7 +22,7 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
     'if (current === undefined || this.#needsNothingNew(found.target))': ETCD,
     'current().then(() => this.#run(() => {': ETCD,
     '#needsNothingNew({ mayBeStale, isPublic }) {': ETCD,
-    "if (error.code === 'journal-unreachable' || (isOld && !this.#options.tellsFailures))": ETCD,
+    "if (isBusy && this.#options.tellsFailures !== true)": ETCD,
     'return this.#send(BUSY);': ETCD
   },
   'certificate.ts': {
@@ -60,6 +60,12 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
   'json/parse.ts': {
     'throw error;': NEVER
   },
+  'open-store.ts': {
+    "const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources) : undefined;": ETCD,
+    'const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({': ETCD,
+    "log.info(`etcd           ${path} at ${endpoints.join(', ')}`);": ETCD,
+    'async function inEtcd(settings, keyFile, sources) {': ETCD
+  },
   'operator/copy.ts': {
     'export async function saveLines(context, part, status) {': ETCD,
     'async function copyToFile(context) {': ETCD,
@@ -81,12 +87,11 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
     'context.terminal.print(`the journal is in ${to}; set ETCD_PREFIX to that for every instance and restart it`);': ETCD
   },
   'operator/reach.ts': {
-    'access: { write: () => { }, pendingBytes: () => 0 }': 'a store that serves nobody logs no request',
     'asked = await socket() ?? folder;': SOMETIMES,
     'if (answer.status !== 503 || tries === TRIES)': SOMETIMES,
     'look: async (path) => {': SOMETIMES,
     'catch {': SOMETIMES,
-    "return new Refusal(errors === undefined ? message : Object.values(errors).flat().join(' '));":
+    'return new Refusal(errors === undefined ? message : sentenceOf(errors));':
       'the commands themselves refuse what these routes would'
   },
   'operator/read.ts': {
@@ -104,14 +109,8 @@ export const REASONS: { readonly [source: string]: { readonly [line: string]: st
   'server.ts': {
     'throw error;': NEVER
   },
-  'service.ts': {
-    "const openEtcd = settings.journal === 'etcd' ? await inEtcd(settings, keyFile, sources) : undefined;": ETCD,
-    'const store = new Store(fold => journal = openEtcd?.(fold) ?? openFileJournal({': ETCD,
-    "log.info(`etcd           ${path} at ${endpoints.join(', ')}`);": ETCD,
-    'async function inEtcd(settings, keyFile, sources) {': ETCD
-  },
   'serving.ts': {
-    'const sweeping = setInterval(() => accounts.sweep(), TOKEN_SWEEP_MS).unref();':
+    'const sweeping = setInterval(() => store.accounts.sweep(), TOKEN_SWEEP_MS).unref();':
       'a timer of minutes; test/store/accounts.test.ts sweeps',
     "const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`;":
       'an IPv6 address to listen on, which not every machine has'
