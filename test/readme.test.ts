@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import test, { type TestContext } from 'node:test'
@@ -177,6 +177,16 @@ test('every source and test that SECURITY.md names stands', () => {
   const named = [...SECURITY.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(match => match[1]!)
   assert.ok(named.length > 30)
   for (const path of named) assert.ok(existsSync(path), path)
+})
+
+test('the order to read in leaves out no source but those of the page', () => {
+  const [, order] = /^## Reading this code\n([^]*?)^## /m.exec(README) ?? []
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map(String).filter(path => path.endsWith('.ts'))
+  assert.ok(sources.includes(join('journal', 'memory.ts')))
+  assert.deepEqual(sources.filter(path => {
+    const [room, name] = path.split('/')
+    return ![path, name, `${room}/`].some(one => order!.includes(`\`${one}\``))
+  }), [])
 })
 
 test('the journal looks as the README says: the keys in their order, the types, the key file', async t => {

@@ -46,11 +46,16 @@ test('the package holds the compiled program, its types, the page, and what a pa
 test('the examples of the README run in an empty project and print what they say', async () => {
   const section = README.slice(README.indexOf('## Embedding it'), README.indexOf('## How reliability'))
   const examples = [...section.matchAll(/```js\n([^]*?)```/g)].map(([, text]) => text!)
-  assert.equal(examples.length, 2)
+  assert.equal(examples.length, 3)
   for (const example of examples) {
     const said = [...example.matchAll(/^\/\/ → (.*)$/gm)].map(([, line]) => `${line}\n`).join('')
     assert.equal(await script(example), said)
   }
+  const surface = await script(`import * as all from 'password-entry-service'
+const service = await all.openService({ journal: 'memory' })
+console.log([all, service, service.accounts].flatMap(Object.keys).join(' '))`)
+  const names = [...surface.trim().split(' '), 'log', 'signal', 'prefix', 'production']
+  assert.deepEqual(names.filter(name => !new RegExp(`\\b${name}\\b`).test(examples.join(''))), [], 'all are shown')
 })
 
 test('it compiles under strict TypeScript with Node\'s own resolution, and wrong use does not', async () => {
