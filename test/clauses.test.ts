@@ -43,6 +43,15 @@ test('every test that names a section of the contract holds a clause', () => {
   assert.deepEqual(NAMES.filter(one => one.name.startsWith('§') && !holding.has(one)), [])
 })
 
+test('a section is named where the table finds it, and not in what a test gets from elsewhere', () => {
+  for (const file of new Set(NAMES.map(one => one.file))) {
+    if (file === 'clauses.test.ts') continue
+    const text = readFileSync(new URL(file, import.meta.url), 'utf8')
+    const found = NAMES.filter(one => one.file === file && one.name.startsWith('§'))
+    assert.equal(text.match(/['"`]§/g)?.length ?? 0, found.length, file)
+  }
+})
+
 test('the README has this very table; `npm run clauses` writes it', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
   const table = clausesTable(NAMES)

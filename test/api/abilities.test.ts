@@ -171,13 +171,13 @@ test('§5.4 what is pipelined behind a logout is refused', async t => {
 })
 
 const ENDINGS: readonly (readonly [string, (started: Started) => Promise<boolean>])[] = [
-  ['§5.7 all tokens of a user are revoked', ({ service }) => service.store.accounts.revokeAll(ANA)],
+  ['all tokens of a user are revoked', ({ service }) => service.store.accounts.revokeAll(ANA)],
   ['a user is removed', ({ service }) => service.store.accounts.removeUser(ANA)],
   ['a user gets a new password', ({ service }) => service.store.accounts.setPassword(ANA, 'new')]
 ]
 
 for (const [name, end] of ENDINGS) {
-  test(`${name}: the next request with one of them is refused, also after a restart, and no other`, async t => {
+  test(`§5.7 ${name}: the next request with one of them is refused, also after a restart, and no other`, async t => {
     const started = await startProtected(t, {}, TWO)
     const dead = [await tokenOf(started), await tokenOf(started, ANA, ['x'], 5)]
     const alive = await tokenOf(started, BEA)

@@ -215,7 +215,7 @@ describe('a malformed value', () => {
   const PAIRS: readonly (readonly [what: string, env: Variables, names: RegExp])[] = [
     ['a certificate without its key', { TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
     ['a key without its certificate', { TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
-    ['§5 production without TLS or a proxy', { NODE_ENV: 'production' }, /NODE_ENV=production.*TLS_CERT.*TRUST_P/],
+    ['production without TLS or a proxy', { NODE_ENV: 'production' }, /NODE_ENV=production.*TLS_CERT.*TRUST_P/],
     ['production with a certificate alone', { NODE_ENV: 'production', TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
     ['production with an empty proxy', { NODE_ENV: 'production', TRUST_PROXY: '' }, /NODE_ENV=production/],
     ['etcd without an address', { JOURNAL: 'etcd' }, /JOURNAL=etcd needs ETCD_ENDPOINTS/],

@@ -114,14 +114,14 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
 })
 
 const ENDINGS: readonly (readonly [string, (store: Store, token: string) => Promise<boolean>, boolean])[] = [
-  ['§5.7 revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
-  ['§5.7 revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
+  ['revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
+  ['revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
   ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another'), true],
   ['a removed user\'s tokens end', store => store.accounts.removeUser('aNa@example.org'), true]
 ]
 
 for (const [name, end, endsAll] of ENDINGS) {
-  test(`${name}, at once and after a restart, and nobody else's`, async () => {
+  test(`§5.7 ${name}, at once and after a restart, and nobody else's`, async () => {
     const { world, store } = await withAna()
     await store.accounts.addUser('bea@example.org', 'Bea', ['*'], PASSWORD)
     const [token, sibling, bea] = [await issued(store), await issued(store), await issued(store, 'bea@example.org')]
