@@ -218,6 +218,10 @@ test('§1, §7 every object says the status that HTTP says; the list and the 429
   }
   assert.deepEqual([...seen].sort(), [200, 400, 403, 404, 405, 413, 415, 417, 431])
   assert.equal(Array.isArray((await ask(t, url, message('GET', '/api/listPassword'))).json), true)
+  const limited = await startService(t, { 'rate-limit': '1' })
+  await ask(t, limited.url, message('GET', '/api/getPassword/1'))
+  const { status, json } = await ask(t, limited.url, message('GET', '/api/getPassword/1'))
+  assert.deepEqual([status, json], [429, { message: 'Too Many Requests' }])
 })
 
 test('§1 the five operations are under /api, by GET to read and by POST to change, and none removes for good', () => {
