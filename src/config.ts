@@ -38,7 +38,7 @@ export function readOptions(options: Options, isProduction: boolean): ServiceSet
     const text = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
     return [SETTINGS[name as keyof Settings].flag, text]
   })
-  return agreeing({ ...readTable(SETTINGS, Object.fromEntries(flags), {}), isProduction })
+  return agreeing({ ...readTable(SETTINGS, Object.fromEntries(flags), {}, name => name), isProduction })
 }
 
 /** Settings that go with each other. */
@@ -58,9 +58,10 @@ export function checkTransport({ tlsCert, isProduction, trustProxy }: ServiceSet
   }
 }
 
-/** Reads the settings of a part of the table. */
+/** Reads the settings of a part of the table; `calls` says what a malformed flag is called by whoever gave it. */
 export function readTable<K extends keyof Settings>(
-  table: { readonly [N in K]: Setting<Settings[N]> }, flags: Variables, env: Variables
+  table: { readonly [N in K]: Setting<Settings[N]> }, flags: Variables, env: Variables,
+  calls: (name: string, flag: string) => string = (_, flag) => `--${flag}`
 ): { readonly [N in K]: Settings[N] } {
   const read = ([name, setting]: [string, Setting<unknown>]): [string, unknown] => {
     const flag = flags[setting.flag]
@@ -69,7 +70,7 @@ export function readTable<K extends keyof Settings>(
     try {
       return [name, setting.parse(text)]
     } catch (error) {
-      const source = flag === undefined ? setting.variable : `--${setting.flag}`
+      const source = flag === undefined ? setting.variable : calls(name, setting.flag)
       throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)
     }
   }

@@ -59,12 +59,12 @@ test('§4.3 fields that a request could not have are refused by name, and nothin
 
 test('options are held to the same rules as settings, and a name that is none is refused', async () => {
   const wrong: readonly [object, RegExp][] = [
-    [{ port: 70000 }, /--port must be/], [{ rateLimit: -1 }, /--rate-limit must be/], [{ colour: 1 }, /colour is not/],
-    [{ corsOrigins: '*' }, /--cors-origins/], [{ production: 'yes' }, /production must be/],
+    [{ port: 70000 }, /: port must be/], [{ rateLimit: -1 }, /: rateLimit must be/], [{ colour: 1 }, /colour is not/],
+    [{ corsOrigins: '*' }, /: corsOrigins must be/], [{ production: 'yes' }, /production must be/],
     [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
     [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
     [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
-    [{ accessLog: 'yes' }, /--access-log must be/],
+    [{ accessLog: 'yes' }, /: accessLog must be/],
     [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/], [{ log: { info() {} } }, /log.warn must be/],
     [{ log: console, accessLog: true }, /log.access.write must be/],
     [{ signal: {} }, /signal must be/], [{ signal: null }, /signal must be/]
