@@ -9,6 +9,8 @@ import { join, posix } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { REASONS as MUTANTS } from './slow/mutants.ts'
+import { REASONS as UNCOVERED } from './slow/uncovered.ts'
 
 /** Texts by their paths from the top of the repository. */
 type Sources = ReadonlyMap<string, string>
@@ -421,6 +423,16 @@ function catchAllNames(paths: readonly string[]): string[] {
   return paths.filter(path => path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!)))
 }
 
+type Reasons = { readonly [source: string]: { readonly [line: string]: string } }
+
+/** Reasons for lines, or for mutants of lines, that no source has any more, white space aside. */
+function idleReasons(reasons: Reasons, read: (source: string) => string): string[] {
+  const plain = (text: string): string => text.replace(/\s+/g, ' ')
+  return Object.entries(reasons).flatMap(([source, lines]) =>
+    Object.keys(lines).filter(line => !plain(read(source)).includes(plain(line.split(' → ')[0]!)))
+      .map(line => `${source} ${line}`))
+}
+
 /** What stands at the top of the repository; of a copy without its history, what its `.gitignore` does not name. */
 function topLevelNames(): string[] {
   if (existsSync(join(ROOT, '.git'))) {
@@ -640,6 +652,13 @@ test('the top of the repository holds what the design names, and all of it', () 
   const names = topLevelNames()
   assert.deepEqual(strayNames(names), [])
   assert.deepEqual(TOP_LEVEL.filter(name => !names.includes(name)), [])
+})
+
+test('the reasons of code that is not covered, and of mutants that survive, are of code that stands', () => {
+  const bad = { 'a.ts': { 'b = 1 → b = 2': 'x', 'c()': 'y', 'd()': 'z' } }
+  assert.deepEqual(idleReasons(bad, () => 'b =\n  1\nd()'), ['a.ts c()'])
+  assert.deepEqual(idleReasons(MUTANTS, source => readText(`src/${source}`)), [])
+  assert.deepEqual(idleReasons(UNCOVERED, source => readText(`dist/${source.replace(/ts$/, 'js')}`)), [])
 })
 
 test('no file or folder has a catch-all name', () => {
