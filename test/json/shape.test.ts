@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, email, listOf, number, oneOf, optional, schemaOf, text, texts, textUpTo } from '../../src/json/shape.ts'
+import {
+  check, email, listOf, number, oneOf, optional, schemaOf, sentenceOf, text, texts, textUpTo
+} from '../../src/json/shape.ts'
 import type { Checked, Rule } from '../../src/json/shape.ts'
 import { faultOf } from '../support/json-schema.ts'
 
@@ -364,4 +366,8 @@ test('the schema of a shape takes exactly what the shape takes', () => {
       for (const field of values) agrees({ field })
     }
   }
+})
+
+test('all that is wrong makes one line, a space between its sentences', () => {
+  assert.equal(sentenceOf({ a: ['One.', 'Two.'], b: ['Three.'] }), 'One. Two. Three.')
 })
