@@ -2,6 +2,7 @@
  * What embedders import: a service in their own process. Several may be open at once, each on a folder of its own.
  * It sets no signal handlers, never ends the process, and says nothing but to the log that it is given.
  */
+import { setMaxListeners } from 'node:events'
 import { readOptions, type Options } from './config.ts'
 import { Failure } from './errors.ts'
 import { openService as open, type Service } from './service.ts'
@@ -68,7 +69,10 @@ export async function openService(options: Options & Surroundings = {}): Promise
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
-  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal !== undefined) {
+    setMaxListeners(0, signal) // Node would warn of more than ten on the process's own standard error
+    signal.addEventListener('abort', onAbort, { once: true })
+  }
   const close = (): Promise<void> => {
     signal?.removeEventListener('abort', onAbort)
     return service.close()

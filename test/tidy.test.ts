@@ -50,7 +50,7 @@ const HOUSE: readonly Room[] = [
       'index.ts', 'service.ts', 'serving.ts', 'open-store.ts', 'config.ts', 'settings.ts', 'values.ts', 'place.ts',
       'certificate.ts', 'page.ts'
     ],
-    modules: ['node:crypto', 'node:path', 'node:util']
+    modules: ['node:crypto', 'node:events', 'node:path', 'node:util']
   },
   { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:crypto', 'node:path'], beside: 'service' },
   { name: 'server', floor: 5, holds: ['server.ts'], modules: [] },

@@ -227,6 +227,17 @@ test('close answers what is in flight; then operations reject and requests are a
   assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
 })
 
+test('a signal may close any number of them, and Node does not warn of that', async t => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error): void => { warnings.push(name) }
+  process.on('warning', onWarning)
+  atEnd(t, () => { process.off('warning', onWarning) })
+  const { signal } = new AbortController()
+  for (let i = 0; i < 12; i++) await inMemory(t, { signal })
+  await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(warnings, [])
+})
+
 test('an aborted signal closes it, or keeps it from opening', async t => {
   const dataDir = freshFolder(t)
   const stop = new AbortController()
