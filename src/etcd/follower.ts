@@ -17,22 +17,25 @@ export class Follower {
   readonly #replica: Replica
   readonly #sealing: Sealing
   readonly #warn: (line: string) => void
+  readonly #isRewriting: () => boolean
   readonly #question: Question<string>
   /** Why nothing can be applied any more. */
   fault: string | undefined
   /** Why etcd does not answer, or what it answers cannot be opened for want of a key. */
   outage: string | undefined
-  /** Whether this instance is sealing the journal anew: whoever has asked for that knows that changes wait. */
-  isRewriting = false
   /** What was warned of last. */
   #told: string | undefined
   #isOpen = false
 
-  constructor(log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void) {
+  /** `isRewriting` tells whether this instance seals the journal anew: who asked for that knows that changes wait. */
+  constructor(
+    log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void, isRewriting: () => boolean
+  ) {
     this.#log = log
     this.#replica = replica
     this.#sealing = sealing
     this.#warn = warn
+    this.#isRewriting = isRewriting
     this.#question = new Question(() => this.#catchUp())
   }
 
@@ -101,7 +104,7 @@ export class Follower {
 
   /** Warns, once, of what the operator has to do. */
   #tell(why: string | undefined): void {
-    if (!this.#isOpen || this.isRewriting) return
+    if (!this.#isOpen || this.#isRewriting()) return
     if (why !== undefined && why !== this.#told) this.#warn(`the journal takes no changes at the moment: ${why}`)
     this.#told = why
   }

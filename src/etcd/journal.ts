@@ -77,7 +77,8 @@ export class EtcdJournal implements DurableJournal {
     this.#log = new EtcdLog(this.#client, options.prefix)
     this.#sealing = new Sealing(options.files, options.keyFile, options.keys, this.#log)
     this.#replica = new Replica(record => options.fold.apply(record), this.#sealing, options.prefix)
-    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, options.warn)
+    const isRewriting = (): boolean => this.#rewriting !== undefined
+    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, options.warn, isRewriting)
     this.#nonce = nonces(options.random)
   }
 
@@ -158,12 +159,10 @@ export class EtcdJournal implements DurableJournal {
       keys: this.#sealing.all(marker), records: this.#replica.position.seq, nonce: nonces(random), onProgress,
       signal: this.#closing.signal
     })
-    this.#follower.isRewriting = true
     try {
       return await this.#rewriting
     } finally {
       this.#rewriting = undefined
-      this.#follower.isRewriting = false
       void this.#follower.ask().catch(() => {}) // which tells what has become of it
     }
   }

@@ -11,28 +11,22 @@
  * the first transaction was lost. For that may still arrive, and so may the last one, the marker is changed even where
  * it is found as it was: both require its revision.
  */
-import type { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import type { Rewritten } from '../journal/journal.ts'
-import type { Keyring } from '../journal/keys.ts'
-import { Digest, olderKeys, onlyNewest, sealer } from '../journal/rewrite.ts'
+import { Digest, olderKeys, onlyNewest, sealer, type SealAnew } from '../journal/rewrite.ts'
 import { ETCD_READ_TIMEOUT_MS, ETCD_UNDO_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS } from '../limits.ts'
 import { fill, readInPages, taken } from './copy.ts'
 import type { EtcdLog, Marker } from './log.ts'
 import { Replica } from './replica.ts'
 
 /** What a rewrite needs. */
-export interface RewriteOptions {
+export interface RewriteOptions extends SealAnew {
   readonly source: EtcdLog
   readonly target: EtcdLog
   /** That of the source, as it was read last; it names the newest key. */
   readonly marker: Marker
-  /** All keys; the newest seals. */
-  readonly keys: Keyring
   /** About how many there are. */
   readonly records: number
-  readonly nonce: () => Buffer
-  readonly onProgress: (share: number) => void
   /** Ends it. */
   readonly signal: AbortSignal
 }

@@ -13,15 +13,20 @@ import type { Key, KeyFinder, Keyring } from './keys.ts'
 import { FIRST_HASH, formatLine } from './line.ts'
 import { readInSteps, type Recovered } from './recover.ts'
 
-interface RewriteOptions {
-  readonly files: Files
-  readonly path: string
+/** What sealing anew needs, wherever the journal is. */
+export interface SealAnew {
   /** All keys; the newest seals. */
   readonly keys: Keyring
+  readonly nonce: () => Buffer
+  /** Takes how much is done, 0 to 1. */
+  readonly onProgress: (share: number) => void
+}
+
+interface RewriteOptions extends SealAnew {
+  readonly files: Files
+  readonly path: string
   /** The journal's length. */
   readonly bytes: number
-  readonly nonce: () => Buffer
-  readonly onProgress: (share: number) => void
 }
 
 /** What records say in their order, whatever they are sealed with. */
