@@ -63,8 +63,8 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
-  return (request, response, done, target) => {
-    new Exchange(options, request, response, done).start(target)
+  return (request, response, target) => {
+    new Exchange(options, request, response).start(target)
   }
 }
 
@@ -72,7 +72,6 @@ class Exchange {
   readonly #options: PipelineOptions
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #done: () => void
   readonly #startMs: number
   #head: Head | undefined
   #client = ''
@@ -81,11 +80,10 @@ class Exchange {
   #found: FoundRoute | undefined
   #isBodyRead = false
 
-  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse, done: () => void) {
+  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse) {
     this.#options = options
     this.#request = request
     this.#response = response
-    this.#done = done
     this.#startMs = options.nowMs()
   }
 
@@ -227,7 +225,6 @@ class Exchange {
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
     if (!this.#response.headersSent) return this.#send(serverError(id), id)
     this.#response.destroy()
-    this.#done()
   }
 
   #send(reply: Reply, id?: string): void {
@@ -255,7 +252,6 @@ class Exchange {
       entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
       status, ms: Math.round(ms * 1000) / 1000
     })
-    this.#done()
   }
 }
 

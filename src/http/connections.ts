@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 import { MAX_PIPELINED_REQUESTS } from '../limits.ts'
 import { rawReply, sendReply, statusReply } from './reply.ts'
 
-/** Answers a request for a target, at once or later, and calls `done` when it has. Never throws. */
-export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void, target: string) => void
+/** Answers a request for a target, at once or later; the response's `close` says that it has. Never throws. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, target: string) => void
 
 /** What node:http refuses by itself, or does not know an answer to. */
 type Refused = 400 | 405 | 408 | 413 | 431
@@ -23,16 +23,17 @@ interface Turn {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly target: string
-  /** The response to the request before it on the connection. */
-  readonly before: ServerResponse | undefined
   isStarted: boolean
 }
 
-/** A connection's last request so far, whether one is being answered, and those that wait for that. */
 interface Connection {
-  last?: Turn
+  /** The last request so far, until it is over: what is kept for long costs the collector more than all the rest. */
+  last?: Turn | undefined
+  /** Whether a request is being answered, and those that wait for that. */
   isBusy: boolean
   readonly parked: Turn[]
+  /** Whether nothing more is answered. */
+  isEnding: boolean
 }
 
 /**
@@ -55,28 +56,29 @@ export class Connections {
   /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
   take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
     let connection = this.#known.get(request.socket)
-    if (connection === undefined) this.#known.set(request.socket, connection = { isBusy: false, parked: [] })
-    const { last, isBusy, parked } = connection
-    const turn = connection.last = { request, response, target, before: last?.response, isStarted: false }
-    if (!isBusy && parked.length === 0) return this.#start(connection, turn)
+    if (connection === undefined) {
+      this.#known.set(request.socket, connection = { isBusy: false, parked: [], isEnding: false })
+    }
+    const turn = connection.last = { request, response, target, isStarted: false }
+    if (!connection.isBusy) return this.#start(connection, turn)
     // node:http would read on and on; what it has read is kept.
-    if (parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
+    if (connection.parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
   #start(connection: Connection, turn: Turn): void {
-    const { request, response, target, before } = turn
+    const { request, response, target } = turn
     turn.isStarted = true
-    if (before?.shouldKeepAlive === false || response.headersSent) { response.shouldKeepAlive = false; return }
+    connection.isEnding ||= response.headersSent
+    if (connection.isEnding) { response.shouldKeepAlive = false; return }
     connection.isBusy = true
-    this.#answer(request, response, () => {
+    response.on('close', () => {
       connection.isBusy = false
-      if (connection.parked.length > 0) queueMicrotask(() => this.#startParked(connection))
-    }, target)
-  }
-
-  /** Not from within the answer before: a thousand of them would make a deep stack. */
-  #startParked(connection: Connection): void {
-    while (!connection.isBusy && connection.parked.length > 0) this.#start(connection, connection.parked.shift()!)
+      connection.isEnding = !response.shouldKeepAlive || request.socket.destroyed
+      if (connection.last === turn && request.complete) connection.last = undefined
+      const next = connection.parked.shift()
+      if (next !== undefined) this.#start(connection, next)
+    })
+    this.#answer(request, response, target)
   }
 
   /** Answers what is not a request, once all requests before it are answered, and ends the connection. */

@@ -10,16 +10,11 @@ export class Gate {
   #inFlight = 0
   #onIdle: (() => void) | undefined
 
-  readonly take: Answer = (request, response, done, target) => {
-    if (this.#answer === undefined) {
-      sendReply(response, CLOSED, [], true)
-      return done()
-    }
+  readonly take: Answer = (request, response, target) => {
+    if (this.#answer === undefined) return sendReply(response, CLOSED, [], true)
     this.#inFlight++
-    this.#answer(request, response, () => {
-      done()
-      if (--this.#inFlight === 0) this.#onIdle?.()
-    }, target)
+    response.on('close', () => { if (--this.#inFlight === 0) this.#onIdle?.() })
+    this.#answer(request, response, target)
   }
 
   open(answer: Answer): void { this.#answer = answer }
