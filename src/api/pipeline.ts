@@ -170,8 +170,8 @@ class Exchange {
   #refusal({ host, origin, forwardedProto, fetchSite, path }: Head): Reply | undefined {
     const { asksForHttps, guardedHosts, corsOrigins = NONE, trustedProxies } = this.#options
     const { socket } = this.#request
-    const isProxied = isTrusted(socket.remoteAddress ?? '', trustedProxies)
-    const isHttps = 'encrypted' in socket || (isProxied && forwardedProto?.toLowerCase() === 'https')
+    const isHttps = 'encrypted' in socket ||
+      (forwardedProto?.toLowerCase() === 'https' && isTrusted(socket.remoteAddress ?? '', trustedProxies))
     if (asksForHttps === true && !isHttps && !HEALTH_PATHS.has(path)) return HTTPS_ONLY
     if (guardedHosts === undefined) return undefined
     if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
@@ -180,7 +180,7 @@ class Exchange {
   }
 
   #preflight(head: Head): Reply | undefined {
-    if (!isUnderApi(head.path) || !isPreflight(head)) return undefined
+    if (!isPreflight(head) || !isUnderApi(head.path)) return undefined
     return this.#options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
   }
 
@@ -229,10 +229,10 @@ class Exchange {
 
   #send(reply: Reply, id?: string): void {
     const { headers = [], corsOrigins } = this.#options
-    const extra = [...headers]
-    if (this.#verdict !== undefined) extra.push(...limitHeaders(this.#verdict))
+    let extra = headers
+    if (this.#verdict !== undefined) extra = [...extra, ...limitHeaders(this.#verdict)]
     if (corsOrigins !== undefined && this.#head !== undefined && isUnderApi(this.#head.path)) {
-      extra.push(...corsHeaders(this.#head.origin, corsOrigins))
+      extra = [...extra, ...corsHeaders(this.#head.origin, corsOrigins)]
     }
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)

@@ -122,7 +122,7 @@ export class EtcdJournal implements DurableJournal {
     }
   }
 
-  commit(decision: Decision): Promise<void> {
+  commit<T>(decision: Decision<T>): Promise<T> {
     if (this.#closing.signal.aborted) return Promise.reject(new Failure('journal-closed', this.#options.prefix))
     const { fault } = this.#follower
     if (fault !== undefined) return Promise.reject(new Failure('journal-latched', fault))
@@ -190,7 +190,7 @@ export class EtcdJournal implements DurableJournal {
       }
       if (failure === undefined && !isKept) { this.#queue.putBack(waiting); continue }
       losingSinceMs = undefined
-      for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure)
+      for (const { resolve, outcome, reject } of waiting) failure === undefined ? resolve(outcome) : reject(failure)
       if (failure !== undefined) this.#giveUp(failure)
       else await this.#letOthersWrite(performance.now() - beganMs)
     }

@@ -12,20 +12,15 @@ export function readBody(
   if (request.readableEnded) throw new Error('somebody else has read the body')
   const chunks: Buffer[] = []
   let bytes = 0
-  let isDone = false
-  const settle = (body: BodyRead): void => {
-    if (isDone) return
-    isDone = true
-    done(body)
-  }
-  const onData = (chunk: Buffer): void => {
-    bytes += chunk.length
-    chunks.push(chunk)
-    if (bytes <= maxBytes) return
-    request.off('data', onData).pause()
-    settle('too-large')
-  }
-  request.on('data', onData)
-    .on('end', () => settle(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    .on('close', () => settle('gone'))
+  request
+    .on('data', (chunk: Buffer) => {
+      if (bytes > maxBytes) return // somebody else reads on
+      bytes += chunk.length
+      chunks.push(chunk)
+      if (bytes <= maxBytes) return
+      request.pause()
+      done('too-large')
+    })
+    .on('end', () => { if (bytes <= maxBytes) done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)) })
+    .on('close', () => { if (bytes <= maxBytes && !request.readableEnded) done('gone') })
 }

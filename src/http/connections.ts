@@ -19,19 +19,12 @@ const REFUSALS: { readonly [S in Refused]: Buffer } = {
   431: rawReply(statusReply(431))
 }
 
-interface Turn {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly target: string
-  isStarted: boolean
-}
-
 interface Connection {
-  /** The last request so far, until it is over: what is kept for long costs the collector more than all the rest. */
-  last?: Turn | undefined
+  /** To the last request so far, until both are over: what is kept longer costs the collector more than all else. */
+  last?: ServerResponse | undefined
   /** Whether a request is being answered, and those that wait for that. */
   isBusy: boolean
-  readonly parked: Turn[]
+  readonly parked: { readonly response: ServerResponse, readonly target: string }[]
   /** Whether nothing more is answered. */
   isEnding: boolean
 }
@@ -59,24 +52,23 @@ export class Connections {
     if (connection === undefined) {
       this.#known.set(request.socket, connection = { isBusy: false, parked: [], isEnding: false })
     }
-    const turn = connection.last = { request, response, target, isStarted: false }
-    if (!connection.isBusy) return this.#start(connection, turn)
+    connection.last = response
+    if (!connection.isBusy) return this.#start(connection, response, target)
     // node:http would read on and on; what it has read is kept.
-    if (connection.parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
+    if (connection.parked.push({ response, target }) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
-  #start(connection: Connection, turn: Turn): void {
-    const { request, response, target } = turn
-    turn.isStarted = true
+  #start(connection: Connection, response: ServerResponse, target: string): void {
+    const request = response.req
     connection.isEnding ||= response.headersSent
     if (connection.isEnding) { response.shouldKeepAlive = false; return }
     connection.isBusy = true
     response.on('close', () => {
       connection.isBusy = false
       connection.isEnding = !response.shouldKeepAlive || request.socket.destroyed
-      if (connection.last === turn && request.complete) connection.last = undefined
+      if (connection.last === response && request.complete) connection.last = undefined
       const next = connection.parked.shift()
-      if (next !== undefined) this.#start(connection, next)
+      if (next !== undefined) this.#start(connection, next.response, next.target)
     })
     this.#answer(request, response, target)
   }
@@ -89,16 +81,16 @@ export class Connections {
       if (socket.writable) socket.end(REFUSALS[status], () => socket.destroy())
       else socket.destroy()
     }
-    const last = this.#known.get(socket)?.last
+    const { last, parked } = this.#known.get(socket) ?? {}
     if (last === undefined) return end()
-    if (!last.request.complete) return this.#breakOff(last, socket, status)
-    const { response } = last
-    if (response.writableFinished) end()
-    else if (response.shouldKeepAlive) response.on('close', end)
+    if (!last.req.complete) return this.#breakOff(last, parked!.length === 0, socket, status)
+    if (last.writableFinished) end()
+    else if (last.shouldKeepAlive) last.on('close', end)
   }
 
   /** The rest of a request's body is not to be had: that is its answer, unless it has one, or gets one without it. */
-  #breakOff({ request, response, isStarted }: Turn, socket: Duplex, status: Refused): void {
+  #breakOff(response: ServerResponse, isStarted: boolean, socket: Duplex, status: Refused): void {
+    const request = response.req
     const isAnswered = response.headersSent
     const readsNoBody = isStarted && request.listenerCount('data') === 0
     if (response.writableFinished) {

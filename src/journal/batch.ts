@@ -31,7 +31,7 @@ export class Batch {
     return this.records.length < MAX_COMMIT_RECORDS && this.length < MAX_COMMIT_BYTES
   }
 
-  bytes(): Buffer { return Buffer.from(`${this.lines.join('\n')}\n`, 'latin1') }
+  bytes(): Buffer { return Buffer.from([...this.lines, ''].join('\n'), 'latin1') }
 }
 
 /** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */

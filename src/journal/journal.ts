@@ -24,8 +24,14 @@ export interface JournalRecord extends Fact {
   readonly time: string
 }
 
-/** Called when its turn comes; gives the fact to record, or undefined where there is nothing to record. */
-export type Decision = () => Fact | undefined
+/** What a decision comes to: what its asker is told, and the fact to record where something changes. */
+export interface Decided<T> {
+  readonly outcome: T
+  readonly fact?: Fact | undefined
+}
+
+/** Called when its turn comes. */
+export type Decision<T> = () => Decided<T>
 
 /** The state that a journal is read into. */
 export interface Fold {
@@ -78,11 +84,11 @@ export interface JournalOptions {
 /** A journal, whatever it is kept in. */
 export interface Journal {
   /**
-   * Queues a decision. Resolves once everything it could have seen is durable and its record, if it gave one, is
-   * applied. Rejects with `write-failed`, `journal-latched`, `queue-full` or `journal-closed`, and with whatever the
-   * decision threw; then nothing is recorded for it.
+   * Queues a decision. Resolves with its outcome once everything it could have seen is durable and its record, if it
+   * gave one, is applied. Rejects with `write-failed`, `journal-latched`, `queue-full` or `journal-closed`, and with
+   * whatever the decision threw; then nothing is recorded for it.
    */
-  commit(decision: Decision): Promise<void>
+  commit<T>(decision: Decision<T>): Promise<T>
   /**
    * Where others write the same journal: resolves once every record is applied that any of them had acknowledged when
    * this was called, and rejects with `journal-unreachable` or `journal-latched`. Undefined where nobody else writes.

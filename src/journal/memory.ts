@@ -8,14 +8,16 @@ export function openMemoryJournal(fold: Fold, wallMs: () => number): Journal {
   let seq = 0
   let isClosed = false
   return {
-    async commit(decide: Decision): Promise<void> {
+    async commit<T>(decide: Decision<T>): Promise<T> {
       if (isClosed) throw new Failure('journal-closed', 'in memory')
       fold.begin()
-      const fact = decide()
-      if (fact === undefined) return
-      const record: JournalRecord = { ...fact, seq: seq + 1, time: new Date(wallMs()).toISOString() }
-      fold.apply(record)
-      seq++
+      const { outcome, fact } = decide()
+      if (fact !== undefined) {
+        const record: JournalRecord = { ...fact, seq: seq + 1, time: new Date(wallMs()).toISOString() }
+        fold.apply(record)
+        seq++
+      }
+      return outcome
     },
     health: (): JournalHealth => ({ fault: undefined, records: seq, waiting: 0, head: FIRST_HASH }),
     async close(): Promise<void> { isClosed = true }

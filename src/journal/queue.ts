@@ -1,12 +1,13 @@
 /** Decisions that wait for their turn, and what becomes of those who wait for them. */
 import { Failure } from '../errors.ts'
 import { MAX_COMMIT_QUEUE_RECORDS } from '../limits.ts'
-import type { Decision, Fact } from './journal.ts'
+import type { Decided, Decision, Fact } from './journal.ts'
 
-/** A decision with the two ends of its promise. */
+/** A decision, what it came to when it last decided, and the two ends of its promise. */
 export interface Waiting {
-  readonly decide: Decision
-  readonly resolve: () => void
+  readonly decide: Decision<unknown>
+  outcome: unknown
+  readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -17,11 +18,13 @@ export class CommitQueue {
   get length(): number { return this.#waiting.length }
 
   /** Puts a decision at the end; its promise settles when whoever takes it settles it. */
-  add(decide: Decision): Promise<void> {
+  add<T>(decide: Decision<T>): Promise<T> {
     if (this.#waiting.length >= MAX_COMMIT_QUEUE_RECORDS) {
       return Promise.reject(new Failure('queue-full', `${MAX_COMMIT_QUEUE_RECORDS} wait`))
     }
-    return new Promise((resolve, reject) => { this.#waiting.push({ decide, resolve, reject }) })
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ decide, outcome: undefined, resolve: resolve as Waiting['resolve'], reject })
+    })
   }
 
   /**
@@ -33,15 +36,16 @@ export class CommitQueue {
     let next = 0
     for (let more = true; more && next < this.#waiting.length; next++) {
       const waiting = this.#waiting[next]!
-      let fact: Fact | undefined
+      let decided: Decided<unknown>
       try {
-        fact = waiting.decide()
+        decided = waiting.decide()
       } catch (error) {
         waiting.reject(error)
         continue
       }
+      waiting.outcome = decided.outcome
       taken.push(waiting)
-      if (fact !== undefined) more = accept(fact)
+      if (decided.fact !== undefined) more = accept(decided.fact)
     }
     this.#waiting = this.#waiting.slice(next)
     return taken

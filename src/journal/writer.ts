@@ -73,7 +73,7 @@ export class FileJournal implements DurableJournal {
     return { fault: this.#fault, records: this.#seq, waiting: this.#queue.length, head: this.#head }
   }
 
-  commit(decision: Decision): Promise<void> {
+  commit<T>(decision: Decision<T>): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', this.#path))
     if (this.#fault !== undefined) return Promise.reject(new Failure('journal-latched', this.#fault))
     const committed = this.#queue.add(decision)
@@ -234,7 +234,7 @@ export class FileJournal implements DurableJournal {
   }
 
   #settle(waiting: readonly Waiting[], failure: unknown): void {
-    for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure)
+    for (const { resolve, outcome, reject } of waiting) failure === undefined ? resolve(outcome) : reject(failure)
     if (this.#fault !== undefined) this.#queue.rejectAll(new Failure('journal-latched', this.#fault))
     const exclusive = this.#exclusives.shift()
     if (exclusive !== undefined) { exclusive(); return } // and stays busy, for that one

@@ -145,7 +145,7 @@ class Parser {
         if (this.#peek() !== QUOTE) throw this.#unexpected('in an object, where a key should be')
         const start = this.#at
         const key = this.#string()
-        if (key in object) throw new Fault(start, 'has a key twice in one object')
+        if (object[key] !== undefined) throw new Fault(start, 'has a key twice in one object')
         if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
         this.#at++
         object[key] = this.#value()

@@ -1,5 +1,5 @@
 /** The state, and the one fold that makes it: every record ever applied, from the first, in order. */
-import type { Fact } from '../journal/journal.ts'
+import type { Decided } from '../journal/journal.ts'
 import { EntryTable } from './entries.ts'
 import type { Entry, Facts, Token, User } from './record.ts'
 import { DraftCollection, DraftTable, type Collection, type Table } from './table.ts'
@@ -11,12 +11,6 @@ export interface State {
   readonly users: Collection<number, User>
   /** By hash. */
   readonly tokens: Collection<string, Token>
-}
-
-/** What a decision comes to: what to answer, and the fact to record where something changes. */
-export interface Decided<T> {
-  readonly outcome: T
-  readonly fact?: Fact
 }
 
 /** Decides when its turn comes; settles once that is durable. Rejects with the failures of `Journal.commit`. */

@@ -3,10 +3,10 @@
  * are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import type { JournalRecord, Fold, Journal } from '../journal/journal.ts'
+import type { Decided, Fold, Journal, JournalRecord } from '../journal/journal.ts'
 import { ENTRY_FIELDS, fact, type Entry, type EntryChanges, type EntryFields, type ImportedEntry } from './record.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
-import { apply, draftOf, emptyState, type CommittedState, type Decided, type State } from './state.ts'
+import { apply, draftOf, emptyState, type CommittedState, type State } from './state.ts'
 
 /** All writes reject with the failures of `Journal.commit`. `by` is the id of the user, null for none. */
 export class Store {
@@ -103,12 +103,10 @@ export class Store {
   close(): Promise<void> { return this.#journal.close() }
 
   #commit<T>(decide: (state: State) => Decided<T>): Promise<T> {
-    let outcome: T | undefined
     return this.#journal.commit(() => {
       const decided = decide(this.#draft)
-      outcome = decided.outcome
       if (decided.fact !== undefined) apply(this.#draft, decided.fact.type, decided.fact.data)
-      return decided.fact
-    }).then(() => outcome as T)
+      return decided
+    })
   }
 }

@@ -16,6 +16,7 @@ import { Store } from '../../src/store/store.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
+import { decisionOn } from '../support/journal.ts'
 
 interface Opened {
   readonly journal: FileJournal
@@ -60,7 +61,7 @@ function outcomeOf(promise: Promise<unknown>): Promise<string> {
 
 /** Commits these together, and says what became of each. */
 function commitAll(journal: FileJournal, data: readonly unknown[]): Promise<string[]> {
-  return Promise.all(data.map(item => outcomeOf(journal.commit(() => fact(item)))))
+  return Promise.all(data.map(item => outcomeOf(journal.commit(decisionOn(fact(item))))))
 }
 
 const count = (n: number, from = 1): number[] => Array.from({ length: n }, (_, i) => from + i)
@@ -190,10 +191,10 @@ test('what a failed write held is gone for the decisions behind it', async t => 
 test('a decision without a record waits for the write that it could have seen', async t => {
   const { journal, faulty } = openFaulty(t)
   const held = faulty.hold()
-  const written = journal.commit(() => fact(1))
-  const silent = journal.commit(() => undefined)
+  const written = journal.commit(decisionOn(fact(1)))
+  const silent = journal.commit(decisionOn(undefined))
   await held.reached
-  const later = journal.commit(() => undefined)
+  const later = journal.commit(decisionOn(undefined))
   assert.deepEqual(await Promise.all([written, silent, later].map(isPending)), [true, true, true])
   held.release()
   await Promise.all([written, silent, later])
@@ -203,7 +204,7 @@ for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-lat
   test(`a decision without a record fails with the write that it could have seen (${code})`, async t => {
     const { journal, faulty } = openFaulty(t)
     faulty.fail({ at: 1, of: 'append', code })
-    const outcomes = [() => undefined, () => fact(1), () => undefined].map(decide => outcomeOf(journal.commit(decide)))
+    const outcomes = [undefined, fact(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
     assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected])
   })
 }
@@ -211,16 +212,16 @@ for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-lat
 test('a decision without a record touches no file', async t => {
   const { journal, faulty } = openFaulty(t)
   const before = faulty.count()
-  await journal.commit(() => undefined)
+  await journal.commit(decisionOn(undefined))
   assert.equal(faulty.count(), before)
 })
 
 test('a decision that throws is rejected alone, with what it threw', async t => {
   const { journal, folder } = openFaulty(t)
   const thrown = new Error('no')
-  const first = journal.commit(() => fact(1))
+  const first = journal.commit(decisionOn(fact(1)))
   await assert.rejects(journal.commit(() => { throw thrown }), error => error === thrown)
-  await Promise.all([first, journal.commit(() => fact(2))])
+  await Promise.all([first, journal.commit(decisionOn(fact(2)))])
   assert.deepEqual(await recovered(folder), [1, 2])
 })
 
@@ -390,7 +391,7 @@ for (const [what, tamper, fault] of TAMPERINGS) {
     const before = faulty.count('append')
     for (let i = 0; i < 2; i++) assert.match(journal.health().fault!, fault)
     assert.deepEqual([faulty.count('append'), warnings.length], [before, 1])
-    assert.equal(await outcomeOf(journal.commit(() => fact(2))), 'journal-latched')
+    assert.equal(await outcomeOf(journal.commit(decisionOn(fact(2)))), 'journal-latched')
   })
 }
 
@@ -413,7 +414,7 @@ test('a committed record that does not fit the state latches the journal', async
     files: disk, folder, keyFile: join(folder, 'journal.key'), wallMs: Date.now, random: randomBytes, warn: () => {},
     fold: { begin: () => {}, apply: () => { throw new Error('unfit') } }
   })
-  assert.equal(await outcomeOf(journal.commit(() => fact(1))), 'journal-latched')
+  assert.equal(await outcomeOf(journal.commit(decisionOn(fact(1)))), 'journal-latched')
   assert.match(journal.health().fault!, /unfit/)
   await journal.close()
 })

@@ -4,6 +4,7 @@ import type { JournalRecord, Fact, Journal } from '../../src/journal/journal.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { openMemoryJournal } from '../../src/journal/memory.ts'
 import { memoryStore } from '../support/compose.ts'
+import { decisionOn } from '../support/journal.ts'
 
 const fact = (data: unknown): Fact => ({ type: 'test.made', by: 7, data })
 
@@ -16,7 +17,7 @@ function openMemory(): { journal: Journal, records: JournalRecord[], begins: () 
 
 test('records get consecutive numbers and the time, in the order of the commits', async () => {
   const { journal, records } = openMemory()
-  await Promise.all([1, 2, 3].map(n => journal.commit(() => fact(n))))
+  await Promise.all([1, 2, 3].map(n => journal.commit(decisionOn(fact(n)))))
   assert.deepEqual(records, [1, 2, 3].map(n => (
     { type: 'test.made', by: 7, data: n, seq: n, time: '1970-01-01T00:00:00.000Z' })))
   assert.deepEqual(journal.health(), { fault: undefined, records: 3, waiting: 0, head: FIRST_HASH })
@@ -24,7 +25,7 @@ test('records get consecutive numbers and the time, in the order of the commits'
 
 test('a decision without a record resolves and records nothing', async () => {
   const { journal, records } = openMemory()
-  await journal.commit(() => undefined)
+  await journal.commit(decisionOn(undefined))
   assert.deepEqual([records.length, journal.health().records], [0, 0])
 })
 
@@ -32,7 +33,7 @@ test('a decision that throws is rejected alone, and the next one decides on a fr
   const { journal, records, begins } = openMemory()
   const thrown = new Error('no')
   await assert.rejects(journal.commit(() => { throw thrown }), error => error === thrown)
-  await journal.commit(() => fact(1))
+  await journal.commit(decisionOn(fact(1)))
   assert.deepEqual([records.map(({ seq }) => seq), begins()], [[1], 2])
 })
 
@@ -40,10 +41,10 @@ test('a record that does not fit the state is rejected and does not count', asyn
   let fits = false
   const fold = { begin: () => {}, apply: () => { if (!fits) throw new Error('unfit') } }
   const journal = openMemoryJournal(fold, () => 0)
-  await assert.rejects(journal.commit(() => fact(1)), /unfit/)
+  await assert.rejects(journal.commit(decisionOn(fact(1))), /unfit/)
   assert.equal(journal.health().records, 0)
   fits = true
-  await journal.commit(() => fact(1))
+  await journal.commit(decisionOn(fact(1)))
   assert.equal(journal.health().records, 1)
 })
 

@@ -12,6 +12,7 @@ import type { FileJournal } from '../../src/journal/writer.ts'
 import { reachStore } from '../../src/operator/reach.ts'
 import { Terminal } from '../../src/operator/terminal.ts'
 import { freshFolder } from '../support/service.ts'
+import { decisionOn } from '../support/journal.ts'
 
 function open(folder: string, keyFile: string): FileJournal {
   return openFileJournal({
@@ -47,7 +48,7 @@ test('a key file and a journal behind links stay behind them, also when they are
   symlinkSync(join(elsewhere, 'real.key'), join(folder, 'journal.key'))
   symlinkSync(join(elsewhere, 'real.jsonl'), join(folder, 'journal.jsonl'))
   const journal = open(folder, join(folder, 'journal.key'))
-  await journal.commit(() => ({ type: 'entry.created', by: null, data: {} }))
+  await journal.commit(decisionOn({ type: 'entry.created', by: null, data: {} }))
   await journal.rotateKey()
   await journal.rewrite(() => {})
   await journal.close()
@@ -66,7 +67,7 @@ test('a rewrite names no key that still seals, wherever it stands in the key fil
   const [a, b] = ['ab'.repeat(32), 'cd'.repeat(32)]
   writeFileSync(join(folder, 'journal.key'), `${a}\n${b}\n${a}\n`, { mode: 0o600 })
   const journal = open(folder, join(folder, 'journal.key'))
-  await journal.commit(() => ({ type: 'entry.created', by: null, data: {} }))
+  await journal.commit(decisionOn({ type: 'entry.created', by: null, data: {} }))
   const { unneeded } = await journal.rewrite(() => {})
   await journal.close()
   const sealing = /"key":"(\w+)"/.exec(readFileSync(join(folder, 'journal.jsonl'), 'latin1'))![1]

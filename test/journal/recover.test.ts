@@ -16,7 +16,7 @@ import {
   assertRefused, bytesOf, commitTogether, fact, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
   offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
 } from '../support/journal-file.ts'
-import { NO_HASH, referenceLine, writeKeys } from '../support/journal.ts'
+import { decisionOn, NO_HASH, referenceLine, writeKeys } from '../support/journal.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
@@ -424,9 +424,9 @@ for (const isWriting of [true, false]) {
     const { journal, records } = openJournal(folder, { files })
     await commitTogether(journal, MANY)
     order.length = 0
-    const waiting: Promise<void>[] = isWriting ? [journal.commit(() => fact(31))] : []
+    const waiting: Promise<void>[] = isWriting ? [journal.commit(decisionOn(fact(31)))] : []
     const rewritten = journal.rewrite(() => {
-      if (waiting.length < 5) waiting.push(journal.commit(() => fact(31 + waiting.length)))
+      if (waiting.length < 5) waiting.push(journal.commit(decisionOn(fact(31 + waiting.length))))
     })
     await rewritten
     const asked = waiting.length
@@ -488,7 +488,7 @@ test('rewrite: a failure at any call leaves the old file and no leftover, or, af
       assert.ok(failed, what)
       assert.deepEqual(snapshot(folder), before, what)
     }
-    const commits = await Promise.allSettled([journal.commit(() => fact(4))])
+    const commits = await Promise.allSettled([journal.commit(decisionOn(fact(4)))])
     const latched = commits[0]!.status === 'rejected'
     const isSwapped = statSync(journalPath(folder)).ino !== inode
     if (latched) assert.ok(isSwapped || failing.names[skipped + n - 1] === 'stat', what)

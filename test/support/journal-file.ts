@@ -11,6 +11,7 @@ import { Failure, type FailureCode } from '../../src/errors.ts'
 import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import type { JournalRecord, Fact } from '../../src/journal/journal.ts'
+import { decisionOn } from './journal.ts'
 
 /** What a test may want otherwise than it is. */
 export interface OpenOptions {
@@ -58,7 +59,7 @@ export function fact(n: number): Fact { return { type: 'test.fact', by: n % 2 ==
 
 /** Commits facts so that they share a write. */
 export async function commitTogether(journal: FileJournal, facts: readonly Fact[]): Promise<void> {
-  await Promise.all(facts.map(one => journal.commit(() => one)))
+  await Promise.all(facts.map(one => journal.commit(decisionOn(one))))
 }
 
 /** Writes a journal: each item is the facts of a write. Gives its bytes; the journal is closed. */

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournalOptions } from '../../src/journal/file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { JournalRecord, Fact, Fold, Journal } from '../../src/journal/journal.ts'
+import type { Decision, Fact, Fold, Journal, JournalRecord } from '../../src/journal/journal.ts'
 
 /** A fold that keeps the committed records, and beside them what the decisions of the write being gathered gave. */
 export class ListFold implements Fold {
@@ -26,17 +26,20 @@ export class ListFold implements Fold {
   get seen(): number { return this.records.length + this.draft.length }
 
   /** A decision that records a fact. */
-  recording(data: unknown, by: number | null = null): () => Fact {
+  recording(data: unknown, by: number | null = null): Decision<void> {
     return () => {
       const fact: Fact = { type: 'test.noted', by, data }
       this.draft.push(fact)
-      return fact
+      return { outcome: undefined, fact }
     }
   }
 
   /** The data of all committed records. */
   get data(): unknown[] { return this.records.map(record => record.data) }
 }
+
+/** A decision on a fact, or on none. */
+export function decisionOn(fact: Fact | undefined): Decision<void> { return () => ({ outcome: undefined, fact }) }
 
 /** A journal in a folder, with what it was opened into. */
 export interface OpenedJournal {
