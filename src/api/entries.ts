@@ -1,5 +1,5 @@
 /** The five operations (contract §4), their texts word for word (§4, §7). */
-import { jsonReply, said, textReply, type Reply } from '../http/reply.ts'
+import { jsonReply, said, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { optional, text, type Rule, type Schema } from '../json/shape.ts'
 import type { Session } from '../store/accounts.ts'
@@ -12,7 +12,7 @@ const UNKNOWN = said(404, 'contraseña no encontrada')
 const CREATED = said(200, 'SE CREÓ UNA NUEVA CONTRASEÑA')
 const DELETED = said(200, 'contraseña borrada')
 
-const found = (entry: string): Reply => textReply(200, `{"passwords":${entry},"status":200}`)
+const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
 const updated = (password: Entry): Reply =>
   jsonReply(200, { password, message: 'contraseña actualizada', status: 200 })
 

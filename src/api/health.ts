@@ -4,7 +4,7 @@
  */
 import { isLoopback } from '../http/address.ts'
 import { isFromOtherSite, isHostAllowed } from '../http/origin.ts'
-import { said, textReply, type Kind, type Reply } from '../http/reply.ts'
+import { said, type Kind, type Reply } from '../http/reply.ts'
 import { exposition, EXPOSITION_TYPE, type Metric } from '../metrics/exposition.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Call, Example, Route } from './route.ts'
@@ -28,7 +28,7 @@ const WAITING = said(503, 'The journal takes no writes at the moment.')
 const NOT_LOCAL = said(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
 const exposed = (metrics: readonly Metric[]): Reply =>
-  textReply(200, exposition(metrics), { kind: EXPOSITION })
+  ({ status: 200, body: exposition(metrics), kind: EXPOSITION })
 
 const EXAMPLE: Metric = { name: 'journal_records', type: 'gauge', help: 'Records in the journal.', values: [[1]] }
 

@@ -181,7 +181,7 @@ function response(examples: Examples, isLimited: boolean): Json {
 }
 
 function bodyOf({ reply: { body, kind } }: Example): unknown {
-  return kind === undefined ? JSON.parse(String(body)) : String(body)
+  return kind === undefined ? JSON.parse(body as string) : body
 }
 
 function exactly(body: Json): Schema {

@@ -13,7 +13,7 @@ export interface Reply {
   readonly kind?: Kind
 }
 
-type Body = Buffer | readonly Buffer[]
+type Body = string | Buffer | readonly Buffer[]
 
 /** What a body is (`Content-Type`) and who may keep it (`Cache-Control`). */
 export interface Kind {
@@ -37,14 +37,9 @@ const TEXTS = {
   503: 'Service Unavailable'
 } as const
 
-/** A reply whose body is a text: JSON, unless told. */
-export function textReply(status: number, text: string, rest: Pick<Reply, 'headers' | 'kind'> = {}): Reply {
-  return { status, body: Buffer.from(text), ...rest }
-}
-
 /** A reply whose body is the JSON of a value. */
 export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
-  return textReply(status, JSON.stringify(value), { headers })
+  return { status, body: JSON.stringify(value), headers }
 }
 
 /** A reply of a message and its status, the form of most answers (contract §7). */
@@ -59,14 +54,18 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
 
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
 function fields({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
-  const all = ['Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra]
-  if (body !== undefined) all.push('Content-Type', kind.type, 'Content-Length', String(bodyBytes(body)))
-  return all
+  const { type, cache } = kind
+  return body === undefined
+    ? ['Cache-Control', cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra]
+    : ['Cache-Control', cache, 'X-Content-Type-Options', 'nosniff',
+        'Content-Type', type, 'Content-Length', String(bodyBytes(body)), ...headers, ...extra]
 }
 
 function bodyBytes(body: Body): number {
-  return Buffer.isBuffer(body) ? body.length : body.reduce((sum, part) => sum + part.length, 0)
+  return isOnePiece(body) ? Buffer.byteLength(body) : body.reduce((sum, part) => sum + part.length, 0)
 }
+
+function isOnePiece(body: Body): body is string | Buffer { return typeof body === 'string' || Buffer.isBuffer(body) }
 
 /**
  * Says that the body is wanted (RFC 9110 §10.1.1), unless `node:http` has: it does by itself on a server that does not
@@ -81,7 +80,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (close) response.shouldKeepAlive = false
   response.writeHead(reply.status, fields(reply, extra))
   const { body } = reply
-  if (body === undefined || Buffer.isBuffer(body)) { response.end(body); return }
+  if (body === undefined || isOnePiece(body)) { response.end(body); return }
   for (const part of body.slice(0, -1)) response.write(part)
   // To node:http a connection whose answer has ended is idle: a stop would cut what is not sent by then.
   response.write(body.at(-1)!, () => response.end())
@@ -118,5 +117,5 @@ export function rawReply(reply: Reply): Buffer {
 }
 
 function pieces(body: Body = []): readonly Buffer[] {
-  return Buffer.isBuffer(body) ? [body] : body
+  return typeof body === 'string' ? [Buffer.from(body)] : Buffer.isBuffer(body) ? [body] : body
 }
