@@ -209,9 +209,11 @@ test(`${MANY} entries scroll and filter without a long frame, a few rows at a ti
     ['grid', String(MANY + 1)])
   // Each step as often as it takes to have it once without another program in between.
   const { scroll, filter, rows } = await browser.run<Measured>(`return (async () => {
-    const best = async act => {
+    const best = async (act, prepare = () => {}) => {
       let least = Infinity
       for (let i = 0; i < 3 || least >= ${MAX_FRAME_MS} && i < 12; i++) {
+        prepare()
+        document.body.getBoundingClientRect()
         await new Promise(done => setTimeout(done, 5))
         const start = performance.now()
         await act(i)
@@ -230,20 +232,19 @@ test(`${MANY} entries scroll and filter without a long frame, a few rows at a ti
       rows = Math.max(rows, document.querySelectorAll('#rows .row').length)
     }
     const query = document.getElementById('query')
-    for (const text of ['s', 'si', 'sis', 'sis 9', 'sis 99', 'usuario3', 'nada']) {
-      filter.push(await best(() => {
-        query.value = ''
-        query.dispatchEvent(new Event('input', { bubbles: true }))
-        query.value = text
-        query.dispatchEvent(new Event('input', { bubbles: true }))
-      }))
+    const search = text => {
+      query.value = text
+      query.dispatchEvent(new Event('input', { bubbles: true }))
     }
-    query.value = ''
-    query.dispatchEvent(new Event('input', { bubbles: true }))
+    for (const text of ['s', 'si', 'sis', 'sis 9', 'sis 99', 'usuario3', 'nada']) {
+      filter.push(await best(() => search(text), () => search('')))
+      filter.push(await best(() => search(''), () => search(text)))
+    }
+    search('')
     return { scroll, filter, rows }
   })()`)
   t.diagnostic(`a step of scrolling, with the wait for its frame: ${Math.max(...scroll).toFixed(1)} ms at most`)
-  t.diagnostic(`a search and its end: ${Math.max(...filter).toFixed(1)} ms at most`)
+  t.diagnostic(`a search, or its end: ${Math.max(...filter).toFixed(1)} ms at most`)
   assert.ok(rows < 60, `${rows} rows in the document`)
   for (const ms of [...scroll, ...filter]) assert.ok(ms < MAX_FRAME_MS, `${ms} ms`)
   // Any of them in reach of the keyboard, and told which it is.
