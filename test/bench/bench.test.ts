@@ -1,9 +1,12 @@
 /** The bench's own pieces: a load that counts as the server does, percentiles that are right, plots that are XML. */
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import test from 'node:test'
+import { FIRST_HASH, isChained, parseLine } from '../../src/journal/line.ts'
 import { verify, journalBytes, keysOf } from '../support/journal-file.ts'
 import { seeded } from '../support/random.ts'
 import { ask } from '../support/raw.ts'
@@ -100,6 +103,20 @@ test('the floor answers the very bytes that the program answers', { timeout: 20_
   for (const one of asked) assert.deepEqual(await answerOf(floor, one), await answerOf(program, one))
 })
 
+test('the shortest way writes a line whose chain holds before it answers', { timeout: 20_000 }, async t => {
+  const folder = freshFolder(t)
+  const answer = { headers: ['Content-Length', '2'], body: Buffer.from('{}').toString('base64') }
+  const path = join(folder, 'journal.jsonl')
+  const floor = { keepAliveMs: 5_000, answers: { POST: answer } }
+  const served = await serveFloor(floor, join(folder, 'floor.json'), ANY_CORES, path)
+  atEnd(t, () => served.stop())
+  const request = requestBytes(WORKS['c1']!.samples[0]!)
+  await Promise.all([1, 2, 3].map(() => ask(t, `http://127.0.0.1:${served.port}`, request)))
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n').map(text => parseLine(text)!)
+  assert.deepEqual(lines.map(({ seq }) => seq), [1, 2, 3])
+  for (const [i, line] of lines.entries()) assert.ok(isChained(line, lines[i - 1]?.hash ?? FIRST_HASH))
+})
+
 test('a work is measured on the real program beside a floor of the same bytes', { timeout: 30_000 }, async t => {
   const folder = freshFolder(t)
   let serial = 0
@@ -112,8 +129,8 @@ test('a work is measured on the real program beside a floor of the same bytes', 
       return made
     }
   }
-  const { program, floor } = await measureSides(bench, WORKS['mixed']!, ['floor', 'program'])
-  assert.ok(program!.answers > 0 && floor!.answers > 0)
+  const reports = await measureSides(bench, WORKS['mixed']!, ['floor', 'shortest', 'program'])
+  for (const side of ['floor', 'shortest', 'program'] as const) assert.ok(reports[side]!.answers > 0)
 })
 
 test('a journal is made as the program would have made it', async t => {

@@ -1,11 +1,13 @@
 /**
  * The measure: `node:http` and nothing else. It answers each method with the very bytes that the program answered
- * with, reads bodies to their end, and looks at nothing. Its one argument is the file of those answers.
+ * with, reads bodies to their end, and looks at nothing. Its argument is the file of those answers. With a second one,
+ * a path where nothing stands, it writes each body there by the shortest way before it answers.
  */
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { shortestWay } from './shortest.ts'
 
 /** An answer: header names and values in turn, and the body in base64. */
 export interface FixedAnswer {
@@ -19,7 +21,9 @@ export interface Floor {
   readonly answers: { readonly [method: string]: FixedAnswer }
 }
 
-const { keepAliveMs, answers } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Floor
+const [answersFile, journal] = process.argv.slice(2)
+const { keepAliveMs, answers } = JSON.parse(readFileSync(answersFile!, 'utf8')) as Floor
+const keep = journal === undefined ? undefined : shortestWay(journal)
 const ready = new Map(Object.entries(answers).map(([method, { headers, body }]) =>
   [method, { headers: [...headers], body: Buffer.from(body, 'base64') }]))
 
@@ -31,8 +35,14 @@ function answer(method: string, response: ServerResponse): void {
 
 const server = createServer((request, response) => {
   if (request.method === 'GET') { answer('GET', response); return }
-  request.on('end', () => answer('POST', response))
-  request.resume()
+  if (keep === undefined) {
+    request.on('end', () => answer('POST', response))
+    request.resume()
+    return
+  }
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    .on('end', () => keep(Buffer.concat(chunks), () => answer('POST', response)))
 })
 server.keepAliveTimeout = keepAliveMs
 server.listen(0, '127.0.0.1', () => {

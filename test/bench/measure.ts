@@ -18,8 +18,11 @@ export interface Bench {
   dataFolder(entries: number, bodyBytes: number): string
 }
 
-/** What is measured beside each other: the program, bare `node:http`, and the same once more. */
-export const SIDES = ['program', 'floor', 'control'] as const
+/**
+ * What is measured beside each other: the program, bare `node:http`, the same once more, and the same with nothing but
+ * the shortest way of a change to the disk.
+ */
+export const SIDES = ['program', 'floor', 'control', 'shortest'] as const
 
 /** What the load says, and how busy others kept the machine meanwhile: 1 is a whole core; NaN is not known. */
 export interface Report extends LoadReport {
@@ -30,14 +33,19 @@ export interface Report extends LoadReport {
 const QUIET = 0.05
 const ATTEMPTS = 3
 
-/** The reports of a round. */
-export type Round = { readonly [S in typeof SIDES[number]]: Report }
+/** The reports of a round; where nothing is changed there is no shortest way. */
+export type Round = { readonly [S in Exclude<typeof SIDES[number], 'shortest'>]: Report } & {
+  readonly shortest: Report | undefined
+}
 
 /** Measures a work once, in fresh processes; which side comes first changes with the round's number. */
 export async function measureWork(bench: Bench, work: Work, round: number): Promise<Round> {
-  const reports = await measureSides(bench, work, SIDES.map((_, i) => SIDES[(i + round) % SIDES.length]!))
-  return reports as Round
+  const sides = SIDES.filter(side => side !== 'shortest' || hasChanges(work))
+  const reports = await measureSides(bench, work, sides.map((_, i) => sides[(i + round) % sides.length]!))
+  return { shortest: undefined, ...reports } as Round
 }
+
+function hasChanges({ samples }: Work): boolean { return samples.some(({ method }) => method === 'POST') }
 
 /** Measures some of the sides, in that order. */
 export async function measureSides(
@@ -45,6 +53,7 @@ export async function measureSides(
 ): Promise<Partial<Round>> {
   const { cores, warmMs, measuredMs } = bench
   const folder = bench.dataFolder(work.entries, bodyBytes)
+  const journal = bench.path()
   const servers: Served[] = []
   const load = new Load(cores)
   try {
@@ -54,7 +63,7 @@ export async function measureSides(
     const requests = work.requests.map(requestBytes)
     const serving = new Map<keyof Round, Served>([['program', program]])
     for (const side of sides.filter(side => side !== 'program')) {
-      const served = await serveFloor(floor, bench.path(), cores)
+      const served = await serveFloor(floor, bench.path(), cores, side === 'shortest' ? journal : undefined)
       servers.push(served)
       serving.set(side, served)
     }
@@ -67,7 +76,7 @@ export async function measureSides(
     return reports
   } finally {
     await Promise.all([load.end(), ...servers.map(server => server.stop())])
-    rmSync(folder, { recursive: true, force: true })
+    for (const made of [folder, journal]) rmSync(made, { recursive: true, force: true })
   }
 }
 

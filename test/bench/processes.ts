@@ -82,10 +82,10 @@ export function serveProgram(folder: string, cores: Cores, nodeFlags: readonly s
   return serve([...nodeFlags, pathOf('../../dist/server.js'), ...flags], cores.server)
 }
 
-/** Starts bare `node:http` with answers, for which it makes that file. */
-export function serveFloor(floor: Floor, file: string, cores: Cores): Promise<Served> {
+/** Starts bare `node:http` with answers, for which it makes that file; `journal`: it writes bodies to this new one. */
+export function serveFloor(floor: Floor, file: string, cores: Cores, journal?: string): Promise<Served> {
   writeFileSync(file, JSON.stringify(floor))
-  return serve(['--import', 'tsx', pathOf('floor.ts'), file], cores.server)
+  return serve(['--import', 'tsx', pathOf('floor.ts'), file, ...journal === undefined ? [] : [journal]], cores.server)
 }
 
 /** Times the bare loop over the lines of a file; gives milliseconds. */

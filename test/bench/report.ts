@@ -45,9 +45,17 @@ function ratioOf(rounds: readonly Round[], side: 'program' | 'control'): Spread 
   return spread(rounds.map(round => round[side].rate / round.floor.rate))
 }
 
+/** The program beside the shortest way of a change; undefined where nothing is changed. */
+function ratioToShortest(rounds: readonly Round[]): Spread | undefined {
+  const ratios = rounds.flatMap(({ program, shortest }) => shortest === undefined ? [] : [program.rate / shortest.rate])
+  return ratios.length === 0 ? undefined : spread(ratios)
+}
+
 function whole(value: number): string { return Math.round(value).toLocaleString('en') }
 
-function ratioText({ median, min, max }: Spread): string {
+function ratioText(ratio: Spread | undefined): string {
+  if (ratio === undefined) return '–'
+  const { median, min, max } = ratio
   return min === max ? median.toFixed(2) : `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
 }
 
@@ -87,8 +95,10 @@ function durableWriteMs(folder: string): number {
 /** Prints the tables, in Markdown, and gives them. */
 export function printResults(results: Results): string {
   const { works, starts, records } = results
-  const columns = ['requests/s', 'bare `node:http`', 'ratio', 'control', 'p50, p99 ms', 'bare p50, p99 ms', 'load busy',
-    'others']
+  const columns = [
+    'requests/s', 'bare `node:http`', 'ratio', 'control', 'ratio to the shortest way', 'p50, p99 ms',
+    'bare p50, p99 ms', 'load busy', 'others'
+  ]
   const tables = [
     ...works.size === 0 ? []
       : [[...heading('work', ...columns), ...[...works].map(([name, rounds]) => workRow(WORKS[name]!.title, rounds))]],
@@ -100,16 +110,16 @@ export function printResults(results: Results): string {
 }
 
 function workRow(title: string, rounds: readonly Round[]): string {
-  const median = (side: keyof Round, key: keyof Report): number =>
+  const median = (side: 'program' | 'floor', key: keyof Report): number =>
     spread(rounds.map(round => round[side][key])).median
-  const latency = (side: keyof Round): string =>
+  const latency = (side: 'program' | 'floor'): string =>
     (['p50Ms', 'p99Ms'] as const).map(key => ms(median(side, key))).join(', ')
   const busy = Math.max(median('program', 'busy'), median('floor', 'busy'))
   return row([
     title, whole(median('program', 'rate')), whole(median('floor', 'rate')), ratioText(ratioOf(rounds, 'program')),
-    ratioText(ratioOf(rounds, 'control')), latency('program'), latency('floor'),
+    ratioText(ratioOf(rounds, 'control')), ratioText(ratioToShortest(rounds)), latency('program'), latency('floor'),
     `${percent(busy)}${busy > BUSY_LOAD ? ' (a limit)' : ''}`,
-    percent(Math.max(...rounds.flatMap(round => SIDES.map(side => round[side].others))))
+    percent(Math.max(...rounds.flatMap(round => SIDES.map(side => round[side]?.others ?? 0))))
   ])
 }
 
