@@ -63,8 +63,8 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
-  return (request, response, target) => {
-    new Exchange(options, request, response).start(target)
+  return (request, response, done, target) => {
+    new Exchange(options, request, response, done).start(target)
   }
 }
 
@@ -72,6 +72,7 @@ class Exchange {
   readonly #options: PipelineOptions
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #done: () => void
   readonly #startMs: number
   #head: Head | undefined
   #client = ''
@@ -80,10 +81,11 @@ class Exchange {
   #found: FoundRoute | undefined
   #isBodyRead = false
 
-  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse) {
+  constructor(options: PipelineOptions, request: IncomingMessage, response: ServerResponse, done: () => void) {
     this.#options = options
     this.#request = request
     this.#response = response
+    this.#done = done
     this.#startMs = options.nowMs()
   }
 
@@ -225,6 +227,7 @@ class Exchange {
     this.#options.warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
     if (!this.#response.headersSent) return this.#send(serverError(id), id)
     this.#response.destroy()
+    this.#done()
   }
 
   #send(reply: Reply, id?: string): void {
@@ -252,6 +255,7 @@ class Exchange {
       entry: this.#found === undefined ? null : idOf(this.#found.params) || null,
       status, ms: Math.round(ms * 1000) / 1000
     })
+    this.#done()
   }
 }
 

@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 import { MAX_PIPELINED_REQUESTS } from '../limits.ts'
 import { rawReply, sendReply, statusReply } from './reply.ts'
 
-/** Answers a request for a target, at once or later; the response's `close` says that it has. Never throws. */
-export type Answer = (request: IncomingMessage, response: ServerResponse, target: string) => void
+/** Answers a request for a target, at once or later, and calls `done` when it has. Never throws. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void, target: string) => void
 
 /** What node:http refuses by itself, or does not know an answer to. */
 type Refused = 400 | 405 | 408 | 413 | 431
@@ -19,13 +19,20 @@ const REFUSALS: { readonly [S in Refused]: Buffer } = {
   431: rawReply(statusReply(431))
 }
 
+interface Turn {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly target: string
+  isStarted: boolean
+}
+
 interface Connection {
-  /** To the last request so far, until both are over: what is kept longer costs the collector more than all else. */
-  last?: ServerResponse | undefined
+  /** The last request so far, until it is over: what is kept for longer costs the collector more than all else. */
+  last?: Turn | undefined
   /** Whether a request is being answered, and those that wait for that. */
   isBusy: boolean
-  readonly parked: { readonly response: ServerResponse, readonly target: string }[]
-  /** Whether nothing more is answered. */
+  readonly parked: Turn[]
+  /** Whether an answer ended the connection. */
   isEnding: boolean
 }
 
@@ -52,25 +59,30 @@ export class Connections {
     if (connection === undefined) {
       this.#known.set(request.socket, connection = { isBusy: false, parked: [], isEnding: false })
     }
-    connection.last = response
-    if (!connection.isBusy) return this.#start(connection, response, target)
+    const { isBusy, parked } = connection
+    const turn = connection.last = { request, response, target, isStarted: false }
+    if (!isBusy && parked.length === 0) return this.#start(connection, turn)
     // node:http would read on and on; what it has read is kept.
-    if (connection.parked.push({ response, target }) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
+    if (parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
   }
 
-  #start(connection: Connection, response: ServerResponse, target: string): void {
-    const request = response.req
+  #start(connection: Connection, turn: Turn): void {
+    const { request, response, target } = turn
+    turn.isStarted = true
     connection.isEnding ||= response.headersSent
     if (connection.isEnding) { response.shouldKeepAlive = false; return }
     connection.isBusy = true
-    response.on('close', () => {
+    response.on('close', () => { if (connection.last === turn && request.complete) connection.last = undefined })
+    this.#answer(request, response, () => {
       connection.isBusy = false
-      connection.isEnding = !response.shouldKeepAlive || request.socket.destroyed
-      if (connection.last === response && request.complete) connection.last = undefined
-      const next = connection.parked.shift()
-      if (next !== undefined) this.#start(connection, next.response, next.target)
-    })
-    this.#answer(request, response, target)
+      connection.isEnding = !response.shouldKeepAlive
+      if (connection.parked.length > 0) queueMicrotask(() => this.#startParked(connection))
+    }, target)
+  }
+
+  /** Not from within the answer before: a thousand of them would make a deep stack. */
+  #startParked(connection: Connection): void {
+    while (!connection.isBusy && connection.parked.length > 0) this.#start(connection, connection.parked.shift()!)
   }
 
   /** Answers what is not a request, once all requests before it are answered, and ends the connection. */
@@ -81,16 +93,16 @@ export class Connections {
       if (socket.writable) socket.end(REFUSALS[status], () => socket.destroy())
       else socket.destroy()
     }
-    const { last, parked } = this.#known.get(socket) ?? {}
+    const last = this.#known.get(socket)?.last
     if (last === undefined) return end()
-    if (!last.req.complete) return this.#breakOff(last, parked!.length === 0, socket, status)
-    if (last.writableFinished) end()
-    else if (last.shouldKeepAlive) last.on('close', end)
+    if (!last.request.complete) return this.#breakOff(last, socket, status)
+    const { response } = last
+    if (response.writableFinished) end()
+    else if (response.shouldKeepAlive) response.on('close', end)
   }
 
   /** The rest of a request's body is not to be had: that is its answer, unless it has one, or gets one without it. */
-  #breakOff(response: ServerResponse, isStarted: boolean, socket: Duplex, status: Refused): void {
-    const request = response.req
+  #breakOff({ request, response, isStarted }: Turn, socket: Duplex, status: Refused): void {
     const isAnswered = response.headersSent
     const readsNoBody = isStarted && request.listenerCount('data') === 0
     if (response.writableFinished) {

@@ -10,11 +10,16 @@ export class Gate {
   #inFlight = 0
   #onIdle: (() => void) | undefined
 
-  readonly take: Answer = (request, response, target) => {
-    if (this.#answer === undefined) return sendReply(response, CLOSED, [], true)
+  readonly take: Answer = (request, response, done, target) => {
+    if (this.#answer === undefined) {
+      sendReply(response, CLOSED, [], true)
+      return done()
+    }
     this.#inFlight++
-    response.on('close', () => { if (--this.#inFlight === 0) this.#onIdle?.() })
-    this.#answer(request, response, target)
+    this.#answer(request, response, () => {
+      done()
+      if (--this.#inFlight === 0) this.#onIdle?.()
+    }, target)
   }
 
   open(answer: Answer): void { this.#answer = answer }

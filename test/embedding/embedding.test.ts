@@ -5,6 +5,7 @@ import { createServer as createTlsServer, get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
+import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
@@ -225,6 +226,42 @@ test('close answers what is in flight; then operations reject and requests are a
   assert.equal((await direct).status, 1)
   assert.equal((await send(url, 'GET', '/api/listPassword')).status, 503)
   assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
+})
+
+test('close does not wait for a request behind an answer of the host that ended the connection', async t => {
+  const service = await inMemory(t)
+  const url = await serverOf(t, (request, response) => {
+    if (request.url === '/own') response.setHeader('Connection', 'close').end('bye')
+    else service.handle(request, response)
+  })
+  const client = await connectRaw(t, url)
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  await client.send(get('/own') + get('/api/listPassword'))
+  assert.equal((await client.answer()).text, 'bye')
+  const beganMs = performance.now()
+  await service.close()
+  assert.ok(performance.now() - beganMs < SHUTDOWN_TIMEOUT_MS / 2)
+})
+
+test('close waits for a request whose client is gone; nothing is logged afterwards', async t => {
+  const told: string[] = []
+  const tell = (line: string): void => { told.push(line) }
+  const log = { info: () => {}, warn: tell, access: { write: tell, pendingBytes: () => 0 } }
+  const service = await inMemory(t, { auth: 'bearer', accessLog: true, log })
+  await service.accounts.addUser('a@b.co', 'A', ['*'], 'secret password 1')
+  const url = await serverOf(t, (request, response) => {
+    service.handle(request, response)
+    request.on('end', () => client.reset())
+  })
+  const client = await connectRaw(t, url)
+  await client.send(message('POST', '/api/login', '{"email":"a@b.co","password":"secret password 1"}'))
+  await client.untilEnd()
+  await new Promise(resolve => setTimeout(resolve, 20)) // until the server knows as well
+  await service.close()
+  const { length } = told
+  assert.ok(length > 0, 'the login has its line')
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  assert.deepEqual(told.slice(length), [])
 })
 
 test('a signal may close any number of them, and Node does not warn of that', async t => {

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { MAX_BODY_BYTES, MAX_DRAIN_BYTES, MAX_HEADER_BYTES } from '../../src/limits.ts'
+import { MAX_BODY_BYTES, MAX_DRAIN_BYTES, MAX_HEADER_BYTES, MAX_PIPELINED_REQUESTS } from '../../src/limits.ts'
 import { composeService, FaultyDisk } from '../support/compose.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
@@ -242,6 +242,30 @@ test('a request behind a change sees the change (RFC 9112 §9.3.2: only safe req
   const answers = await client.answers(4)
   assert.deepEqual(statuses(answers), [200, 200, 200, 404])
   assert.equal(answers[1]?.text, entryOne)
+  client.destroy()
+})
+
+test('reads that come together are answered, however many', async t => {
+  const { url } = await withEntry(t)
+  const client = await connectRaw(t, url)
+  const count = 3 * MAX_PIPELINED_REQUESTS
+  await client.send('GET /api/getPassword/1 HTTP/1.1\r\nHost:[::1]\r\n\r\n'.repeat(count))
+  assert.deepEqual(new Set((await client.answers(count)).map(({ text }) => text)), new Set([entryOne]))
+  client.destroy()
+})
+
+test('a client that sends reads and does not look at the answers is held back, and gets all of them', async t => {
+  const { url, service } = await startService(t)
+  // What the system takes for such a client must be full long before all are sent.
+  const password = 'p'.repeat(16_000)
+  await service.store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
+  const client = await connectRaw(t, url)
+  client.pause()
+  const count = 3 * MAX_PIPELINED_REQUESTS
+  void client.send(...Array<Buffer>(count).fill(getOne))
+  await new Promise(resolve => setTimeout(resolve, 500))
+  client.resume()
+  for (let i = 0; i < count; i++) assert.equal((await client.answer()).json.passwords.password, password)
   client.destroy()
 })
 

@@ -88,6 +88,11 @@ export class RawClient {
     })
   }
 
+  /** Reads nothing until `resume`. */
+  pause(): void { this.#socket.pause() }
+
+  resume(): void { this.#socket.resume() }
+
   /** Says that nothing more will be sent. */
   finish(): void { this.#socket.end() }
 
@@ -121,6 +126,9 @@ export class RawClient {
 
   /** Ends the connection at once. */
   destroy(): void { this.#socket.destroy() }
+
+  /** Closes it so that the other side meets a reset. */
+  reset(): void { this.#socket.resetAndDestroy() }
 
   #shown(): string { return JSON.stringify(this.#received.toString('latin1')) }
 
