@@ -10,7 +10,7 @@ export function readBody(
   request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void
 ): void {
   if (request.readableEnded) throw new Error('somebody else has read the body')
-  const chunks: Buffer[] = []
+  let chunks: Buffer[] = []
   let bytes = 0
   request
     .on('data', (chunk: Buffer) => {
@@ -21,6 +21,10 @@ export function readBody(
       request.pause()
       done('too-large')
     })
-    .on('end', () => { if (bytes <= maxBytes) done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)) })
+    .on('end', () => {
+      const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+      chunks = [] // the request may be kept for long
+      if (bytes <= maxBytes) done(body)
+    })
     .on('close', () => { if (bytes <= maxBytes && !request.readableEnded) done('gone') })
 }

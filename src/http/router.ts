@@ -20,6 +20,8 @@ interface Node<T> {
 
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
+const NONE = Object.freeze(Object.create(null))
+
 /** Maps a method and a path to a target of any kind. */
 export class Router<T> {
   readonly #root: Node<T> = node()
@@ -48,7 +50,7 @@ export class Router<T> {
 
   /** Finds the target of a path without its query. HEAD is found where GET is. Never throws. */
   find(method: string, path: string): Found<T> {
-    const params: { [name: string]: string | undefined } = Object.create(null)
+    let params: { [name: string]: string | undefined } = NONE
     let at = this.#root
     let start = 1 // behind the leading slash
     for (;;) {
@@ -58,6 +60,7 @@ export class Router<T> {
       if (literal !== undefined) {
         at = literal
       } else if (at.parameter !== undefined && segment !== '') {
+        if (params === NONE) params = Object.create(null)
         params[at.parameter.name] = decode(segment)
         at = at.parameter.node
       } else {

@@ -31,7 +31,12 @@ export class Batch {
     return this.records.length < MAX_COMMIT_RECORDS && this.length < MAX_COMMIT_BYTES
   }
 
-  bytes(): Buffer { return Buffer.from([...this.lines, ''].join('\n'), 'latin1') }
+  /** The lines as they are written. They are let go of: a write takes its time, and its records are enough. */
+  takeBytes(): Buffer {
+    const bytes = Buffer.from([...this.lines, ''].join('\n'), 'latin1')
+    this.lines.length = 0
+    return bytes
+  }
 }
 
 /** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */

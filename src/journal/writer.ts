@@ -172,7 +172,7 @@ export class FileJournal implements DurableJournal {
     if (broken !== undefined) { this.#settle(waiting, broken); return }
     if (batch.records.length === 0) { this.#settle(waiting, undefined); return }
     if (!this.#checkFile()) { this.#settle(waiting, new Failure('journal-latched', this.#fault!)); return }
-    const bytes = batch.bytes()
+    const bytes = batch.takeBytes()
     const tell = this.#options.onWrite?.()
     this.#options.files.append(this.#descriptor, bytes, (error, written) => {
       const failure = error ?? (written < bytes.length ? new Error(`${written} of ${bytes.length} bytes`) : undefined)

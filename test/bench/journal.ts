@@ -35,7 +35,7 @@ export function makeJournal(folder: string, entries: number, bodyBytes: number):
       id++
       hasRoom = batch.add(fact('entry.created', null, { id, ...fieldsOf(id, bodyBytes) }), keys.newest, nonce())
     }
-    writeSync(file, batch.bytes())
+    writeSync(file, batch.takeBytes())
     head = batch.head
   }
   closeSync(file)

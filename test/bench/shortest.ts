@@ -30,7 +30,7 @@ export function shortestWay(path: string): (body: Buffer, done: () => void) => v
     for (const { body } of taken) {
       batch.add({ type: 'entry.created', by: null, data: JSON.parse(body.toString()) }, newest, nonce())
     }
-    disk.append(file, batch.bytes(), error => {
+    disk.append(file, batch.takeBytes(), error => {
       if (error !== null) throw error
       seq = batch.seq
       head = batch.head

@@ -23,7 +23,7 @@ test('a write has room for another record until its lines have all the bytes tha
   const two = newBatch()
   assert.equal(add(two, 0), true)
   assert.equal(add(two, most - least.length), false)
-  assert.equal(two.bytes().length, MAX_COMMIT_BYTES + 2, 'with their line ends')
+  assert.equal(two.takeBytes().length, MAX_COMMIT_BYTES + 2, 'with their line ends')
 })
 
 test('a write has room for another record until it has all that it may', () => {
