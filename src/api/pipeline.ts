@@ -182,7 +182,7 @@ class Exchange {
   }
 
   #preflight(head: Head): Reply | undefined {
-    if (!isPreflight(head) || !isUnderApi(head.path)) return undefined
+    if (!isUnderApi(head.path) || !isPreflight(head)) return undefined
     return this.#options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
   }
 
@@ -232,10 +232,10 @@ class Exchange {
 
   #send(reply: Reply, id?: string): void {
     const { headers = [], corsOrigins } = this.#options
-    let extra = headers
-    if (this.#verdict !== undefined) extra = [...extra, ...limitHeaders(this.#verdict)]
+    const extra = [...headers]
+    if (this.#verdict !== undefined) extra.push(...limitHeaders(this.#verdict))
     if (corsOrigins !== undefined && this.#head !== undefined && isUnderApi(this.#head.path)) {
-      extra = [...extra, ...corsHeaders(this.#head.origin, corsOrigins)]
+      extra.push(...corsHeaders(this.#head.origin, corsOrigins))
     }
     const close = this.#options.isStopping()
     if (this.#isBodyRead) sendReply(this.#response, reply, extra, close)

@@ -60,8 +60,7 @@ export function clientKey(address: string): string {
 
 /** An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4; a zone (`%eth0`) is cut off. */
 function unmapped(address: string): string {
-  const zone = address.indexOf('%')
-  const bare = zone < 0 ? address : address.slice(0, zone)
+  const bare = address.replace(/%.*$/, '')
   if (!bare.includes(':')) return bare
   const groups = expand(bare)
   if (groups.slice(0, 5).some(group => group !== '0') || groups[5] !== 'ffff') return bare

@@ -22,9 +22,10 @@ export function readBody(
       done('too-large')
     })
     .on('end', () => {
+      if (bytes > maxBytes) return
       const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-      chunks = [] // the request may be kept for long
-      if (bytes <= maxBytes) done(body)
+      chunks = [] // the request is kept until it is answered
+      done(body)
     })
     .on('close', () => { if (bytes <= maxBytes && !request.readableEnded) done('gone') })
 }

@@ -7,7 +7,8 @@ import { isIP } from 'node:net'
 
 /** Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
-  if (host.startsWith('[')) return isIP(/^\[([^\]]+)\](?::\d+)?$/.exec(host)?.[1] ?? '') === 6
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(host)
+  if (bracketed !== null) return isIP(bracketed[1]!) === 6
   const name = host.replace(/:\d+$/, '').toLowerCase()
   return name === 'localhost' || isIP(name) === 4 || allowed.has(name) || allowed.has(host.toLowerCase())
 }

@@ -20,7 +20,8 @@ interface Node<T> {
 
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
-const NONE = Object.freeze(Object.create(null))
+/** What a path without parameters is found with. */
+const NONE: Params = Object.freeze(Object.create(null))
 
 /** Maps a method and a path to a target of any kind. */
 export class Router<T> {

@@ -22,7 +22,7 @@ export interface Bench {
  * What is measured beside each other: the program, bare `node:http`, the same once more, and the same with nothing but
  * the shortest way of a change to the disk.
  */
-export const SIDES = ['program', 'floor', 'control', 'shortest'] as const
+export const SIDES: readonly (keyof Round)[] = ['program', 'floor', 'control', 'shortest']
 
 /** What the load says, and how busy others kept the machine meanwhile: 1 is a whole core; NaN is not known. */
 export interface Report extends LoadReport {
@@ -34,15 +34,18 @@ const QUIET = 0.05
 const ATTEMPTS = 3
 
 /** The reports of a round; where nothing is changed there is no shortest way. */
-export type Round = { readonly [S in Exclude<typeof SIDES[number], 'shortest'>]: Report } & {
-  readonly shortest: Report | undefined
+export interface Round {
+  readonly program: Report
+  readonly floor: Report
+  readonly control: Report
+  readonly shortest?: Report
 }
 
 /** Measures a work once, in fresh processes; which side comes first changes with the round's number. */
 export async function measureWork(bench: Bench, work: Work, round: number): Promise<Round> {
   const sides = SIDES.filter(side => side !== 'shortest' || hasChanges(work))
   const reports = await measureSides(bench, work, sides.map((_, i) => sides[(i + round) % sides.length]!))
-  return { shortest: undefined, ...reports } as Round
+  return reports as Round
 }
 
 function hasChanges({ samples }: Work): boolean { return samples.some(({ method }) => method === 'POST') }
