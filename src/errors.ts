@@ -1,28 +1,29 @@
 /**
- * Every way in which this program fails as expected, one sentence each. What is not in this list is a broken
- * invariant: it throws an ordinary `Error`, and a request that meets it is answered by a bare 500.
+ * Every expected failure, with its sentence. Anything else is a broken invariant: an ordinary `Error`, which a request
+ * sees as a bare 500.
  */
 const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
-  'folder-held': 'another process holds the data folder',
-  'key-missing': 'the journal stands, but its key file does not',
+  'folder-held': 'another process has the lock of the data folder',
+  'key-missing': 'the journal exists, but its key file does not',
   'key-invalid': 'the key file is not valid',
   'key-unknown': 'the key file lacks a key of the journal',
   'journal-damaged': 'the journal is damaged',
   'journal-closed': 'the journal is closed',
-  'journal-latched': 'the journal takes no more writes until a restart',
-  'journal-moved': 'the journal is moved',
-  'journal-unreachable': 'etcd does not answer',
-  'journal-refused': 'etcd refuses what it was asked',
+  'journal-failed': 'the journal takes no more writes until a restart',
+  'journal-missing': 'there is no journal',
+  'journal-moved': 'the journal has moved',
+  'journal-unreachable': 'the journal cannot be reached',
+  'journal-refused': 'the journal refused the request',
   'write-failed': 'the journal could not be written',
-  'input-invalid': 'what was given is not valid',
+  'input-invalid': 'the input is not valid',
   'queue-full': 'too many changes wait for the journal',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
   'address-unusable': 'the address cannot be listened on',
-  'csv-malformed': 'the file is not CSV as RFC 4180 has it'
+  'csv-malformed': 'the file is not valid CSV (RFC 4180)'
 } as const
 
 /** The name of an expected failure. */

@@ -1,221 +1,76 @@
-/** The settings: one table, from which parsing, `--help` and the README's table come. */
-import type { Audience } from './api/health.ts'
-import type { AddressSet } from './http/address.ts'
+/** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
 import {
-  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS
-} from './limits.ts'
-import {
-  abilities, addresses, exactOrigin, hostName, integer, keyPrefix, list, listenAddress, minutes, nonEmpty, oneOf,
-  onOrOff, serverOrigins
-} from './values.ts'
+  coreSettings, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+} from './config/core-settings.ts'
+import { readArguments, readOptions, type OptionsOf, type Variables } from './config/read.ts'
+import { OPERATIONS } from './contract.ts'
+import { Failure } from './errors.ts'
+import * as parts from './parts.ts'
+import type { Part } from './parts/part.ts'
 
-/** The settings, parsed. */
-export interface Settings extends EtcdSettings {
-  readonly host: string
-  readonly port: number
-  readonly dataDir: string
-  /** Undefined: `journal.key` in the data folder. */
-  readonly keyFile: string | undefined
-  /** Requests a minute; 0 is off. */
-  readonly rateLimit: number
-  /** Whom a request with a token counts against. */
-  readonly rateLimitBy: 'ip' | 'user'
-  /** Logins a minute; 0 is off. */
-  readonly loginLimit: number
-  /** The open configuration, or the protected one. */
-  readonly auth: 'none' | 'bearer'
-  /** Undefined: tokens do not expire. */
-  readonly tokenTtlMinutes: number | undefined
-  /** The ability that an operation needs; one that is not named needs just a token. */
-  readonly abilities: ReadonlyMap<string, string>
-  readonly corsOrigins: ReadonlySet<string>
-  readonly allowedHosts: ReadonlySet<string>
-  readonly trustProxy: AddressSet | undefined
-  /** Files, PEM; both or none. */
-  readonly tlsCert: string | undefined
-  readonly tlsKey: string | undefined
-  readonly maxBodyBytes: number
-  readonly accessLog: boolean
-  readonly journal: 'file' | 'memory' | 'etcd'
-  /** Who may ask for `/healthz`, and who for `/metrics`. */
-  readonly health: Audience
-  readonly metrics: Audience
-  /** Whether the page is served. */
-  readonly page: boolean
+/** The parts that are built in. */
+export const PARTS: readonly Part[] = Object.values(parts)
+
+type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
+type SettingsOf<P> = P extends Part<infer S> ? S : never
+
+/** Every setting, read. */
+export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
+
+/** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
+export type Options = OptionsOf<Settings>
+
+/** The settings, and whether `NODE_ENV` is `production`. */
+export type ServiceSettings = Settings & { readonly isProduction: boolean }
+
+export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PARTS.map(({ journals }) => journals))
+
+/** The table that reading, `--help` and the README's table come from. */
+export const SETTINGS: SettingsTable<Settings> = Object.assign(
+  coreSettings({
+    journals: Object.fromEntries(Object.entries(JOURNALS).map(([name, { help }]) => [name, help])),
+    abilities: Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))
+  }),
+  ...PARTS.map(({ settings }) => settings)
+)
+
+/** The part of the table that says where the journal is: all that the operator's program needs. */
+export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = Object.fromEntries(
+  Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
+    ['dataDir', 'keyFile', 'journal', ...PARTS.flatMap(part => part.journals ? Object.keys(part.settings) : [])]
+      .includes(name) && serverOnly !== true)
+) as unknown as SettingsTable<StorageSettings>
+
+/** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
+export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
+  const settings = { ...readArguments(SETTINGS, args, env), isProduction: env['NODE_ENV'] === 'production' }
+  validateCombinations(settings)
+  checkTransport(settings)
+  return settings
 }
 
-/** The settings of a journal in etcd. */
-export interface EtcdSettings {
-  /** Origins; none without etcd. */
-  readonly etcdEndpoints: readonly string[]
-  readonly etcdPrefix: string
-  readonly etcdUser: string | undefined
-  /** Files, as all that follow. */
-  readonly etcdPasswordFile: string | undefined
-  readonly etcdCa: string | undefined
-  readonly etcdCert: string | undefined
-  readonly etcdKey: string | undefined
-  readonly etcdPlainHttp: boolean
-  readonly staleReads: boolean
+/** Reads an embedder's; whether it can listen is checked when it does. */
+export function readEmbedderSettings(options: Options, isProduction: boolean): ServiceSettings {
+  const settings = { ...readOptions(SETTINGS, options), isProduction }
+  validateCombinations(settings)
+  return settings
 }
 
-/** How one setting is named, read and explained. */
-export interface Setting<T> {
-  readonly variable: string
-  readonly flag: string
-  /** What the flag's value is called in `--help`. */
-  readonly value: string
-  readonly fallback: T
-  /** The default as a person reads it. */
-  readonly shown: string
-  readonly help: string
-  /** Gives the value; throws an `Error` that says what a value must be. */
-  readonly parse: (text: string) => T
-}
-
-const DEFAULT_ABILITIES = 'listPassword=password:read,getPassword=password:read,' +
-  'createPassword=password:create,updatePassword=password:update,deletePassword=password:delete'
-
-/** The part of the table that is about etcd. */
-export const ETCD_SETTINGS: { readonly [K in keyof EtcdSettings]: Setting<EtcdSettings[K]> } = {
-  etcdEndpoints: {
-    variable: 'ETCD_ENDPOINTS', flag: 'etcd-endpoints', value: 'URL,…', fallback: [], shown: 'none',
-    help: 'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.',
-    parse: serverOrigins
-  },
-  etcdPrefix: {
-    variable: 'ETCD_PREFIX', flag: 'etcd-prefix', value: 'PREFIX', fallback: '/pes', shown: '`/pes`',
-    help: 'What the keys of the journal begin with in etcd.', parse: keyPrefix
-  },
-  etcdUser: {
-    variable: 'ETCD_USER', flag: 'etcd-user', value: 'NAME', fallback: undefined, shown: 'none',
-    help: 'The user to be for etcd.', parse: nonEmpty
-  },
-  etcdPasswordFile: {
-    variable: 'ETCD_PASSWORD_FILE', flag: 'etcd-password-file', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The file with the password of that user, on its first line.', parse: nonEmpty
-  },
-  etcdCa: {
-    variable: 'ETCD_CA', flag: 'etcd-ca', value: 'FILE', fallback: undefined, shown: 'those that Node knows',
-    help: 'The authorities that vouch for etcd, PEM.', parse: nonEmpty
-  },
-  etcdCert: {
-    variable: 'ETCD_CERT', flag: 'etcd-cert', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The certificate to show to etcd, PEM.', parse: nonEmpty
-  },
-  etcdKey: {
-    variable: 'ETCD_KEY', flag: 'etcd-key', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The private key of that certificate, PEM.', parse: nonEmpty
-  },
-  etcdPlainHttp: {
-    variable: 'ETCD_PLAIN_HTTP', flag: 'etcd-plain-http', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether etcd on another machine may be reached without TLS.',
-    parse: onOrOff
-  },
-  staleReads: {
-    variable: 'STALE_READS', flag: 'stale-reads', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether reads are answered, with what was known last, while etcd does not answer.',
-    parse: onOrOff
+/** Throws `setting-invalid` where settings do not go together. */
+export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
+  const { tlsCert, tlsKey } = settings
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
+  }
+  for (const part of PARTS) {
+    const fault = part.check?.(settings)
+    if (fault !== undefined) throw new Failure('setting-invalid', fault)
   }
 }
 
-/** The table. */
-export const SETTINGS: { readonly [K in keyof Settings]: Setting<Settings[K]> } = {
-  host: {
-    variable: 'HOST', flag: 'host', value: 'ADDRESS', fallback: '127.0.0.1', shown: '`127.0.0.1`',
-    help: 'The address to listen on.', parse: listenAddress
-  },
-  port: {
-    variable: 'PORT', flag: 'port', value: 'N', fallback: 3000, shown: '`3000`',
-    help: 'The port to listen on; 0 takes a free one.', parse: integer(0, 65535)
-  },
-  dataDir: {
-    variable: 'DATA_DIR', flag: 'data', value: 'FOLDER', fallback: 'data', shown: '`data` in the working folder',
-    help: 'The folder of the journal.', parse: nonEmpty
-  },
-  keyFile: {
-    variable: 'KEY_FILE', flag: 'key-file', value: 'FILE', fallback: undefined,
-    shown: '`journal.key` in the data folder', help: 'The file of the keys that seal the journal.', parse: nonEmpty
-  },
-  rateLimit: {
-    variable: 'RATE_LIMIT', flag: 'rate-limit', value: 'N', fallback: RATE_LIMIT_REQUESTS, shown: '`60`',
-    help: 'Requests under `/api` that a client may make in a minute; 0 is off.', parse: integer(0, 1_000_000)
-  },
-  rateLimitBy: {
-    variable: 'RATE_LIMIT_BY', flag: 'rate-limit-by', value: 'KEY', fallback: 'ip', shown: '`ip`',
-    help: 'Whom a request counts against: its address, or, with `user`, the user of its token.',
-    parse: oneOf('ip', 'user')
-  },
-  loginLimit: {
-    variable: 'LOGIN_LIMIT', flag: 'login-limit', value: 'N', fallback: LOGIN_LIMIT_REQUESTS, shown: '`6`',
-    help: 'Logins that a client may try in a minute; 0 is off.', parse: integer(0, 1_000_000)
-  },
-  auth: {
-    variable: 'AUTH', flag: 'auth', value: 'KIND', fallback: 'none', shown: '`none`',
-    help: 'Who may use the service: `none`, everybody who reaches it; `bearer`, whoever has a token.',
-    parse: oneOf('none', 'bearer')
-  },
-  tokenTtlMinutes: {
-    variable: 'TOKEN_TTL_MINUTES', flag: 'token-ttl-minutes', value: 'N', fallback: undefined, shown: 'none',
-    help: 'How long a token lives that a login issues, in minutes, fractions allowed; none: until it is revoked.',
-    parse: minutes
-  },
-  abilities: {
-    variable: 'ABILITIES', flag: 'abilities', value: 'OP=ABILITY,…', fallback: abilities(DEFAULT_ABILITIES),
-    shown: `\`${DEFAULT_ABILITIES.replaceAll(',', ', ')}\``,
-    help: 'The ability that a token needs for an operation; one that is not named needs any token.',
-    parse: abilities
-  },
-  corsOrigins: {
-    variable: 'CORS_ORIGINS', flag: 'cors-origins', value: 'ORIGIN,…', fallback: new Set(), shown: 'none',
-    help: 'Origins whose pages may use the service, exactly as a browser sends them.',
-    parse: text => new Set(list(text).map(exactOrigin))
-  },
-  allowedHosts: {
-    variable: 'ALLOWED_HOSTS', flag: 'allowed-hosts', value: 'NAME,…', fallback: new Set(), shown: 'none',
-    help: 'Names besides IP addresses and `localhost` that requests may call the service by.',
-    parse: text => new Set(list(text).map(hostName))
-  },
-  trustProxy: {
-    variable: 'TRUST_PROXY', flag: 'trust-proxy', value: 'ADDRESS,…', fallback: undefined, shown: 'none',
-    help: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.',
-    parse: addresses
-  },
-  tlsCert: {
-    variable: 'TLS_CERT', flag: 'tls-cert', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The certificate chain to serve HTTPS with, PEM; reloaded when it changes.', parse: nonEmpty
-  },
-  tlsKey: {
-    variable: 'TLS_KEY', flag: 'tls-key', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The private key of the certificate, PEM.', parse: nonEmpty
-  },
-  maxBodyBytes: {
-    variable: 'MAX_BODY_BYTES', flag: 'max-body-bytes', value: 'N', fallback: MAX_BODY_BYTES, shown: '`65536`',
-    help: 'The size that a request body may have, in bytes.', parse: integer(1, MAX_BODY_SETTING_BYTES)
-  },
-  accessLog: {
-    variable: 'ACCESS_LOG', flag: 'access-log', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether each request is logged to standard output, a JSON line each.',
-    parse: onOrOff
-  },
-  journal: {
-    variable: 'JOURNAL', flag: 'journal', value: 'KIND', fallback: 'file', shown: '`file`',
-    help: 'Where records are kept: `file`; `etcd`, which several instances share; or `memory`, which keeps nothing ' +
-      'beyond the process.',
-    parse: oneOf('file', 'memory', 'etcd')
-  },
-  ...ETCD_SETTINGS,
-  health: {
-    variable: 'HEALTH', flag: 'health', value: 'WHO', fallback: 'local', shown: '`local`',
-    help: 'Who may ask for `/healthz`: `local`, this machine and whoever has a token; `public`, everybody; `off`.',
-    parse: oneOf('local', 'public', 'off')
-  },
-  metrics: {
-    variable: 'METRICS', flag: 'metrics', value: 'WHO', fallback: 'local', shown: '`local`',
-    help: 'Who may ask for `/metrics`; as `HEALTH`.', parse: oneOf('local', 'public', 'off')
-  },
-  page: {
-    variable: 'PAGE', flag: 'page', value: 'on|off', fallback: true, shown: '`on`',
-    help: 'Whether there is a page for people at `/`.', parse: onOrOff
+/** Throws `setting-invalid` where the service would listen without HTTPS and then refuse every request for it. */
+export function checkTransport({ tlsCert, isProduction, trustProxy }: ServiceSettings): void {
+  if (isProduction && tlsCert === undefined && trustProxy === undefined) {
+    throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
   }
 }

@@ -22,7 +22,7 @@ function filesOf(dist: string): ReadonlyMap<string, string> {
 /** What a built file imports but modules of Node and files beside it. */
 function foreignImports(text: string): string[] {
   return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName)
-    .filter(name => !/^(node:[a-z/]+|\.\.?\/[\w./-]+\.js)$/.test(name))
+    .filter(name => !/^(node:[a-z_/]+|\.\.?\/[\w./-]+\.js)$/.test(name))
 }
 
 test('two builds in two folders have the same bytes, and their checksums are right', t => {

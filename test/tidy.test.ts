@@ -9,60 +9,84 @@ import { join, posix } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
-import { REASONS as MUTANTS } from './slow/mutants.ts'
-import { REASONS as UNCOVERED } from './slow/uncovered.ts'
 
 /** Texts by their paths from the top of the repository. */
 type Sources = ReadonlyMap<string, string>
 
 interface Room {
   readonly name: string
-  readonly floor: number
   /** Files of `src`, or folders with a slash at the end. */
   readonly holds: readonly string[]
-  /** What it may import of Node, and does. */
+  /** What it imports of Node. */
   readonly modules: readonly string[]
-  /** A room of the same floor that it may import. */
-  readonly beside?: string
 }
 
-const HOUSE: readonly Room[] = [
-  { name: 'errors', floor: 0, holds: ['errors.ts'], modules: [] },
-  { name: 'limits', floor: 0, holds: ['limits.ts'], modules: ['node:assert'] },
-  { name: 'csv', floor: 1, holds: ['csv/'], modules: [] },
-  // What runs in the browser: it imports nothing but itself, and nothing imports it.
-  { name: 'web', floor: 0, holds: ['web/'], modules: [] },
-  { name: 'json', floor: 1, holds: ['json/'], modules: ['node:buffer'] },
-  {
-    name: 'http', floor: 1, holds: ['http/'],
-    modules: [
-      'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net', 'node:path', 'node:stream', 'node:zlib'
-    ]
-  },
-  { name: 'metrics', floor: 1, holds: ['metrics/'], modules: [] },
-  { name: 'journal', floor: 1, holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:fs', 'node:path'] },
-  { name: 'etcd', floor: 1, holds: ['etcd/'], modules: ['node:buffer', 'node:http', 'node:https'], beside: 'journal' },
-  { name: 'store', floor: 2, holds: ['store/'], modules: ['node:buffer', 'node:crypto'] },
-  { name: 'api', floor: 3, holds: ['api/'], modules: ['node:crypto'] },
-  {
-    name: 'service', floor: 4,
-    holds: [
-      'index.ts', 'service.ts', 'serving.ts', 'open-store.ts', 'config.ts', 'settings.ts', 'values.ts', 'place.ts',
-      'certificate.ts', 'page.ts'
-    ],
-    modules: ['node:crypto', 'node:events', 'node:path', 'node:util']
-  },
-  { name: 'operator', floor: 4, holds: ['operator/'], modules: ['node:crypto', 'node:path'], beside: 'service' },
-  { name: 'server', floor: 5, holds: ['server.ts'], modules: [] },
-  { name: 'admin', floor: 5, holds: ['admin.ts'], modules: ['node:util'] }
+const part = (name: string, ...modules: readonly string[]): Room => ({ name, holds: [`parts/${name}/`], modules })
+
+/** From the ground up: a room may import those of the floors below its own. */
+const HOUSE: readonly (readonly Room[])[] = [
+  [
+    { name: 'errors', holds: ['errors.ts'], modules: [] },
+    { name: 'limits', holds: ['limits.ts'], modules: ['node:assert'] },
+    { name: 'contract', holds: ['contract.ts', 'version.ts'], modules: [] },
+    // What runs in the browser imports nothing but itself, and nothing imports it.
+    { name: 'browser', holds: ['parts/page/browser/'], modules: [] }
+  ],
+  [
+    { name: 'json', holds: ['json/'], modules: ['node:buffer'] },
+    { name: 'disk', holds: ['disk/'], modules: ['node:buffer', 'node:fs', 'node:path'] }
+  ],
+  [
+    {
+      name: 'http', holds: ['http/'],
+      modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path']
+    },
+    { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:os', 'node:path'] }
+  ],
+  [
+    { name: 'config', holds: ['config/'], modules: ['node:util'] },
+    { name: 'log', holds: ['log.ts'], modules: [] },
+    { name: 'store', holds: ['store/'], modules: ['node:buffer', 'node:crypto'] }
+  ],
+  [{ name: 'api', holds: ['api/'], modules: ['node:crypto'] }],
+  [{
+    name: 'part', holds: ['parts/part.ts', 'parts/command.ts', 'parts/saved-journal.ts'],
+    modules: ['node:buffer', 'node:path']
+  }],
+  [{ name: 'storage', holds: ['storage.ts'], modules: ['node:crypto', 'node:path'] }],
+  [
+    part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:path'),
+    part('metrics', 'node:perf_hooks'),
+    part('openapi'),
+    part('operator', 'node:buffer', 'node:crypto', 'node:http', 'node:path'),
+    part('extra'),
+    part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
+  ],
+  [{ name: 'parts', holds: ['parts.ts'], modules: [] }],
+  [{ name: 'settings', holds: ['settings.ts'], modules: [] }],
+  [{ name: 'service', holds: ['service.ts'], modules: ['node:crypto'] }],
+  [
+    { name: 'index', holds: ['index.ts'], modules: ['node:events'] },
+    { name: 'server', holds: ['server.ts', 'main.ts'], modules: [] },
+    {
+      name: 'operator program', modules: ['node:path'],
+      holds: ['program', 'command-line', 'completion', 'connect'].map(name => `parts/operator/${name}.ts`)
+    }
+  ],
+  [{ name: 'admin', holds: ['admin.ts'], modules: [] }]
 ]
+const ROOMS = HOUSE.flat()
 
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
+/** What knows the process and the console. */
+const OUTERMOST = [
+  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect', 'as-owner'].map(name => `src/parts/operator/${name}.ts`)
+]
 const SURFACE = 'src/index.ts'
 /** What the page starts with. */
-const PAGE = 'src/web/main.ts'
+const PAGE = 'src/parts/page/browser/main.ts'
 /** The one file that asks the service. */
-const CLIENT = 'src/web/api.ts'
+const CLIENT = 'src/parts/page/browser/api.ts'
 const MAX_LINES = 300
 const MAX_COLUMNS = 120
 const TOP_LEVEL = [
@@ -151,9 +175,12 @@ function targetOf(path: string, { from }: Import): string | undefined {
 }
 
 function roomOf(path: string): Room | undefined {
-  return HOUSE.find(({ holds }) => holds.some(one =>
-    one.endsWith('/') ? path.startsWith(`src/${one}`) : path === `src/${one}`))
+  return ROOMS.find(({ holds }) => holds.some(one => path === `src/${one}`)) ??
+    ROOMS.find(({ holds }) => holds.some(one => one.endsWith('/') && path.startsWith(`src/${one}`)))
 }
+
+const floorOf = (room: Room): number => HOUSE.findIndex(floor => floor.includes(room))
+const isPart = ({ holds }: Room): boolean => /^parts\/[a-z]+\/$/.test(holds[0]!)
 
 /** Calls `look` with each import of each source and gathers what it says. */
 function eachImport(sources: Sources, look: (path: string, one: Import) => string | undefined): string[] {
@@ -177,8 +204,10 @@ function upwardImports(sources: Sources): string[] {
   return [...homeless, ...eachImport(sources, (path, one) => {
     const room = roomOf(path)
     const target = roomOf(targetOf(path, one) ?? '')
-    if (room === undefined || target === undefined || room === target || room.beside === target.name) return undefined
-    return target.floor < room.floor && target.name !== 'web' ? undefined : `imports ${target.name} from ${room.name}`
+    if (room === undefined || target === undefined || room === target) return undefined
+    const mayImportPart = room.name === 'parts' || room.name === `${target.name} program`
+    const isBelow = floorOf(target) < floorOf(room) && target.name !== 'browser' && (!isPart(target) || mayImportPart)
+    return isBelow ? undefined : `imports ${target.name} from ${room.name}`
   })]
 }
 
@@ -226,12 +255,12 @@ function strayModules(sources: Sources): string[] {
 function idleAllowances(sources: Sources): string[] {
   const used = new Set([...sources].flatMap(([path, text]) =>
     importsOf(text).map(({ from }) => `${roomOf(path)?.name} ${from}`)))
-  return HOUSE.flatMap(({ name, modules }) => modules.map(one => `${name} ${one}`)).filter(one => !used.has(one))
+  return ROOMS.flatMap(({ name, modules }) => modules.map(one => `${name} ${one}`)).filter(one => !used.has(one))
 }
 
 /** The global names that are contacts with the outside; what the programs may use, and what everybody may. */
 const GLOBALS = new Map<string, { readonly inPrograms: boolean, readonly members: readonly string[] }>([
-  ['process', { inPrograms: true, members: ['pid', 'cwd', 'memoryUsage', 'cpuUsage'] }],
+  ['process', { inPrograms: true, members: ['pid', 'cwd', 'version', 'memoryUsage', 'cpuUsage'] }],
   ['console', { inPrograms: true, members: [] }],
   ...['fetch', 'WebSocket', 'EventSource', 'globalThis', 'global', 'eval', 'require'].map(name =>
     [name, { inPrograms: false, members: [] }] as const)
@@ -242,7 +271,7 @@ function strayGlobals(sources: Sources): string[] {
   for (const [path, text] of sources) {
     walk(parse(text), node => {
       const allowed = ts.isIdentifier(node) ? GLOBALS.get(node.text) : undefined
-      if (allowed === undefined || (allowed.inPrograms && PROGRAMS.includes(path))) return
+      if (allowed === undefined || (allowed.inPrograms && OUTERMOST.includes(path))) return
       if (path === CLIENT && node.getText() === 'fetch') return
       const { parent } = node
       // A property or a declaration of that name is not the global; `{ process }` is.
@@ -264,7 +293,7 @@ const UNSAFE = new Set([
 
 /** Unsafe names in the scripts of the page, and attributes that are set without being known for harmless. */
 function unsafeNames(sources: Sources): string[] {
-  return [...sources].filter(([path]) => roomOf(path)?.name === 'web').flatMap(([path, text]) => {
+  return [...sources].filter(([path]) => roomOf(path)?.name === 'browser').flatMap(([path, text]) => {
     const found: string[] = []
     walk(parse(text), node => {
       if (ts.isIdentifier(node) && UNSAFE.has(node.text)) found.push(`${path}:${lineOf(node)} ${node.text}`)
@@ -281,7 +310,7 @@ function unsafeNames(sources: Sources): string[] {
 /** What a page must not hold: scripts and styles of its own, handlers, forms that go somewhere, foreign addresses. */
 function unsafeMarkup(html: string): string[] {
   return [...html.matchAll(
-    /<script(?![^>]* src="\/web\/)[^>]*>|<style|\s(?:on\w+|style|action|srcdoc)=|(?:src|href)="(?!\/web\/|#)[^"]*"|\bjavascript:/gi
+    /<script(?![^>]* src="web\/)[^>]*>|<style|\s(?:on\w+|style|action|srcdoc)=|(?:src|href)="(?!web\/|#)[^"]*"|\bjavascript:/gi
   )].map(([text]) => text.trim())
 }
 
@@ -397,21 +426,6 @@ function deadExports(sources: Sources, users: Sources, surface: string): string[
       .map(({ name }) => `${path} ${name}`).filter(one => !used.has(one)))
 }
 
-function undocumented(sources: Sources): string[] {
-  return [...sources].flatMap(([path, text]) => {
-    const seen = new Set<string>()
-    return exportsOf(text).flatMap(({ name, node, isPassedOn }) => {
-      // The overloads of a function share the comment before the first.
-      if (isPassedOn || (ts.isFunctionDeclaration(node) && seen.has(name))) return []
-      seen.add(name)
-      const comment = ts.getLeadingCommentRanges(text, node.pos)?.at(-1)
-      const isDoc = comment !== undefined && /^\/\*\*[\s*]*[^\s*/]/.test(text.slice(comment.pos, comment.end)) &&
-        /^[ \t]*\r?\n?[ \t]*$/.test(text.slice(comment.end, node.getStart()))
-      return isDoc ? [] : [`${path}:${lineOf(node)} ${name}`]
-    })
-  })
-}
-
 function longFiles(sources: Sources): string[] {
   return [...sources].map(([path, text]) => [path, text.replace(/\n$/, '').split('\n').length] as const)
     .filter(([, lines]) => lines > MAX_LINES).map(([path, lines]) => `${path} has ${lines} lines`)
@@ -421,16 +435,6 @@ function strayNames(names: readonly string[]): string[] { return names.filter(na
 
 function catchAllNames(paths: readonly string[]): string[] {
   return paths.filter(path => path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!)))
-}
-
-type Reasons = { readonly [source: string]: { readonly [line: string]: string } }
-
-/** Reasons for lines, or for mutants of lines, that no source has any more, white space aside. */
-function idleReasons(reasons: Reasons, read: (source: string) => string): string[] {
-  const plain = (text: string): string => text.replace(/\s+/g, ' ')
-  return Object.entries(reasons).flatMap(([source, lines]) =>
-    Object.keys(lines).filter(line => !plain(read(source)).includes(plain(line.split(' → ')[0]!)))
-      .map(line => `${source} ${line}`))
 }
 
 /** What stands at the top of the repository; of a copy without its history, what its `.gitignore` does not name. */
@@ -462,14 +466,13 @@ test('src imports its own .ts files by relative paths, and node: modules, and no
 test('imports point downward only, types included', () => {
   assert.deepEqual(upwardImports(sample({
     'src/json/a.ts': "import { b } from '../http/b.ts'\nimport { Failure } from '../errors.ts'",
-    'src/http/b.ts': "import type { Entry } from '../store/record.ts'\nimport { a } from './a.ts'",
+    'src/http/b.ts': "import type { Entry } from '../store/events.ts'\nimport { a } from './a.ts'",
     'src/errors.ts': "import { MAX } from './limits.ts'",
     'src/store/c.ts': "import { b } from '../http/b.ts'\nexport * from '../api/d.ts'",
-    'src/service.ts': "import { run } from './operator/run.ts'\nimport { SETTINGS } from './config.ts'",
-    'src/operator/run.ts': "import { open } from '../service.ts'\ntype A = import('../admin.ts').A",
-    'src/admin.ts': "import { log } from './server.ts'",
-    'src/web/main.ts': "import { MAX } from '../limits.ts'\nimport { Api } from './api.ts'",
-    'src/page.ts': "import { TEXTS } from './web/texts.ts'",
+    'src/service.ts': "import { run } from './parts/operator/run.ts'\nimport { SETTINGS } from './settings.ts'",
+    'src/parts/operator/run.ts': "import { open } from '../../storage.ts'\nimport { e } from '../etcd/e.ts'",
+    'src/parts.ts': "export { operator } from './parts/operator/part.ts'",
+    'src/parts/page/browser/main.ts': "import { MAX } from '../../../limits.ts'\nimport { Api } from './api.ts'",
     'src/cellar/e.ts': ''
   })), [
     'src/cellar/e.ts is in no room',
@@ -478,10 +481,8 @@ test('imports point downward only, types included', () => {
     'src/errors.ts:1 imports limits from errors',
     'src/store/c.ts:2 imports api from store',
     'src/service.ts:1 imports operator from service',
-    'src/operator/run.ts:2 imports admin from operator',
-    'src/admin.ts:1 imports server from admin',
-    'src/web/main.ts:1 imports limits from web',
-    'src/page.ts:1 imports web from service'
+    'src/parts/operator/run.ts:2 imports etcd from operator',
+    'src/parts/page/browser/main.ts:1 imports limits from browser'
   ])
   assert.deepEqual(upwardImports(SRC), [])
 })
@@ -493,12 +494,12 @@ test('no circle of imports remains at run time, and no circle of types leaves it
     'src/json/b.ts': "import { c } from './c.ts'\nimport type { D } from './d.ts'",
     'src/json/d.ts': "import { b } from './b.ts'",
     'src/store/e.ts': "import { e } from './e.ts'",
-    'src/service.ts': "import type { F } from './operator/f.ts'",
-    'src/operator/f.ts': "import { service } from '../service.ts'"
+    'src/storage.ts': "import type { F } from './parts/operator/f.ts'",
+    'src/parts/operator/f.ts': "import { open } from '../../storage.ts'"
   })), [
     'src/json/a.ts → src/json/b.ts → src/json/c.ts',
     'src/store/e.ts',
-    'src/operator/f.ts → src/service.ts'
+    'src/parts/operator/f.ts → src/storage.ts'
   ])
   assert.deepEqual(circles(SRC), [])
 })
@@ -512,19 +513,28 @@ test('each room imports the modules of Node that it is allowed, and each allowan
   assert.deepEqual(strayModules(bad), [
     'src/store/a.ts:1 imports node:fs', 'src/api/b.ts:1 imports node:net', 'src/journal/c.ts:1 imports node:fs/promises'
   ])
-  assert.ok(idleAllowances(bad).includes('journal node:fs'))
-  assert.ok(!idleAllowances(bad).includes('store node:crypto'))
+  assert.equal(idleAllowances(bad).includes('disk node:fs'), true)
+  assert.equal(idleAllowances(bad).includes('store node:crypto'), false)
   assert.deepEqual(strayModules(SRC), [])
   assert.deepEqual(idleAllowances(SRC), [])
 })
 
-test('the allowances themselves keep the disk in journal/ and sockets in http/ and etcd/', () => {
+test('the allowances themselves keep the disk in disk/, and sockets in http/, etcd/ and operator/', () => {
   const allowed = (pattern: RegExp): string[] =>
-    HOUSE.filter(({ modules }) => modules.some(one => pattern.test(one))).map(({ name }) => name)
-  assert.deepEqual(allowed(/^node:buffer$/), ['json', 'http', 'journal', 'etcd', 'store'])
-  assert.deepEqual(allowed(/^node:fs/), ['journal'])
-  assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http', 'etcd'])
+    ROOMS.filter(({ modules }) => modules.some(one => pattern.test(one))).map(({ name }) => name)
+  assert.deepEqual(allowed(/^node:fs/), ['disk'])
+  assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http', 'etcd', 'operator'])
   assert.deepEqual(allowed(/^node:(child_process|cluster|worker_threads|vm|module|process|inspector)\b/), [])
+})
+
+test('no two files of src have one name, but for the part.ts of each part', () => {
+  const names = [...SRC.keys()].filter(path => !path.includes('/browser/')).map(path => posix.basename(path))
+  assert.deepEqual(names.filter((name, i) => names.indexOf(name) !== i && name !== 'part.ts'), [])
+})
+
+test('the core knows nothing of etcd, the one part whose name is no ordinary word', () => {
+  const core = new Map([...SRC].filter(([path]) => !path.startsWith('src/parts') && path !== 'src/admin.ts'))
+  assert.deepEqual(linesWith(core, line => /etcd/i.test(line)), [])
 })
 
 test('only the two programs know the process and the console', () => {
@@ -545,20 +555,20 @@ test('only the two programs know the process and the console', () => {
 test('the page makes no markup, script or style of texts, and stores nothing', () => {
   const text = ['a.innerHTML = b', "c.setAttribute('style', d)", "c.setAttribute('href', d)", 'localStorage.d = e',
     'document.write(f)', 'void write(g)', 'new Function(h)', 'document.cookie'].join('\n')
-  assert.deepEqual(unsafeNames(sample({ 'src/web/main.ts': text, 'src/service.ts': text })), [
+  assert.deepEqual(unsafeNames(sample({ 'src/parts/page/browser/main.ts': text, 'src/service.ts': text })), [
     '1 innerHTML', "2 c.setAttribute('style', d)", '4 localStorage', '5 document.write', '7 Function', '8 cookie'
-  ].map(one => `src/web/main.ts:${one}`))
+  ].map(one => `src/parts/page/browser/main.ts:${one}`))
   assert.deepEqual(unsafeNames(SRC), [])
 })
 
 test('the markup of the page holds no script, style, handler or foreign address', () => {
   assert.deepEqual(unsafeMarkup(
-    '<script src="/web/a.js"></script><script>b</script><p style="c" onclick="d"><a href="https://e"><use href="#f"/>'
+    '<script src="web/a.js"></script><script>b</script><p style="c" onclick="d"><a href="https://e"><use href="#f"/>'
   ), ['<script>', 'style=', 'onclick=', 'href="https://e"'])
-  assert.deepEqual(unsafeMarkup(readText('src/web/page.html')), [])
-  const styles = readdirSync(join(ROOT, 'src/web')).filter(name => name.endsWith('.css'))
+  assert.deepEqual(unsafeMarkup(readText('src/parts/page/browser/page.html')), [])
+  const styles = readdirSync(join(ROOT, 'src/parts/page/browser')).filter(name => name.endsWith('.css'))
   assert.ok(styles.length > 0)
-  for (const name of styles) assert.doesNotMatch(readText(`src/web/${name}`), /@import|url\(|expression\(/, name)
+  for (const name of styles) assert.doesNotMatch(readText(`src/parts/page/browser/${name}`), /@import|url\(|expression\(/, name)
 })
 
 test('the packages are the three for development, with the types of the oldest Node, and none for running', () => {
@@ -622,17 +632,14 @@ test('every exported value is imported by a source or a test', () => {
   assert.deepEqual(deadExports(SRC, TEST, SURFACE), [])
 })
 
-test('every export has a doc comment right before it', () => {
-  assert.deepEqual(undocumented(sample({
-    'src/a.ts': [
-      '/** The head of the file. */', "import b from './b.ts'", 'export const c = 1', '/** Fine. */',
-      'export const d = 1, e = 2', '/* Not one. */', 'export type F = 1', '/** Too far away. */', '',
-      'export interface G {}', '/** */', 'export class H {}', '/** Shared. */', 'export function i(a: 1): 1',
-      'export function i(a: 2): 2', "export * from 'x'", '/** Hidden. */', '// by this', 'export function j() {}',
-      'export const k = 1, l = 2'
-    ].join('\n')
-  })), ['3 c', '7 F', '10 G', '12 H', '19 j', '20 k', '20 l'].map(one => `src/a.ts:${one}`))
-  assert.deepEqual(undocumented(SRC), [])
+test('whatever embedders import has a doc comment', () => {
+  const exported = importsOf(readText(SURFACE)).filter(({ names }) => names.length > 0)
+  const missing = exported.flatMap(one => one.names.filter(name => {
+    const text = SRC.get(targetOf(SURFACE, one) ?? '') ?? ''
+    const found = exportsOf(text).find(declared => declared.name === name)
+    return found !== undefined && !/\*\/\s*$/.test(text.slice(0, found.node.getStart()))
+  }))
+  assert.deepEqual(missing, [])
 })
 
 test(`a file of src has at most ${MAX_LINES} lines`, () => {
@@ -652,13 +659,6 @@ test('the top of the repository holds what the design names, and all of it', () 
   const names = topLevelNames()
   assert.deepEqual(strayNames(names), [])
   assert.deepEqual(TOP_LEVEL.filter(name => !names.includes(name)), [])
-})
-
-test('the reasons of code that is not covered, and of mutants that survive, are of code that stands', () => {
-  const bad = { 'a.ts': { 'b = 1 → b = 2': 'x', 'c()': 'y', 'd()': 'z' } }
-  assert.deepEqual(idleReasons(bad, () => 'b =\n  1\nd()'), ['a.ts c()'])
-  assert.deepEqual(idleReasons(MUTANTS, source => readText(`src/${source}`)), [])
-  assert.deepEqual(idleReasons(UNCOVERED, source => readText(`dist/${source.replace(/ts$/, 'js')}`)), [])
 })
 
 test('no file or folder has a catch-all name', () => {

@@ -19,7 +19,9 @@ FORM = re.compile(
     rb',"sealed":"(?P<sealed>[A-Za-z0-9+/]+={0,2})"),"hash":"(?P<hash>[0-9a-f]{64})"\}')
 SEAL_LEAST = 12 + 16  # nonce and tag
 LINE_MOST = 32 * 1024 * 1024
+WRITE_MOST = LINE_MOST + 2 * 1024 * 1024
 SECTOR = 512
+BLOCK = 4096
 
 
 def parse(raw):
@@ -47,27 +49,39 @@ def pieces(data, offset):
         offset = end + 1
 
 
-def holds_lost_sector(raw, offset, tail):
-    """Whether zeros reach from a sector's beginning, or the tail's, to a sector's end or that of the bytes."""
-    return any(
-        ((offset + zeros.start()) % SECTOR == 0 or offset + zeros.start() == tail)
-        and (zeros.end() == len(raw) or (offset + zeros.end()) % SECTOR == 0)
-        for zeros in re.finditer(rb'\0+', raw))
+def lost_block(start, end, size, offset):
+    """Whether the zeros of a tail fill a block of the file, and are not more than that at its end."""
+    block = -(-(offset + start) // BLOCK) * BLOCK - offset
+    if start > 0 and end == size and end - block > BLOCK:
+        return False
+    return block < end and min(block + BLOCK, size) <= end
 
 
-def is_torn(data, tail):
-    """Whether all from the first malformed line on is a write that a crash cut."""
-    lost = follow = False
-    for offset, raw, ended in pieces(data, tail):
+def lost_sectors(start, end, size, offset):
+    """Whether the zeros of a tail are sectors that were not written."""
+    return (start == 0 or (offset + start) % SECTOR == 0) and (end == size or (offset + end) % SECTOR == 0)
+
+
+def is_torn(tail, offset, seq):
+    """Whether all from the first malformed line on, which would be number `seq`, is a write that a crash cut."""
+    whole = b'{"seq":%d,"time":"' % seq
+    if len(tail) > WRITE_MOST or not whole.startswith(tail[:len(whole)].split(b'\0')[0]):
+        return False
+    runs = [(zeros.start(), zeros.end(), len(tail), offset) for zeros in re.finditer(rb'\0+', tail)]
+    unwritten = tail[:1] == b'\0' and offset % BLOCK
+    if not unwritten and any(lost_block(*run) for run in runs):
+        return False
+    lost = [run for run in runs if lost_sectors(*run)]
+    for start, raw, ended in pieces(tail, 0):
+        if not ended:
+            continue
         at = max(0, raw.rfind(b'{"seq":'))
-        line = parse(raw[at:]) if ended else None
+        line = parse(raw[at:])
         if line and line['starts_write']:
             return False
-        if tail == 0 and offset == 0 and ended and raw.startswith(b'{"seq":') and b'\0' not in raw:
+        if not (line and at == 0) and not any(start <= run[0] and run[1] <= start + len(raw) for run in lost):
             return False
-        lost = lost or holds_lost_sector(raw[:at] if line else raw, offset, tail)
-        follow = follow or line is not None
-    return lost or not follow
+    return True
 
 
 def verify(data, wanted):
@@ -77,7 +91,7 @@ def verify(data, wanted):
         line = parse(raw) if ended else None
         where = f'line {records + 1} at byte {offset}'
         if line is None:
-            if not is_torn(data, offset):
+            if not is_torn(data[offset:offset + WRITE_MOST + 1], offset, records + 1):
                 raise ValueError(f'{where}: it is not a line of a journal')
             print(f'torn tail of {len(data) - offset} bytes', file=sys.stderr)
             break
@@ -92,6 +106,8 @@ def verify(data, wanted):
     return f'{records} records, head {head.decode()}'
 
 
+if len(sys.argv) not in (2, 3):
+    sys.exit('usage: python3 verify.py journal.jsonl [HEAD]')
 try:
     with open(sys.argv[1], 'rb') as journal:
         print(verify(journal.read(), sys.argv[2] if len(sys.argv) > 2 else None))

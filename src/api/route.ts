@@ -3,7 +3,7 @@ import type { Head } from '../http/head.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
 import { Router, type Params } from '../http/router.ts'
-import type { Schema, Shape, Shaped } from '../json/shape.ts'
+import type { Shape, Shaped } from '../json/validator.ts'
 import type { Session } from '../store/accounts.ts'
 
 /** A request that has come as far as its handler. */
@@ -18,21 +18,26 @@ export interface Call<Body> {
   readonly session: Session | undefined
 }
 
-/** A request, and the answer to it: the very reply that the handler gives. */
-export interface Example {
-  /** The values of the path's parameters. */
-  readonly params?: { readonly [name: string]: number }
-  readonly body?: unknown
-  readonly reply: Reply
-  /** What the reply's body is like; without it, there is just that one body. */
-  readonly schema?: Schema
-}
+/** A JSON Schema. */
+export type Schema = { readonly [keyword: string]: unknown }
 
-/** What the interface description tells of a route, besides what the route itself tells. */
-export interface Documentation {
+/** What `/openapi.json` says of a route besides what the route itself does. Names tie requests to their answers. */
+export interface RouteDescription {
+  readonly tag: string
   readonly summary: string
-  /** By a name for each; the first one is a success. */
-  readonly examples: { readonly [name: string]: Example }
+  readonly description: string
+  /** Examples of the path's `{id}`. */
+  readonly ids?: { readonly [name: string]: number }
+  /** The schema of the request's body, and examples of it. */
+  readonly body?: Schema
+  readonly isBodyOptional?: boolean
+  readonly bodies?: { readonly [name: string]: unknown }
+  /** Examples of answers; without a schema, the body is this message and its status. `type` is JSON unless given. */
+  readonly answers: {
+    readonly [name: string]: {
+      readonly status: number, readonly body: unknown, readonly schema?: Schema, readonly type?: string
+    }
+  }
 }
 
 /** A route of the interface. */
@@ -45,7 +50,7 @@ export interface Route<Body = unknown> {
   /** Whether it is there for whoever has no token yet. */
   readonly isPublic?: boolean
   /** Whether it need not know what others have just written: a change decides anew when its turn comes. */
-  readonly mayBeStale?: boolean
+  readonly allowsStaleReads?: boolean
   /** The ability that a token needs for it; undefined: any token will do. */
   readonly ability?: string | undefined
   /** A limit of its own, by client address, besides the general one. */
@@ -56,19 +61,16 @@ export interface Route<Body = unknown> {
   readonly beforeBody?: (params: Params) => Reply | undefined
   /** The message of the 500 when the journal fails; `Server Error` where there is none. */
   readonly storingFailed?: string
-  /** A route without it is not described: the operator's. */
-  readonly documentation?: Documentation
+  /** Whether it is answered without HTTPS where that is asked for: a probe on the same machine has no proxy. */
+  readonly allowsHttp?: boolean
+  /** For `/openapi.json`, which knows the contract's routes by itself. */
+  readonly description?: RouteDescription
   handle(call: Call<Body>): Reply | Promise<Reply>
 }
 
 /** Ties the type of a route's body to its shape. */
 export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shape: S }): Route {
   return route as Route
-}
-
-/** The schema of an answer: an object of just these fields, all of them there. */
-export function answerSchema(properties: { readonly [field: string]: Schema }): Schema {
-  return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false }
 }
 
 /** A router of these routes. */

@@ -1,7 +1,7 @@
 /**
- * The access log: one JSON line a request, who asked for what and what came of it; never a password, a token, a query
- * or a body. Every value passes through JSON, so no control character can forge a line. A reader that is slow costs
- * lines, which are counted and reported once it reads again, but never a request.
+ * The access log: one JSON line per request: who asked for what, and the outcome; never a password, a token, a query or
+ * a body. Every value passes through JSON, so no control character can forge a line. A slow reader loses lines, which
+ * are counted and reported once it reads again, and never delays a request.
  */
 import { Buffer } from 'node:buffer'
 import { clientAddress } from './address.ts'
@@ -26,14 +26,14 @@ export interface LoggedRequest {
   readonly ms: number
 }
 
-/** What was not even a request: its peer, its answer, and an id. */
+/** A malformed request: its peer, the status of its reply, and an id. */
 export function refusedRequest(address: string, status: number, request: string): LoggedRequest {
   const client = clientAddress(address, undefined)
   return { request, client, user: null, token: null, method: '', route: null, entry: null, status, ms: 0 }
 }
 
 /** Where lines go: `pendingBytes` is what was written and not yet taken. */
-export interface Sink {
+export interface AccessLogSink {
   write(line: string): void
   pendingBytes(): number
 }
@@ -45,7 +45,7 @@ interface AccessLog {
 }
 
 /** Makes an access log; `wallMs` is the wall clock, milliseconds since 1970. */
-export function createAccessLog(sink: Sink, wallMs: () => number): AccessLog {
+export function createAccessLog(sink: AccessLogSink, wallMs: () => number): AccessLog {
   let dropped = 0
   const tellDropped = (): void => {
     if (dropped > 0) sink.write(`${JSON.stringify({ dropped })}\n`)

@@ -31,20 +31,26 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * The address of a request's client: the socket's own or, where that belongs to a trusted proxy, the first address
- * from the right in `X-Forwarded-For` that is not trusted. An entry that is no address ends the walk: whoever wrote
- * it is the nearest that is known.
+ * The address of a request's client: the socket's own or, where that belongs to a trusted proxy, the first address from
+ * the right in `X-Forwarded-For` that is not trusted. A malformed entry ends the walk: the proxy that wrote it is the
+ * nearest known address.
  */
 export function clientAddress(peer: string, forwardedFor: string | undefined, trusted?: AddressSet): string {
   let address = unmapped(peer)
   if (trusted === undefined || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
   while (hops.length > 0 && contains(trusted, address)) {
-    const hop = hops.pop()!.trim()
+    const hop = withoutPort(hops.pop()!.trim())
     if (isIP(hop) === 0) break
     address = unmapped(hop)
   }
   return address
+}
+
+/** Some proxies write the port of the client as well: `1.2.3.4:5678`, `[::1]:5678`. */
+function withoutPort(hop: string): string {
+  const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(hop)
+  return parts?.[1] ?? parts?.[2] ?? hop
 }
 
 /** Whether the peer of a socket is a trusted proxy. */
@@ -58,13 +64,21 @@ export function clientKey(address: string): string {
   return isIPv6(bare) ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4; a zone (`%eth0`) is cut off. */
+/** Whether an address is `0.0.0.0` or `::` in any spelling. */
+export function isUnspecified(address: string): boolean {
+  return address === '0.0.0.0' || (isIPv6(address) && expand(address).every(group => group === '0'))
+}
+
+/** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */
+export function isMapped(address: string): boolean {
+  return address.includes(':') && isIPv6(address) && expand(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+}
+
+/** A mapped address as IPv4; a zone (`%eth0`) is cut off. */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
-  if (!bare.includes(':')) return bare
-  const groups = expand(bare)
-  if (groups.slice(0, 5).some(group => group !== '0') || groups[5] !== 'ffff') return bare
-  const [high = 0, low = 0] = groups.slice(6).map(group => parseInt(group, 16))
+  if (!isMapped(bare)) return bare
+  const [high = 0, low = 0] = expand(bare).slice(6).map(group => parseInt(group, 16))
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 

@@ -1,31 +1,36 @@
 /** Reading a request's body, bounded. */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Refused } from './reply.ts'
 
-/** A whole body; or that it exceeds its bound, with the rest unread; or that its client is gone. */
-export type BodyRead = Buffer | 'too-large' | 'gone'
+/** The event of a request whose body breaks off, with the status that answers it, or `gone`. */
+export const BROKEN = 'broken'
 
-/** Reads a body of at most `maxBytes` and hands it on, once. Throws if somebody else has read it. */
+/** A whole body; that it exceeds its bound, with the rest unread; the status of one that broke off; a client gone. */
+export type BodyRead = Buffer | 'too-large' | Refused | 'gone'
+
+/** Reads a body of at most `maxBytes` and hands it on, once. Throws if it was read already. */
 export function readBody(
   request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void
 ): void {
-  if (request.readableEnded) throw new Error('somebody else has read the body')
-  let chunks: Buffer[] = []
+  if (request.readableEnded) throw new Error('the body was read already')
+  let chunks: Buffer[] | undefined = []
   let bytes = 0
+  const end = (body: BodyRead): void => {
+    if (chunks === undefined) return
+    chunks = undefined // the request is kept until it is answered
+    done(body)
+  }
   request
     .on('data', (chunk: Buffer) => {
-      if (bytes > maxBytes) return // somebody else reads on
+      if (chunks === undefined) return // another reader continues
       bytes += chunk.length
       chunks.push(chunk)
       if (bytes <= maxBytes) return
       request.pause()
-      done('too-large')
+      end('too-large')
     })
-    .on('end', () => {
-      if (bytes > maxBytes) return
-      const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-      chunks = [] // the request is kept until it is answered
-      done(body)
-    })
-    .on('close', () => { if (bytes <= maxBytes && !request.readableEnded) done('gone') })
+    .on('end', () => end(chunks?.length === 1 ? chunks[0]! : Buffer.concat(chunks ?? [])))
+    .on(BROKEN, (why: Refused | 'gone') => end(why))
+    .on('close', () => end('gone'))
 }

@@ -1,119 +1,235 @@
-/** What each connection has asked for, and in which order that is answered. */
+/**
+ * The one owner of a connection: whose it is, what it has asked for, and in which order that is answered. Requests are
+ * answered one at a time (RFC 9112 §9.3.2), each when the answer before it has gone out. A client that pipelines is
+ * read in small pieces from then on: what node:http had read by then waits, and the rest stays with the client.
+ */
 import type { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { MAX_PIPELINED_REQUESTS } from '../limits.ts'
-import { rawReply, sendReply, statusReply } from './reply.ts'
+import type { Socket } from 'node:net'
+import {
+  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, PIPELINED_PIECE_BYTES
+} from '../limits.ts'
+import { clientKey } from './address.ts'
+import { BROKEN } from './body.ts'
+import { rawReply, sendReply, statusReply, type Refused } from './reply.ts'
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  /** The address as it was when the connection was accepted; empty for a Unix socket. */
+  readonly address: string
+  readonly isSecure: boolean
+}
 
 /** Answers a request for a target, at once or later, and calls `done` when it has. Never throws. */
-export type Answer = (request: IncomingMessage, response: ServerResponse, done: () => void, target: string) => void
+export type Answer =
+  (request: IncomingMessage, response: ServerResponse, done: () => void, target: string, peer: Peer) => void
 
-/** What node:http refuses by itself, or does not know an answer to. */
-type Refused = 400 | 405 | 408 | 413 | 431
+const refusalOf = (status: Refused): Buffer =>
+  rawReply(statusReply(status, status === 405 ? ['Allow', 'GET, HEAD, POST, OPTIONS'] : []))
 
-const REFUSALS: { readonly [S in Refused]: Buffer } = {
-  400: rawReply(statusReply(400)),
-  405: rawReply(statusReply(405, ['Allow', 'GET, HEAD, POST, OPTIONS'])),
-  408: rawReply(statusReply(408)),
-  413: rawReply(statusReply(413)),
-  431: rawReply(statusReply(431))
+interface ConnectionsOptions {
+  /** Addresses that may have any number of connections. */
+  readonly isExempt?: ((address: string) => boolean) | undefined
+  /** Is told of what was answered without being a request. */
+  readonly onRefusal?: ((address: string, status: number) => void) | undefined
+}
+
+/** The connections of a server. */
+export class Connections {
+  readonly answer: Answer
+  readonly options: ConnectionsOptions
+  readonly #bySocket = new WeakMap<object, Connection>()
+  readonly #open = new Set<Connection>()
+  /** Over TLS also those that have not shaken hands yet, which node:https does not know. */
+  readonly #sockets = new Set<Socket>()
+  readonly #perClient = new Map<string, number>()
+
+  constructor(answer: Answer, options: ConnectionsOptions = {}) {
+    this.answer = answer
+    this.options = options
+  }
+
+  get size(): number { return this.#sockets.size }
+
+  /** Takes a socket in that was accepted, or closes it when its client is gone or has too many. */
+  accept(socket: Socket): void {
+    const address = addressOf(socket)
+    const client = clientKey(address ?? '')
+    const count = (this.#perClient.get(client) ?? 0) + 1
+    const isTooMany = count > MAX_CONNECTIONS_PER_CLIENT && this.options.isExempt?.(address ?? '') !== true
+    if (address === undefined || isTooMany) { socket.destroy(); return }
+    this.#perClient.set(client, count)
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      const rest = this.#perClient.get(client)! - 1
+      if (rest === 0) this.#perClient.delete(client)
+      else this.#perClient.set(client, rest)
+    })
+  }
+
+  /** The connection of a socket that speaks HTTP; undefined where its client was gone before it was known. */
+  open(socket: Socket): Connection | undefined {
+    const known = this.#bySocket.get(socket)
+    if (known !== undefined) return known
+    const address = addressOf(socket)
+    if (address === undefined) { socket.destroy(); return undefined }
+    const connection = new Connection(this, socket, address)
+    this.#bySocket.set(socket, connection)
+    this.#open.add(connection)
+    socket.once('close', () => this.#open.delete(connection))
+    return connection
+  }
+
+  /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
+  take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
+    // What follows an offer to upgrade is not read as HTTP, though nobody here takes one.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    this.open(request.socket)?.take({ request, response, target, isOver: false })
+  }
+
+  /** Answers what is not a request once all before it is answered, and ends the connection; undefined: just ends it. */
+  refuse(socket: Socket, status: Refused | undefined): void {
+    const connection = this.#bySocket.get(socket)
+    // There is nobody to tell: the client is gone, or has not even shaken hands.
+    if (connection === undefined || status === undefined) socket.destroy()
+    else connection.refuse(status)
+  }
+
+  /** Closes those that send something now and then, but no request. */
+  destroyIdle(): void {
+    const sinceMs = performance.now() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
+    for (const connection of this.#open) if (connection.isIdleSince(sinceMs)) connection.socket.destroy()
+  }
+
+  /** Closes those that have not asked for anything, which node:http takes for busy ones; a handshake is nothing. */
+  destroySilent(): void {
+    for (const { socket } of this.#open) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
+
+  destroyAll(): void { for (const socket of this.#sockets) socket.destroy() }
+}
+
+/** The address at the other end; empty for a Unix socket, undefined where the client is gone. */
+function addressOf(socket: Socket): string | undefined {
+  return socket.remoteAddress ?? (socket.destroyed || socket.localAddress !== undefined ? undefined : '')
 }
 
 interface Turn {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly target: string
-  isStarted: boolean
+  /** Whether its answer has gone out whole. */
+  isOver: boolean
 }
 
-interface Connection {
-  /** The last request so far, until it is over: what is kept for longer costs the collector more than all else. */
-  last?: Turn | undefined
-  /** Whether a request is being answered, and those that wait for that. */
-  isBusy: boolean
-  readonly parked: Turn[]
-  /** Whether an answer ended the connection. */
-  isEnding: boolean
-}
+class Connection implements Peer {
+  readonly socket: Socket
+  readonly address: string
+  readonly isSecure: boolean
+  readonly #all: Connections
+  /** The request that is being answered, or whose body is still coming although it is. */
+  #current: Turn | undefined
+  /** Those that node:http has parsed before it was their turn. */
+  readonly #waiting: Turn[] = []
+  #isReadInPieces = false
+  /** Whether a request began in the last piece. */
+  #isStarted = false
+  #refused: Refused | undefined
+  #idleSinceMs = performance.now()
 
-/**
- * Keeps the requests of a connection in order. One that follows a change waits for it (RFC 9112 §9.3.2: only safe
- * requests may overtake each other), and none is looked at behind an answer that ends the connection (§9.6). A
- * response whose `shouldKeepAlive` is false is such an end.
- */
-export class Connections {
-  readonly #answer: Answer
-  readonly #known = new WeakMap<Duplex, Connection>()
-
-  readonly #onRefusal: (socket: Duplex, status: Refused) => void
-
-  /** `onRefusal` is told of each answer that is given to what was not even a request. */
-  constructor(answer: Answer, onRefusal: (socket: Duplex, status: Refused) => void) {
-    this.#answer = answer
-    this.#onRefusal = onRefusal
+  constructor(all: Connections, socket: Socket, address: string) {
+    this.#all = all
+    this.socket = socket
+    this.address = address
+    this.isSecure = 'encrypted' in socket
+    socket.on('error', ignore) // node:http does not listen after a CONNECT
+    // Over TLS, Node 20 reads on while its parser is paused, and takes that for malformed.
+    if (this.isSecure) this.#readInPieces()
   }
 
-  /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
-  take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
-    let connection = this.#known.get(request.socket)
-    if (connection === undefined) {
-      this.#known.set(request.socket, connection = { isBusy: false, parked: [], isEnding: false })
-    }
-    const { isBusy, parked } = connection
-    const turn = connection.last = { request, response, target, isStarted: false }
-    if (!isBusy && parked.length === 0) return this.#start(connection, turn)
-    // node:http would read on and on; what it has read is kept.
-    if (parked.push(turn) > MAX_PIPELINED_REQUESTS) request.socket.destroy()
+  get #isBusy(): boolean { return this.#current !== undefined && !this.#current.isOver }
+
+  isIdleSince(ms: number): boolean { return this.#current === undefined && this.#idleSinceMs < ms }
+
+  take(turn: Turn): void {
+    if (!this.#isBusy && this.#waiting.length === 0) return this.#start(turn)
+    this.#waiting.push(turn)
+    if (this.#isReadInPieces) return
+    this.#isReadInPieces = true
+    // Not in the middle of what is being parsed; and node:http starts its handle again when it hears `resume`.
+    this.socket.once('resume', () => this.#readInPieces()).pause()
+    setImmediate(() => this.socket.resume())
   }
 
-  #start(connection: Connection, turn: Turn): void {
-    const { request, response, target } = turn
-    turn.isStarted = true
-    connection.isEnding ||= response.headersSent
-    if (connection.isEnding) { response.shouldKeepAlive = false; return }
-    connection.isBusy = true
-    response.on('close', () => { if (connection.last === turn && request.complete) connection.last = undefined })
-    this.#answer(request, response, () => {
-      connection.isBusy = false
-      connection.isEnding = !response.shouldKeepAlive
-      if (connection.parked.length > 0) queueMicrotask(() => this.#startParked(connection))
-    }, target)
-  }
-
-  /** Not from within the answer before: a thousand of them would make a deep stack. */
-  #startParked(connection: Connection): void {
-    while (!connection.isBusy && connection.parked.length > 0) this.#start(connection, connection.parked.shift()!)
-  }
-
-  /** Answers what is not a request, once all requests before it are answered, and ends the connection. */
-  refuse(socket: Duplex, status: Refused): void {
-    socket.on('error', () => {}) // of a client that is gone
-    const end = (): void => {
-      this.#onRefusal(socket, status)
-      if (socket.writable) socket.end(REFUSALS[status], () => socket.destroy())
-      else socket.destroy()
-    }
-    const last = this.#known.get(socket)?.last
-    if (last === undefined) return end()
-    if (!last.request.complete) return this.#breakOff(last, socket, status)
-    const { response } = last
-    if (response.writableFinished) end()
-    else if (response.shouldKeepAlive) response.on('close', end)
-  }
-
-  /** The rest of a request's body is not to be had: that is its answer, unless it has one, or gets one without it. */
-  #breakOff({ request, response, isStarted }: Turn, socket: Duplex, status: Refused): void {
-    const isAnswered = response.headersSent
-    const readsNoBody = isStarted && request.listenerCount('data') === 0
-    if (response.writableFinished) {
-      socket.destroy()
-    } else if (isAnswered) {
-      response.on('close', () => socket.destroy()).end()
-    } else if (readsNoBody) {
-      response.shouldKeepAlive = false
+  #start(turn: Turn): void {
+    const { request, response, target } = this.#current = turn
+    this.#isStarted = true
+    response.on('close', () => this.#end(turn))
+    if (this.#refused === undefined || request.complete) {
+      this.#all.answer(request, response, ignore, target, this)
     } else {
-      response.on('close', () => request.destroy()) // which tells who reads the body
-      sendReply(response, statusReply(status), [], true)
+      this.#all.options.onRefusal?.(this.address, this.#refused)
+      sendReply(response, statusReply(this.#refused), [], true)
     }
   }
+
+  /** The answer has gone out. Nothing is looked at behind one that ends the connection (RFC 9112 §9.6). */
+  #end(turn: Turn): void {
+    turn.isOver = true
+    this.#idleSinceMs = performance.now()
+    if (turn.request.complete) this.#current = undefined
+    else turn.request.on('close', () => { if (this.#current === turn) this.#current = undefined })
+    const isMore = this.#waiting.length > 0 || this.#isReadInPieces || this.#refused !== undefined
+    if (isMore && turn.response.shouldKeepAlive) setImmediate(() => this.#next()) // others go first
+  }
+
+  #next(): void {
+    if (this.socket.destroyed || this.#isBusy) return
+    const turn = this.#waiting.shift()
+    if (turn !== undefined) this.#start(turn)
+    else if (this.#refused !== undefined) this.#endRefused(this.#refused)
+    else if (this.#isReadInPieces) this.#read()
+  }
+
+  /**
+   * A listener for `readable` keeps node:http from reading by itself; what `read` gives goes to its parser as `data`.
+   */
+  #readInPieces(): void {
+    this.#isReadInPieces = true
+    this.socket.on('readable', this.#read).on('resume', this.#read)
+  }
+
+  /** `resume` comes when the body of a request is wanted. A piece is enough for a turn if a request begins in it. */
+  readonly #read = (): void => {
+    for (this.#isStarted = false; !this.#isStarted;) {
+      if (this.#waiting.length > 0) return
+      const request = this.#current?.request
+      if (request?.complete === true && this.#isBusy) return
+      if (request !== undefined && request.readableLength >= request.readableHighWaterMark) return
+      if (this.socket.read(Math.min(this.socket.readableLength, PIPELINED_PIECE_BYTES) || 1) === null) return
+    }
+  }
+
+  refuse(status: Refused): void {
+    if (this.#refused !== undefined) return
+    this.#refused = status
+    const last = this.#waiting.at(-1) ?? this.#current
+    if (last === undefined || (last.isOver && last.request.complete)) return this.#endRefused(status)
+    if (last !== this.#current || last.request.complete) return // its turn comes
+    // The rest of a body is not to be had: its reader answers that, or whoever does not read it is not concerned.
+    if (last.isOver) this.socket.destroy()
+    else if (!last.request.emit(BROKEN, this.socket.readableEnded ? 'gone' : status)) {
+      last.response.shouldKeepAlive = false
+      last.response.on('close', () => this.socket.destroy())
+    }
+  }
+
+  #endRefused(status: Refused): void {
+    this.#all.options.onRefusal?.(this.address, status)
+    this.socket.end(refusalOf(status), () => this.socket.destroy())
+  }
 }
+
+function ignore(): void {}

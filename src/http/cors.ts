@@ -1,6 +1,6 @@
 /**
- * Cross-origin requests with credentials, for named origins (Fetch standard, "HTTP extensions"): what a browser is
- * told so that it lets a page of such an origin send its request and read the answer.
+ * Cross-origin requests with credentials, for named origins (Fetch standard, "HTTP extensions"): the header fields by
+ * which a browser lets a page of such an origin send its request and read the answer.
  */
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
 import type { Head } from './head.ts'
@@ -8,7 +8,7 @@ import type { Reply } from './reply.ts'
 
 const VARY = ['Vary', 'Origin']
 
-/** Whether a request is a browser's question before the real one. */
+/** Whether a request is a preflight: a browser's question before the real request. */
 export function isPreflight({ method, origin, requestMethod }: Head): boolean {
   return method === 'OPTIONS' && origin !== undefined && requestMethod !== undefined
 }

@@ -1,7 +1,7 @@
 /**
- * The head of a request: the target and the few header fields that this program reads, each at most once unless it is
- * a list. What two readers could understand in two ways (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before
- * anything else looks at the request.
+ * The head of a request: the target and the few header fields that this program reads, each at most once unless it is a
+ * list. Anything that two parsers could understand differently (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here,
+ * before anything else reads the request.
  */
 import type { IncomingMessage } from 'node:http'
 
@@ -45,11 +45,11 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['accept-encoding', 'acceptEncoding'],
   ['if-none-match', 'ifNoneMatch']
 ])
-/** Those that are lists, and so may come in several fields (RFC 9110 §5.3). */
+/** Fields that are lists, and so may come more than once (RFC 9110 §5.3). */
 const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch'])
 const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 
-/** Reads the head of a request for a target; undefined when it is malformed or says something twice. */
+/** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   const method = request.method ?? ''
   // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host.
@@ -67,13 +67,13 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
     else if (LISTS.has(field)) head[field] += `, ${value}`
     else return undefined
   }
-  // HTTP/1.1 asks for a Host (RFC 9112 §3.2); a request of HTTP/1.0 without one cannot be told from a forged one.
+  // HTTP/1.1 asks for a Host (RFC 9112 §3.2); an HTTP/1.0 request without one may be forged.
   if (head.host === undefined) return undefined
   if (head.transferEncoding !== undefined) {
     if (head.transferEncoding.toLowerCase() !== 'chunked' || head.contentLength !== undefined) return undefined
     if (isVersion10(request)) return undefined
   }
-  if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: what that version cannot mean
+  if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: HTTP/1.0 has no expectations
   return head
 }
 
@@ -91,7 +91,7 @@ export function bearerToken({ authorization }: Head): string | undefined {
   return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }
 
-/** Whether a body says that it is JSON, in UTF-8 and not coded otherwise. */
+/** Whether a body is declared as JSON in UTF-8, without a content coding. */
 export function isJson({ contentType, contentEncoding }: Head): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
     !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&

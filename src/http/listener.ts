@@ -1,6 +1,6 @@
 /**
- * The listener: a `node:http` server with every timeout and size set, and an answer in JSON also where `node:http`
- * refuses a request by itself and would answer with none.
+ * The listener: a `node:http` server with every timeout and size set, and JSON replies also where `node:http` refuses a
+ * request by itself.
  */
 import {
   createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse
@@ -15,20 +15,20 @@ import {
 } from '../limits.ts'
 import { isTrusted, type AddressSet } from './address.ts'
 import { Connections, type Answer } from './connections.ts'
-import { Sockets } from './sockets.ts'
+import type { Refused } from './reply.ts'
 
 export type { IncomingMessage, ServerResponse } from 'node:http'
-export type { Answer } from './connections.ts'
+export type { Answer, Peer } from './connections.ts'
 
 /** A listening server. */
 export interface Listener {
-  /** The port listened on, the real one where 0 was asked for; 0 for a Unix socket. */
+  /** The port it listens on, also where 0 was asked for; 0 for a Unix socket. */
   readonly port: number
   /** How many connections are open. */
   connections(): number
   /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. */
   renew(certificate: Certificate): void
-  /** Takes no more connections, answers what is in flight, and cuts what is left after `timeoutMs`. */
+  /** Takes no more connections, finishes the requests in flight, and cuts what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
 
@@ -41,15 +41,15 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** What else a listener may be given. */
+/** Options of a listener. */
 interface ListenOptions {
   /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
-  /** Proxies, behind whose one address there are many clients. */
+  /** Proxies; each address stands for many clients. */
   readonly trustedProxies?: AddressSet | undefined
-  /** Is told of what was not even a request: the peer's address, and the status it was answered with. */
+  /** Called for a malformed request with the peer's address and the status of the reply. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined
-  /** Takes what went wrong with accepting a connection. */
+  /** Called when a connection could not be accepted. */
   readonly warn?: (line: string) => void
 }
 
@@ -57,27 +57,28 @@ interface ListenOptions {
 export async function listen(place: ListenAddress, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const server = create(certificate)
-  if ('path' in place) server.timeout = 0 // the operator may ask for what takes long
-  const connections = new Connections(answer, (socket, status) =>
-    onRefusal?.((socket as Socket).remoteAddress ?? '', status))
+  const connections = new Connections(answer, { onRefusal, isExempt: address => isTrusted(address, trustedProxies) })
+  if ('path' in place) server.timeout = 0 // the operator's requests may take long
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
+  server.on('connection', (socket: Socket) => connections.accept(socket))
+  const spoken = certificate === undefined ? 'connection' : 'secureConnection'
+  server.on(spoken, (socket: Socket) => connections.open(socket))
   server.on('request', take)
-  server.on('checkContinue', take) // the pipeline says 100 once it wants the body
-  server.on('checkExpectation', take) // and refuses what else is expected
-  server.on('connect', (_request, socket) => connections.refuse(socket, 405))
+  server.on('checkContinue', take) // the pipeline sends 100 when it wants the body
+  server.on('checkExpectation', take) // and refuses any other expectation
+  server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 405))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    connections.refuse(socket, STATUS_OF_ERROR[error.code ?? ''] ?? 400)
+    connections.refuse(socket as Socket, statusOf(error.code ?? ''))
   })
-  const sockets = new Sockets(address => isTrusted(address, trustedProxies))
-  server.on('connection', (socket: Socket) => sockets.add(socket))
-  server.on('secureConnection', (socket: Socket) => sockets.addSecure(socket))
   await bound(server, place)
+  const idle = setInterval(() => connections.destroyIdle(), TIMEOUT_CHECK_MS).unref()
+  server.on('close', () => clearInterval(idle))
   server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
-    connections: () => sockets.size,
+    connections: () => connections.size,
     renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
-    close: timeoutMs => close(server, sockets, timeoutMs)
+    close: timeoutMs => close(server, connections, timeoutMs)
   }
 }
 
@@ -97,9 +98,9 @@ function create(certificate: Certificate | undefined): Server {
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   server.maxConnections = MAX_CONNECTIONS
   server.timeout = SOCKET_TIMEOUT_MS
-  // All fields count, also behind two thousand others; their size is bounded.
+  // No bound on the number of header fields: their size is bounded.
   server.maxHeadersCount = 0
-  // Whoever has sent a request and ended its side still gets the answer (the option has no other name).
+  // A client that ends its side after a request still gets the answer (the option has no other name).
   Object.assign(server, { httpAllowHalfOpen: true })
   return server
 }
@@ -112,10 +113,12 @@ function createSecure(options: ServerOptions, certificate: Certificate): Server 
   }
 }
 
-const STATUS_OF_ERROR: { readonly [code: string]: 408 | 413 | 431 } = {
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  HPE_HEADER_OVERFLOW: 431
+/** What an error of a connection is answered by; undefined where it is the connection's and not what was sent on it. */
+function statusOf(code: string): Refused | undefined {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
+  if (code === 'HPE_HEADER_OVERFLOW') return 431
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413
+  return code.startsWith('HPE_') ? 400 : undefined
 }
 
 function bound(server: Server, place: ListenAddress): Promise<void> {
@@ -128,15 +131,15 @@ function bound(server: Server, place: ListenAddress): Promise<void> {
   })
 }
 
-function close(server: Server, sockets: Sockets, timeoutMs: number): Promise<void> {
+function close(server: Server, connections: Connections, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => sockets.destroyAll(), timeoutMs)
-    // Who was told `keep-alive` before the stop becomes idle only during it.
+    const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
+    // A connection that got `keep-alive` before the stop becomes idle only during it.
     const sweep = setInterval(() => {
       server.closeIdleConnections()
-      sockets.destroySilent()
+      connections.destroySilent()
     }, SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    sockets.destroySilent()
+    connections.destroySilent()
   })
 }

@@ -1,19 +1,28 @@
 /**
  * The guard of the open configuration: no web page may reach it. A page can send requests anywhere, but it cannot
  * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a
- * plain GET, what the browser says of its site (which defeats cross-site requests).
+ * plain GET, what the browser reports about its site (which defeats cross-site requests).
  */
 import { isIP } from 'node:net'
+import { isMapped, isUnspecified } from './address.ts'
 
-/** Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. */
+/**
+ * Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. The
+ * unspecified address and IPv4 mapped into IPv6 are foreign: to browsers they are not this machine's own, so that they
+ * let pages of other sites send there what they do not send to 127.0.0.1, and without saying so.
+ */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
-  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(host)
-  if (bracketed !== null) return isIP(bracketed[1]!) === 6
-  const name = host.replace(/:\d+$/, '').toLowerCase()
-  return name === 'localhost' || isIP(name) === 4 || allowed.has(name) || allowed.has(host.toLowerCase())
+  const given = host.toLowerCase()
+  if (allowed.has(given)) return true
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1]
+  if (bracketed !== undefined) return isIP(bracketed) === 6 && !isUnspecified(bracketed) && !isMapped(bracketed)
+  const name = given.replace(/:\d+$/, '')
+  return name === 'localhost' || allowed.has(name) || (isIP(name) === 4 && !isUnspecified(name))
 }
 
-/** Whether a browser says that another site's page asks (Fetch Metadata); for what is sent without an `Origin`. */
+/**
+ * Whether a browser reports that another site's page sent a request (Fetch Metadata); for requests without an `Origin`.
+ */
 export function isFromOtherSite(fetchSite: string | undefined): boolean {
   return fetchSite === 'cross-site' || fetchSite === 'same-site'
 }

@@ -3,9 +3,9 @@
  *
  * A request is allowed while fewer than the limit were allowed in the current second and the 59 before it; a refused
  * one does not count. What a client costs in memory does not grow with the limit, and the table is bounded: it keeps
- * two generations of clients. A client that is seen moves to the younger one; when that has stood for a minute, or is
- * full, it becomes the older one and what was the older one is dropped. So nobody is forgotten within a minute unless
- * more than a whole generation of other clients came in between.
+ * two generations of clients. A client that is seen moves to the younger one; when that is a minute old, or full, it
+ * becomes the older one, and the older one is dropped. So no client is forgotten within a minute unless more than a
+ * whole generation of other clients came in between.
  */
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 
@@ -18,7 +18,7 @@ export interface Verdict {
   readonly limit: number
   /** Requests left in the window after this one. */
   readonly remaining: number
-  /** Where refused: the least whole number of seconds, at least 1, after which one would pass. Otherwise 0. */
+  /** If refused: the least whole number of seconds, at least 1, after which one would pass. Otherwise 0. */
   readonly retryAfterSeconds: number
 }
 
@@ -31,7 +31,7 @@ interface Client {
   second: number
 }
 
-/** Counts the requests of each client, and says which may pass. */
+/** Counts the requests of each client, and decides which may pass. */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number
@@ -40,7 +40,7 @@ export class RateLimit {
   #old = new Map<string, Client>()
   #youngSinceSecond = 0
 
-  /** `nowMs` is a clock that never goes back, in milliseconds; `maxClients` bounds each of the two generations. */
+  /** `nowMs` is a monotonic clock, in milliseconds; `maxClients` bounds each of the two generations. */
   constructor(limit: number, nowMs: () => number, maxClients: number = MAX_RATE_LIMIT_CLIENTS) {
     this.#limit = limit
     this.#nowMs = nowMs
@@ -61,10 +61,12 @@ export class RateLimit {
     return { allowed: true, limit: this.#limit, remaining: this.#limit - client.total, retryAfterSeconds: 0 }
   }
 
-  /** What a client has left, without counting. */
+  /** What `take` would say, without counting. */
   peek(key: string): Verdict {
+    const nowMs = this.#nowMs()
     const client = this.#young.get(key) ?? this.#old.get(key)
-    if (client !== undefined) advance(client, Math.floor(this.#nowMs() / 1000))
+    if (client !== undefined) advance(client, Math.floor(nowMs / 1000))
+    if (client !== undefined && client.total >= this.#limit) return this.#refusal(client, nowMs)
     return { allowed: true, limit: this.#limit, remaining: this.#limit - (client?.total ?? 0), retryAfterSeconds: 0 }
   }
 

@@ -1,7 +1,8 @@
-/** What is answered: a status, bytes that are ready to be sent, and header fields; and how that goes out. */
+/** A reply: a status, bytes that are ready to send, and header fields; and how it is sent. */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES } from '../limits.ts'
+import { BROKEN } from './body.ts'
 import type { Head } from './head.ts'
 
 /** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
@@ -9,13 +10,13 @@ export interface Reply {
   readonly status: number
   readonly body?: Body
   readonly headers?: readonly string[]
-  /** What the body is, and how long it may be kept; JSON that nobody may keep, unless told. */
+  /** The body's type and caching; by default JSON that must not be stored. */
   readonly kind?: Kind
 }
 
 type Body = string | Buffer | readonly Buffer[]
 
-/** What a body is (`Content-Type`) and who may keep it (`Cache-Control`). */
+/** The `Content-Type` and `Cache-Control` of a body. */
 export interface Kind {
   readonly type: string
   readonly cache: string
@@ -37,19 +38,22 @@ const TEXTS = {
   503: 'Service Unavailable'
 } as const
 
+/** Requests that node:http refuses by itself, or has no answer to. */
+export type Refused = 400 | 405 | 408 | 413 | 431
+
 /** A reply whose body is the JSON of a value. */
 export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
   return { status, body: JSON.stringify(value), headers }
 }
 
 /** A reply of a message and its status, the form of most answers (contract §7). */
-export function said(status: number, message: string, headers: readonly string[] = []): Reply {
+export function messageReply(status: number, message: string, headers: readonly string[] = []): Reply {
   return jsonReply(status, { message, status }, headers)
 }
 
 /** The reply of a bare status: `{"message": <HTTP's text>, "status": <code>}`. */
 export function statusReply(status: keyof typeof TEXTS, headers: readonly string[] = []): Reply {
-  return said(status, TEXTS[status], headers)
+  return messageReply(status, TEXTS[status], headers)
 }
 
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
@@ -66,8 +70,8 @@ function bodyBytes(body: Body): number {
 function isOnePiece(body: Body): body is string | Buffer { return typeof body === 'string' || Buffer.isBuffer(body) }
 
 /**
- * Says that the body is wanted (RFC 9110 §10.1.1), unless `node:http` has: it does by itself on a server that does not
- * listen for `checkContinue`, and tells by this name alone.
+ * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
+ * for `checkContinue`, and only this field shows it.
  */
 export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
   if (response._sent100 !== true) response.writeContinue()
@@ -80,7 +84,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   const { body } = reply
   if (body === undefined || isOnePiece(body)) { response.end(body); return }
   for (const part of body.slice(0, -1)) response.write(part)
-  // To node:http a connection whose answer has ended is idle: a stop would cut what is not sent by then.
+  // node:http takes a connection whose answer has ended for idle: a stop would cut what is not sent yet.
   response.write(body.at(-1)!, () => response.end())
 }
 
@@ -102,11 +106,12 @@ export function sendReplyUnread(
   let rest = MAX_DRAIN_BYTES
   const end = (): void => { clearTimeout(timer); response.end() }
   const timer = setTimeout(end, DRAIN_TIMEOUT_MS)
-  request.on('data', (chunk: Buffer) => { if ((rest -= chunk.length) < 0) end() }).on('end', end).on('close', end)
+  request.on('data', (chunk: Buffer) => { if ((rest -= chunk.length) < 0) end() })
+  for (const event of ['end', 'close', BROKEN]) request.on(event, end)
   request.resume()
 }
 
-/** A reply as the bytes of a whole HTTP/1.1 message that ends its connection, for where no response object is. */
+/** A reply as the bytes of a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
 export function rawReply(reply: Reply): Buffer {
   const lines = [`HTTP/1.1 ${reply.status} ${TEXTS[reply.status as keyof typeof TEXTS]}`]
   const all = fields(reply, ['Connection', 'close'])

@@ -37,7 +37,7 @@ export class Router<T> {
       if (segment.startsWith('{')) {
         const name = segment.slice(1, -1)
         at.parameter ??= { name, node: node() }
-        if (at.parameter.name !== name) throw new Error(`${pattern}: {${at.parameter.name}} stands here already`)
+        if (at.parameter.name !== name) throw new Error(`${pattern}: {${at.parameter.name}} is here already`)
         at = at.parameter.node
       } else {
         let next = at.literals.get(segment)
@@ -53,7 +53,7 @@ export class Router<T> {
   find(method: string, path: string): Found<T> {
     let params: { [name: string]: string | undefined } = NONE
     let at = this.#root
-    let start = 1 // behind the leading slash
+    let start = 1 // after the leading slash
     for (;;) {
       const slash = path.indexOf('/', start)
       const segment = path.slice(start, slash < 0 ? undefined : slash)

@@ -1,42 +1,41 @@
-/** What goes into one write. */
-import { Buffer } from 'node:buffer'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS } from '../limits.ts'
-import type { JournalRecord, Fact } from './journal.ts'
+/** The lines of one write. */
+import type { Buffer } from 'node:buffer'
+import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 import { formatLine, NONCE_BYTES } from './line.ts'
 
 /** The records of one write, and their lines. */
-export class Batch {
-  readonly records: JournalRecord[] = []
-  seq: number
-  head: string
-  readonly #time: string
+export interface Batch {
+  readonly records: readonly JournalRecord[]
   /** Without line ends; ASCII, since what is not is sealed, and a seal is base64. */
-  readonly lines: string[] = []
-  /** Of all lines, bytes. */
-  length = 0
+  readonly lines: readonly string[]
+  /** The last line's hash. */
+  readonly head: string
+}
 
-  constructor(seq: number, head: string, time: string) { this.seq = seq; this.head = head; this.#time = time }
+/** What a batch is sealed with. */
+export interface Seal {
+  readonly time: string
+  readonly key: Key
+  readonly nonce: () => Buffer
+}
 
-  /** Adds a record; says whether another one has room. */
-  add(fact: Fact, key: Key, nonce: Buffer): boolean {
-    const seq = ++this.seq
-    const line = formatLine(fact, {
-      seq, time: this.#time, previousHash: this.head, key, nonce, startsWrite: this.records.length === 0
+/** Seals events behind the record `seq`, whose hash is `head`. */
+export function sealBatch(
+  events: readonly EncodedEvent[], seq: number, head: string, { time, key, nonce }: Seal
+): Batch {
+  const records: JournalRecord[] = []
+  const lines: string[] = []
+  for (const event of events) {
+    const { type, by, data } = event
+    const line = formatLine(event, {
+      seq: ++seq, time, previousHash: head, key, nonce: nonce(), startsWrite: lines.length === 0
     })
-    this.records.push({ seq, time: this.#time, type: fact.type, by: fact.by, data: fact.data })
-    this.lines.push(line.text)
-    this.length += line.text.length
-    this.head = line.hash
-    return this.records.length < MAX_COMMIT_RECORDS && this.length < MAX_COMMIT_BYTES
+    records.push({ seq, time, type, by, data })
+    lines.push(line.text)
+    head = line.hash
   }
-
-  /** The lines as they are written. They are let go of: a write takes its time, and its records are enough. */
-  takeBytes(): Buffer {
-    const bytes = Buffer.from([...this.lines, ''].join('\n'), 'latin1')
-    this.lines.length = 0
-    return bytes
-  }
+  return { records, lines, head }
 }
 
 /** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */

@@ -1,105 +1,101 @@
 /**
- * What a journal is to its user: it orders changes and makes them durable. It does not know what a record means.
- *
- * A change is a decision: a function that is called when its turn comes, looks at the state as it will be by then,
- * and gives a record or nothing. Decisions whose turn comes together share one write. The user folds records into
- * its state only when it is told that they are committed; until then it keeps what the decisions of the same write
- * have to see of each other (`begin` says that a new write is being gathered, and that what was kept is void).
+ * What a journal is to the store: events in order, each durable before `append` resolves. It does not know what an
+ * event means, keeps no queue, and calls nobody but, where others write too, the `apply` that it was opened with.
  */
 import type { Buffer } from 'node:buffer'
 
-/** A fact to be recorded, as the user gives it: its data is any JSON value. */
-export interface Fact {
+/** An event to be recorded: its data is any JSON value. */
+export interface Event {
   readonly type: string
   /** The id of the user who caused it; null in the open configuration. */
   readonly by: number | null
   readonly data: unknown
 }
 
-/** A fact in its place in the journal. */
-export interface JournalRecord extends Fact {
+/** An event on its way to the journal: its data also as the JSON text that is sealed. */
+export interface EncodedEvent extends Event {
+  readonly json: string
+}
+
+/** An event with its position in the journal. */
+export interface JournalRecord extends Event {
   /** Counts from 1 without gaps. */
   readonly seq: number
   /** When it was recorded, ISO 8601 in UTC with milliseconds. */
   readonly time: string
 }
 
-/** What a decision comes to: what its asker is told, and the fact to record where something changes. */
-export interface Decided<T> {
-  readonly outcome: T
-  readonly fact?: Fact | undefined
-}
+/** Takes each record once, in order; throws where one contradicts those before it. */
+export type Apply = (record: JournalRecord) => void
 
-/** Called when its turn comes. */
-export type Decision<T> = () => Decided<T>
-
-/** The state that a journal is read into. */
-export interface Fold {
-  /** A new write is being gathered: the state that decisions see is the committed one again. */
-  begin(): void
-  /** A record is durable. Called in order, once a record; throws when the record contradicts the state. */
-  apply(record: JournalRecord): void
-}
-
-/** What can be asked of a journal at any time. */
+/** The health of a journal. */
 export interface JournalHealth {
   /** Why it takes no more writes; undefined while it does. */
   readonly fault: string | undefined
   /** Whether it may take some again without a restart. */
   readonly mayHeal?: boolean
   readonly records: number
-  /** Changes that wait for their turn. */
-  readonly waiting: number
-  /** The last line's hash: who has noted it can tell later whether anything up to there was changed. */
+  /** The last line's hash, which covers everything up to it. */
   readonly head: string
 }
 
 /** Where a journal is. */
 export interface JournalLocation {
-  /** A file, or the prefix of the keys in etcd. */
+  /** A file, or what it is called where it is in none. */
   readonly path: string
   readonly keyFile: string
-  /** The length of the file; of a journal that is in none, 0. */
+  /** The length of the file; 0 without one. */
   readonly bytes: number
-  /** The members of etcd; undefined for a file. */
+  /** The servers that hold it; undefined for a file. */
   readonly endpoints?: readonly string[]
 }
 
-/** Called when a write begins; gives what is to be called when it is over, with whether it was made. */
+/** Called when a write begins; returns the function to call when it has ended, with whether it succeeded. */
 export type WriteWatch = () => (isMade: boolean) => void
 
-/** What every journal that keeps something is opened with. */
+/** The options of every durable journal. */
 export interface JournalOptions {
   readonly keyFile: string
-  readonly fold: Fold
   /** The wall clock, milliseconds since 1970. */
   readonly wallMs: () => number
-  /** Bytes that nobody can foresee. */
+  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
-  /** Takes a line for the operator: a repaired tail, a latch, an outage, what the runtime does not allow. */
+  /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
   readonly onWrite?: WriteWatch | undefined
+  /** Whether a journal is made where there is none; a file is in any case. */
+  readonly mayCreate?: boolean | undefined
 }
 
 /** A journal, whatever it is kept in. */
 export interface Journal {
+  /** How many events one append may have. */
+  readonly maxBatchRecords: number
+  /** How many bytes of JSON an append may have before its last event. */
+  readonly maxBatchBytes: number
+  /** How many bytes of JSON one event may have. */
+  readonly maxEventBytes: number
   /**
-   * Queues a decision. Resolves with its outcome once everything it could have seen is durable and its record, if it
-   * gave one, is applied. Rejects with `write-failed`, `journal-latched`, `queue-full` or `journal-closed`, and with
-   * whatever the decision threw; then nothing is recorded for it.
+   * Makes events durable behind the newest record, all or none. Never called while another call is under way. Resolves
+   * with the records that the caller has yet to apply, or with 'raced': records of others came first and were applied
+   * meanwhile, and nothing of this batch is or will be recorded. Rejects with `write-failed` or `journal-refused`,
+   * which concern this batch alone, or with a failure that the next batch would meet as well. Without events it writes
+   * nothing, and is not called where `catchUp` is.
    */
-  commit<T>(decision: Decision<T>): Promise<T>
+  append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'>
   /**
-   * Where others write the same journal: resolves once every record is applied that any of them had acknowledged when
-   * this was called, and rejects with `journal-unreachable` or `journal-latched`. Undefined where nobody else writes.
+   * Where others write too: resolves once every record is applied that was acknowledged when this was called. Rejects
+   * with `journal-unreachable` or `journal-failed`.
    */
-  readonly current?: () => Promise<void>
+  readonly catchUp?: () => Promise<void>
+  /** The same for a read, which need not wait where the operator allows stale ones. */
+  readonly readBarrier?: () => Promise<void>
   health(): JournalHealth
-  /** Waits for what was queued, then lets go of everything it holds. */
+  /** Releases everything that it holds. Not to be called while an append is under way. */
   close(): Promise<void>
 }
 
-/** What a rotation has come to. */
+/** The result of a rotation. */
 export interface Rotated {
   /** The name of the newest key. */
   readonly key: string
@@ -107,25 +103,25 @@ export interface Rotated {
   readonly seals: boolean
 }
 
-/** What a rewrite has come to. */
-export interface Rewritten {
-  /** The names of the keys that seal nothing any more. */
+/** The result of a re-encryption. */
+export interface Reencrypted {
+  /** The names of the keys that the journal no longer needs. */
   readonly unneeded: readonly string[]
   /** The new lines' head. */
   readonly head: string
 }
 
-/** A journal that stays, and that an operator looks after. */
+/** A durable journal, with its operator's functions. */
 export interface DurableJournal extends Journal {
-  /** Where it cannot be read at once: reads it; until then it is empty and takes nothing. Rejects as opening does. */
-  readonly ready?: () => Promise<void>
   location(): JournalLocation
-  /** Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. */
+  /**
+   * Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. Not
+   * to be called while an append is under way, unless others write too; so is `reencrypt`.
+   */
   rotateKey(): Promise<Rotated>
   /**
-   * Seals every line anew with the newest key, so that older ones can be destroyed. Changes wait meanwhile, reads go
-   * on. `onProgress` gets the share that is done, 0 to 1. When it fails, the old lines stand. In etcd the new lines go
-   * to the prefix `to`, where nothing may be yet; changes are refused meanwhile, and reads as well afterwards.
+   * Seals every line again with the newest key, so that older ones can be destroyed. `onProgress` gets the share that
+   * is done, 0 to 1. If it fails, or `signal` aborts it, the old lines remain.
    */
-  rewrite(onProgress: (share: number) => void, to?: string): Promise<Rewritten>
+  reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted>
 }

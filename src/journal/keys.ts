@@ -6,7 +6,8 @@ import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { dirname } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import { createWhole, type Files } from './files.ts'
+import type { Files } from '../disk/files.ts'
+import { makeWhole } from '../disk/whole-file.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -22,10 +23,11 @@ export interface Keyring {
   find(name: string): Key | undefined
 }
 
-/** What a line's key is found by. */
+/** Finds the key of a line by its name. */
 export type KeyFinder = Pick<Keyring, 'find'>
 
 const KEY_BYTES = 32
+const MAX_TRIES = 10
 
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
 
@@ -61,28 +63,34 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
 }
 
 /**
- * Puts a new key behind those of a key file, durably and at once or not at all; throws, having changed nothing, where
+ * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
  * the runtime does not let the folder be synced.
  */
-export function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
-  files.syncFolder(dirname(path))
+export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
   const before = files.read(path).toString('latin1').trimEnd()
-  replace(files, path, `${before}\n${random(KEY_BYTES).toString('hex')}\n`)
-  files.syncFolder(dirname(path))
+  const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
+  await makeWhole(files, path, file => file.write(text), { replaces: true })
   return readKeyFile(files, path)!
 }
 
-/** Makes a key file with one new key, durably; `random` gives bytes that nobody can foresee. */
-export function createKeyFile(files: Files, path: string, random: (bytes: number) => Buffer): Keyring {
-  if (files.stat(path) !== undefined) throw new Failure('key-invalid', `${path} was just made by another process`)
-  const secret = random(KEY_BYTES)
-  replace(files, path, `${secret.toString('hex')}\n`)
-  return keyring([secret])
-}
-
-function replace(files: Files, path: string, text: string): void {
-  const fresh = `${path}.new`
-  if (files.stat(fresh) !== undefined) files.remove(fresh) // of an attempt that a crash ended
-  createWhole(files, fresh, [text])
-  files.rename(fresh, path)
+/**
+ * Makes a key file with one new key, durably but for its name, or reads the one that another process has made
+ * meanwhile.
+ */
+export async function createKeyFile(
+  files: Files, path: string, random: (bytes: number) => Buffer
+): Promise<Keyring> {
+  const text = `${random(KEY_BYTES).toString('hex')}\n`
+  for (let tries = 1; ; tries++) {
+    try {
+      await makeWhole(files, path, file => file.write(text), { leavesNames: true })
+      return readKeyFile(files, path)!
+    } catch (error) {
+      const found = readKeyFile(files, path)
+      if (found !== undefined) return found
+      // Another process that has just read a key file took this one's part for a leftover.
+      const isRace = systemCode(error) === 'ENOENT' && files.stat(dirname(path)) !== undefined
+      if (!isRace || tries === MAX_TRIES) throw error
+    }
+  }
 }

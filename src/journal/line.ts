@@ -1,11 +1,11 @@
 /**
  * A line of the journal: one record, keys in this order, no white space (here in two lines).
  *
- *     {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
- *      "key":"9f86d081","sealed":"…","hash":"…"}
+ * {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
+ * "key":"9f86d081","sealed":"…","hash":"…"}
  *
  * - `hash` is the SHA-256 of the previous line's `hash` (64 zeros before the first) followed by this line up to, not
- *   including, `,"hash":`. So each line vouches for all before it, and anyone can verify that without a key.
+ *   including, `,"hash":`. So each line covers all before it, and that can be verified without a key.
  * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
  *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key nobody can
  *   read a line, nor change, move, insert or cut one out unnoticed.
@@ -14,7 +14,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
-import type { Fact } from './journal.ts'
+import type { EncodedEvent } from './journal.ts'
 import type { Key } from './keys.ts'
 
 /** The hash before the first line. */
@@ -32,7 +32,7 @@ const HEAD = new RegExp('^(\\{"seq":([1-9][0-9]{0,15})' +
 const TAIL = /^","hash":"([0-9a-f]{64})"\}$/
 const TAIL_BYTES = '","hash":""}'.length + 64
 
-/** A line that has its form; nothing of it is verified yet. */
+/** A line that has the form; neither hash nor seal is verified yet. */
 export interface Line {
   readonly seq: number
   readonly time: string
@@ -48,14 +48,14 @@ export interface Line {
   readonly hashedHead: string
 }
 
-/** Takes a line, without its line end, apart; undefined if it has not exactly the form. */
+/** Parses a line, without its line end; undefined if it does not have exactly the form. */
 export function parseLine(text: string): Line | undefined {
   const head = HEAD.exec(text)
   const ownHash = TAIL.exec(text.slice(-TAIL_BYTES))?.[1]
   if (head === null || ownHash === undefined) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
-  // Decoding forgives much: only what it would have been written as is a seal.
+  // Base64 decoding is lenient: only the canonical text is accepted.
   if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
   const [, sealedHead, seq, time, type, by, key] = head as unknown as readonly string[]
   return {
@@ -64,7 +64,7 @@ export function parseLine(text: string): Line | undefined {
   }
 }
 
-/** Whether a line is the first of the write that it came in. */
+/** Whether a line is the first of its write. */
 export function startsWrite(line: Line): boolean { return (line.sealed[0]! & STARTS_WRITE) !== 0 }
 
 /** Whether a line's hash follows from the previous line's. */
@@ -76,25 +76,34 @@ function chainHash(previousHash: string, hashedHead: string): string {
   return hash('sha256', previousHash + hashedHead, 'hex')
 }
 
-/** What a new line is made of besides its fact. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/** A time as a line has it: with four digits for the year, whatever the clock says. */
+export function isoTime(wallMs: number): string {
+  return new Date(Math.min(Math.max(wallMs, 0), LAST_MS)).toISOString()
+}
+
+/** What a new line needs besides its event. */
 export interface LineContext {
   readonly seq: number
   readonly time: string
   readonly previousHash: string
   readonly key: Key
-  /** 12 bytes that were never used with this key. */
+  /** 12 bytes, never used with this key before. */
   readonly nonce: Buffer
   readonly startsWrite: boolean
 }
 
 /** Makes a line, without its line end, and its hash. */
-export function formatLine(fact: Fact, place: LineContext): { readonly text: string, readonly hash: string } {
-  const { seq, time, previousHash, key, nonce } = place
-  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${fact.type}","by":${fact.by},"key":"${key.name}"`
-  nonce[0] = place.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
+export function formatLine(
+  event: Pick<EncodedEvent, 'type' | 'by' | 'json'>, context: LineContext
+): { readonly text: string, readonly hash: string } {
+  const { seq, time, previousHash, key, nonce } = context
+  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${event.type}","by":${event.by},"key":"${key.name}"`
+  nonce[0] = context.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
   cipher.setAAD(Buffer.from(previousHash + sealedHead))
-  const ciphertext = cipher.update(JSON.stringify(fact.data), 'utf8')
+  const ciphertext = cipher.update(event.json, 'utf8')
   cipher.final()
   const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
   const hashedHead = `${sealedHead},"sealed":"${sealed.toString('base64')}"`
@@ -102,7 +111,7 @@ export function formatLine(fact: Fact, place: LineContext): { readonly text: str
   return { text: `${hashedHead},"hash":"${ownHash}"}`, hash: ownHash }
 }
 
-/** Opens a line's seal and gives its data; throws if it was sealed with another key or changed since. */
+/** Opens a line's seal and returns its data; throws if it was sealed with another key or changed since. */
 export function openLine(line: Line, previousHash: string, key: Key): unknown {
   try {
     return JSON.parse(plainText(line, previousHash, key))

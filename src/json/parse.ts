@@ -60,7 +60,7 @@ const ESCAPES: ReadonlyMap<number, string> = new Map(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' })
     .map(([letter, meaning]) => [letter.charCodeAt(0), meaning]))
 
-/** Unwinds the parser to `parseJson`; without a stack, since a hostile body should not buy one. */
+/** Unwinds the parser to `parseJson`; without a stack trace, which a hostile body should not make us pay for. */
 class Fault {
   readonly at: number
   readonly text: string
@@ -237,7 +237,7 @@ function hexValue(byte = 0): number {
 
 const REPLACEMENT = Buffer.from('\ufffd')
 
-/** Where the decoder put U+FFFD in the place of what it could not read, and U+FFFD does not itself stand. */
+/** Where the decoder put U+FFFD in place of malformed bytes, and not where U+FFFD itself was sent. */
 function firstInvalidByte(bytes: Buffer): number {
   let at = 0
   for (const character of bytes.toString()) {

@@ -2,19 +2,24 @@
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import type { PasswordHasher } from './password.ts'
-import { ANY_ABILITY, fact, type Token, type User } from './record.ts'
+import {
+  ADDRESS_SHAPE, assertKnown, checkedPassword, shaped, TOKEN_SHAPE, USER_SHAPE
+} from './account-rules.ts'
+import type { PasswordHasher } from './password-hash.ts'
+import { ANY_ABILITY, event, type Token, type User } from './events.ts'
 import { userOf, type Commit, type State } from './state.ts'
 
-/** What accounts need from outside. */
+/** What accounts are given from outside. */
 export interface AccountsOptions {
   readonly hasher: PasswordHasher
-  /** For passwords that the operator sets, if not the same: a flood of logins should not keep those waiting. */
+  /** For passwords that the operator sets, if not the same: a flood of logins should not delay those. */
   readonly operatorHasher?: PasswordHasher
-  /** Bytes that nobody can foresee. */
+  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
   /** The wall clock, milliseconds since 1970. */
   readonly wallMs: () => number
+  /** The abilities that operations require; without it, any may be given. */
+  readonly abilities?: readonly string[] | undefined
 }
 
 /** A user as others may see it. */
@@ -23,7 +28,7 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 /** A user as the operator sees it. */
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
 
-/** Who a request comes from. */
+/** The user and token of a request. */
 export interface Session {
   readonly user: number
   /** The hash of the token. */
@@ -34,7 +39,7 @@ export interface Session {
 /** A token as the operator sees it; its id is the beginning of its hash. */
 export type ListedToken = Omit<Token, 'user'> & { readonly id: string, readonly email: string }
 
-/** A token just issued: the only moment at which its text is known. */
+/** A token just issued: its text is known only now. */
 export interface Issued {
   readonly token: string
   readonly user: PublicUser
@@ -42,22 +47,26 @@ export interface Issued {
 }
 
 /** What a token looks like. */
-export const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
+const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const TOKEN_ID_DIGITS = 12
+const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list tells what that is')
 
-/** The id of a token, by which logs and the operator call it. */
+/** The id of a token in logs and for the operator. */
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
 
-/** Whether abilities cover one. */
-export function isAble(abilities: readonly string[], ability: string): boolean {
+/** Whether abilities include one. */
+export function hasAbility(abilities: readonly string[], ability: string): boolean {
   return abilities.includes(ability) || abilities.includes(ANY_ABILITY)
 }
 
 /** E-mail addresses are compared without case. */
 function normalized(email: string): string { return email.toLowerCase() }
 
-/** All writes reject with the failures of `Journal.commit`; those that hash a password also with `hashes-busy`. */
+/**
+ * All writes reject with `input-invalid` for what breaks a rule, whoever calls, and with the failures of
+ * `CommitLoop.commit`; those that hash a password also with `hashes-busy`.
+ */
 export class Accounts {
   readonly #state: State
   readonly #commit: Commit
@@ -69,39 +78,44 @@ export class Accounts {
     this.#options = options
   }
 
-  /** Adds a user; undefined if the address is taken. */
+  /** Adds a user; undefined if the address is taken. Without a name it is the address. */
   async addUser(
-    email: string, name: string, abilities: readonly string[], password: string
+    email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
   ): Promise<ListedUser | undefined> {
-    const passwordHash = await this.#hash(password)
+    const given = shaped(USER_SHAPE, { email, name, abilities, password })
+    assertKnown(given.abilities ?? [], this.#options.abilities)
+    const passwordHash = await this.#hash(email, password)
     return this.#commit<ListedUser | undefined>(state => {
-      if (userOf(state, normalized(email)) !== undefined) return { outcome: undefined }
-      const user = { id: state.users.size + 1, email: normalized(email), name, abilities }
-      return { outcome: user, fact: fact('user.added', null, { ...user, passwordHash }) }
+      const address = normalized(email)
+      if (userOf(state, address) !== undefined) return { outcome: undefined }
+      const user = {
+        id: state.users.size + 1, email: address, name: given.name ?? email, abilities: given.abilities ?? []
+      }
+      return { outcome: user, event: event('user.added', null, { ...user, passwordHash }) }
     })
   }
 
   /** Gives a user a new password and ends the user's tokens; false for an unknown address. */
   async setPassword(email: string, password: string): Promise<boolean> {
-    const passwordHash = await this.#hash(password)
-    return this.#change(email, user => fact('password.changed', null, { id: user.id, passwordHash }))
+    const passwordHash = await this.#hash(email, password)
+    return this.#change(email, user => event('password.changed', null, { id: user.id, passwordHash }))
   }
 
   /** Removes a user and ends the user's tokens; false for an unknown address. */
   removeUser(email: string): Promise<boolean> {
-    return this.#change(email, user => fact('user.removed', null, { id: user.id }))
+    return this.#change(email, user => event('user.removed', null, { id: user.id }))
   }
 
   /** Ends all tokens of a user; false for an unknown address. */
   revokeAll(email: string): Promise<boolean> {
-    return this.#change(email, user => fact('tokens.revoked', null, { user: user.id }))
+    return this.#change(email, user => event('tokens.revoked', null, { user: user.id }))
   }
 
   /** Ends a token; false if there is none of this hash. */
   revoke(hash: string, by: number | null): Promise<boolean> {
     return this.#commit(state => state.tokens.get(hash) === undefined
       ? { outcome: false }
-      : { outcome: true, fact: fact('token.revoked', by, { hash }) })
+      : { outcome: true, event: event('token.revoked', by, { hash }) })
   }
 
   /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
@@ -110,29 +124,36 @@ export class Accounts {
     return false
   }
 
-  /** Issues a token; `abilities` undefined: the user's own; `ttlMinutes` undefined: it does not end. */
-  issue(
+  /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
+  async issue(
     email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined
   ): Promise<Issued | undefined> {
-    return this.#issue(state => userOf(state, normalized(email)), abilities, ttlMinutes, null)
+    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
+    assertKnown(given.abilities ?? [], this.#options.abilities)
+    return this.#issue(state => userOf(state, normalized(email)), given.abilities, given.ttlMinutes, null)
   }
 
-  /** Checks a password and issues a token; undefined, after the same time, for a wrong one and an unknown user. */
-  async login(email: string, password: string, ttlMinutes: number | undefined): Promise<Issued | undefined> {
+  /**
+   * Checks a password and issues a token; undefined, after the same time, for a wrong one and an unknown user. Waiting
+   * clients take turns by `client`.
+   */
+  async login(
+    email: string, password: string, ttlMinutes: number | undefined, client: string = ''
+  ): Promise<Issued | undefined> {
     const { hasher } = this.#options
     const user = userOf(this.#state, normalized(email))
-    const { isRight, isOutdated } = await hasher.verify(password, user?.passwordHash)
+    const { isRight, isOutdated } = await hasher.verify(password, user?.passwordHash, client)
     if (!isRight || user === undefined) return undefined
     // The user may have been removed, or been given another password, while this one was checked.
     const issued = await this.#issue(state => {
       const now = state.users.get(user.id)
       return now?.passwordHash !== undefined && now.passwords === user.passwords ? now : undefined
     }, undefined, ttlMinutes, user.id)
-    if (isOutdated) await this.#rehash(user, password)
+    if (isOutdated) await this.#rehash(user, password, client)
     return issued
   }
 
-  /** Who a token belongs to; undefined if it is none, was revoked, or has expired. */
+  /** The user and token of a bearer token; undefined if it is unknown, revoked or expired. */
   session(token: string): Session | undefined {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
@@ -162,57 +183,62 @@ export class Accounts {
       .map(([hash, { user, ...token }]) => ({ id: tokenId(hash), email: this.#state.users.get(user)!.email, ...token }))
   }
 
-  /** Throws unless every token belongs to a user who stands. */
+  /** Throws unless every token belongs to a user who was not removed. */
   check(): void {
     const users = this.users()
     for (const [hash, token] of this.#state.tokens.entries()) {
-      if (!users.some(user => user.id === token.user)) throw new Error(`token ${tokenId(hash)} belongs to nobody`)
+      if (!users.some(user => user.id === token.user)) throw new Error(`token ${tokenId(hash)} belongs to no user`)
     }
   }
 
-  #hash(password: string): Promise<string> {
+  async #hash(email: string, password: string): Promise<string> {
+    checkedPassword(email, password)
     const { hasher, operatorHasher = hasher } = this.#options
     return operatorHasher.hash(password)
   }
 
-  #change(email: string, factOf: (user: User) => ReturnType<typeof fact>): Promise<boolean> {
+  async #change(email: string, factOf: (user: User) => ReturnType<typeof event>): Promise<boolean> {
+    shaped(ADDRESS_SHAPE, { email })
     return this.#commit(state => {
       const user = userOf(state, normalized(email))
-      return user === undefined ? { outcome: false } : { outcome: true, fact: factOf(user) }
+      return user === undefined ? { outcome: false } : { outcome: true, event: factOf(user) }
     })
   }
 
-  /** Brings a hash up to today's cost. A login does not fail over it: the next one will try again. */
-  async #rehash(user: User, password: string): Promise<void> {
+  /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
+  async #rehash(user: User, password: string, client: string): Promise<void> {
     try {
-      const passwordHash = await this.#options.hasher.hash(password)
+      const passwordHash = await this.#options.hasher.hash(password, client)
       await this.#commit(state => state.users.get(user.id)?.passwordHash === user.passwordHash
-        ? { outcome: undefined, fact: fact('password.rehashed', user.id, { id: user.id, passwordHash }) }
+        ? { outcome: undefined, event: event('password.rehashed', user.id, { id: user.id, passwordHash }) }
         : { outcome: undefined })
     } catch (error) {
       if (!(error instanceof Failure)) throw error
     }
   }
 
-  #issue(
+  async #issue(
     find: (state: State) => User | undefined, abilities: readonly string[] | undefined,
     ttlMinutes: number | undefined, by: number | null
   ): Promise<Issued | undefined> {
     const token = `pes_${this.#options.random(TOKEN_BYTES).toString('base64url')}`
-    return this.#commit<Issued | undefined>(state => {
+    const issued = await this.#commit<Issued | Failure | undefined>(state => {
       const user = find(state)
       if (user === undefined) return { outcome: undefined }
+      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) return { outcome: TOO_ABLE }
       const nowMs = this.#options.wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
       const { id, email, name } = user
       return {
         outcome: { token, user: { id, email, name }, expires },
-        fact: fact('token.issued', by, {
+        event: event('token.issued', by, {
           hash: hashOfToken(token), user: id, abilities: abilities ?? user.abilities,
           issued: new Date(nowMs).toISOString(), expires
         })
       }
     })
+    if (issued instanceof Failure) throw issued
+    return issued
   }
 }
 

@@ -1,10 +1,11 @@
-/** The state, and the one fold that makes it: every record ever applied, from the first, in order. */
-import type { Decided } from '../journal/journal.ts'
-import { EntryTable } from './entries.ts'
-import type { Entry, Facts, Token, User } from './record.ts'
-import { DraftCollection, DraftTable, type Collection, type Table } from './table.ts'
+/** The state, and the one reducer that makes it: every event ever recorded, applied in order from the first. */
+import type { Event } from '../journal/journal.ts'
+import type { Applied, Command } from './commit-loop.ts'
+import { EntryTable } from './entry-pages.ts'
+import type { Entry, Events, Token, User } from './events.ts'
+import { Draft, type Collection, type Table } from './drafts.ts'
 
-/** What decisions look at: the committed state, or a draft of what it will be. */
+/** What commands read: the committed state, or a draft of what it will be. */
 export interface State {
   readonly entries: Table<number, Entry>
   /** By id; ids count from 1 without gaps. */
@@ -13,8 +14,8 @@ export interface State {
   readonly tokens: Collection<string, Token>
 }
 
-/** Decides when its turn comes; settles once that is durable. Rejects with the failures of `Journal.commit`. */
-export type Commit = <T>(decide: (state: State) => Decided<T>) => Promise<T>
+/** Decides when its turn comes; resolves once that is durable. Rejects with the failures of `CommitLoop.commit`. */
+export type Commit = <T>(decide: Command<State, T>) => Promise<T>
 
 /** The committed state, which is served. */
 export interface CommittedState extends State {
@@ -26,10 +27,14 @@ export function emptyState(): CommittedState {
   return { entries: new EntryTable(), users: new Map(), tokens: new Map() }
 }
 
-/** A state that starts as the given one and goes its own way. */
-export function draftOf({ entries, users, tokens }: State): State {
+/** What the commit loop does with a state. */
+export function applied(state: CommittedState): Applied<State> {
   return {
-    entries: new DraftTable(entries), users: new DraftCollection(users), tokens: new DraftCollection(tokens)
+    draft: () => ({
+      entries: new Draft(state.entries), users: new Draft(state.users), tokens: new Draft(state.tokens)
+    }),
+    applyTo: apply,
+    apply: record => apply(state, record)
   }
 }
 
@@ -41,7 +46,7 @@ export function userOf(state: State, email: string): User | undefined {
   return undefined
 }
 
-type Appliers = { readonly [T in keyof Facts]: (state: State, data: Facts[T]) => void }
+type Appliers = { readonly [T in keyof Events]: (state: State, data: Events[T]) => void }
 
 const APPLIERS: Appliers = {
   'entry.created': ({ entries }, { id, password, sistema, usuario }) => {
@@ -62,6 +67,7 @@ const APPLIERS: Appliers = {
       entries.set(first + i, { id: first + i, password, sistema, usuario, status })
     }
   },
+  'entries.disclosed': () => {},
 
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
     isNext(state.users, id)
@@ -87,10 +93,10 @@ const APPLIERS: Appliers = {
   'tokens.revoked': (state, { user }) => endTokens(state, user)
 }
 
-/** Folds one record into a state; the same for replay, for drafts and for commits. Throws if it does not fit. */
-export function apply(state: State, type: string, data: unknown): void {
+/** Applies one event to a state; the same for replay, for drafts and for commits. Throws if it does not fit. */
+export function apply(state: State, { type, data }: Pick<Event, 'type' | 'data'>): void {
   if (!Object.hasOwn(APPLIERS, type)) throw new Error(`a record of type ${type} is not known to this version`)
-  APPLIERS[type as keyof Facts](state, data as never)
+  APPLIERS[type as keyof Events](state, data as never)
 }
 
 function isNext(table: Table<number, unknown>, id: number): void {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
-import { entryRoutes } from '../../src/api/entries.ts'
+import { entryRoutes } from '../../src/api/entry-routes.ts'
 import type { Route } from '../../src/api/route.ts'
-import { text } from '../../src/json/shape.ts'
+import { text } from '../../src/json/validator.ts'
 import { MAX_COMMIT_QUEUE_RECORDS, MAX_JSON_DEPTH_LEVELS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { composeService, FaultyDisk, type Composed } from '../support/compose.ts'
@@ -67,7 +67,7 @@ const missing = (...fields: readonly string[]): string =>
 const noString = (...fields: readonly string[]): string =>
   invalid(Object.fromEntries(fields.map(field => [field, `The ${field} field must be a string.`])))
 
-test('§4.1 list: the active entries as a bare array, ascending by id', async t => {
+test('§3, §4.1 list: the active entries as a bare array, ascending by id', async t => {
   const { call, store } = await withEntries(t, 12)
   await store.deleteEntry(3, null)
   await store.updateEntry(11, { usuario: 'other' }, null)
@@ -90,12 +90,12 @@ test('§4.1 list: everything was deleted: 404, and back to 200 with the next ent
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(2)}]`)
 })
 
-test('§4.2 get: an entry with all five fields', async t => {
+test('§2, §4.2 get: an entry with all five fields', async t => {
   const { call } = await withEntries(t, 2)
   assertAnswer(await call('GET', '/api/getPassword/2'), 200, got(entry(2)))
 })
 
-test('§4.2 get: a deleted entry is returned too, with status 0', async t => {
+test('§3, §4.2 get: a deleted entry is returned too, with status 0', async t => {
   const { call, store } = await withEntries(t, 1)
   await store.deleteEntry(1, null)
   assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { status: 0 })))
@@ -106,7 +106,7 @@ test('§4.2 get: an unknown id: 404', async t => {
   assertAnswer(await call('GET', '/api/getPassword/2'), 404, UNKNOWN)
 })
 
-test('§4.3 create: a message without the entry; the entry is active and its id is the next one', async t => {
+test('§2, §4.3 create: a message without the entry; the entry is active and its id is the next one', async t => {
   const { call } = await withEntries(t, 0)
   for (const id of [1, 2, 3]) {
     const body = { password: `p${id}`, sistema: `s${id}`, usuario: `u${id}` }
@@ -170,7 +170,7 @@ test('§4.4 update: an unknown id: 404', async t => {
   assert.equal(records(), 1)
 })
 
-test('§4.5 delete: the entry leaves the list, and can still be got', async t => {
+test('§3, §4.5 delete: the entry leaves the list, and can still be got', async t => {
   const { call } = await withEntries(t, 2)
   assertAnswer(await call('POST', '/api/deletePassword/1'), 200, DELETED)
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(2)}]`)
@@ -189,7 +189,7 @@ test('§4.5 delete: a body is not looked at', async t => {
   assertAnswer(await call('POST', '/api/deletePassword/2', 'x', ['Content-Type: text/plain']), 200, DELETED)
 })
 
-test('§3 a deleted entry\'s id is not given again', async t => {
+test('§2, §3 a deleted entry\'s id is not given again', async t => {
   const { call, store } = await withEntries(t, 1)
   await call('POST', '/api/deletePassword/1')
   await call('POST', '/api/createPassword', { password: 'p2', sistema: 's2', usuario: 'u2' })
@@ -224,7 +224,7 @@ test('§1, §7 every object says the status that HTTP says; the list and the 429
   assert.deepEqual([status, json], [429, { message: 'Too Many Requests' }])
 })
 
-test('§1 the five operations are under /api, by GET to read and by POST to change, and none removes for good', () => {
+test('§1, §9 the five operations are under /api, by GET to read and by POST to change, and none removes for good', () => {
   const routes = entryRoutes({} as never).map(({ operation, method, path }) => `${operation} ${method} ${path}`)
   assert.deepEqual(routes, [
     'listPassword GET /api/listPassword', 'getPassword GET /api/getPassword/{id}',
@@ -241,7 +241,7 @@ test('§5.2 whatever a client says it accepts, it gets JSON', async t => {
   }
 })
 
-test('every answer is JSON, of a length, not to be stored and not to be guessed at', async t => {
+test('§1 every answer is JSON, of a length, not to be stored and not to be guessed at', async t => {
   const { call } = await withEntries(t, 1)
   for (const [method, target, body] of [
     ['GET', '/api/listPassword'], ['GET', '/api/getPassword/1'], ['GET', '/api/getPassword/2'], ['GET', '/nope'],
@@ -344,7 +344,7 @@ test('an id may be percent-encoded: it is the same path (RFC 3986 §6.2.2.2)', a
   assertAnswer(await call('GET', '/api/getPassword/1%32'), 200, got(entry(12)))
 })
 
-test('text is kept as it was given: any Unicode, and never trimmed', async t => {
+test('§2 text is kept as it was given: any Unicode, and never trimmed', async t => {
   const { call } = await withEntries(t, 0)
   const texts = [
     'contraseña', ' ', '  both ends  ', '\t\r\n', '\u0000', 'a\u0000b', '\u007f\u0080\u009f', '"\\/\b\f',
@@ -384,7 +384,7 @@ test('a lone surrogate, which only an escape can write, comes back as one', asyn
   }
 })
 
-test('whatever the text, it is got, listed and updated as it was given', async t => {
+test('§2 whatever the text, it is got, listed and updated as it was given', async t => {
   const random = seededRandom(t)
   const { url, store } = await withEntries(t, 0)
   const client = await connectRaw(t, url)
@@ -490,7 +490,7 @@ test('no body on create is as an empty object', async t => {
   ]) assertAnswer(answer, 400, missing(...FIELDS))
 })
 
-test('unknown fields, and an id or status, are ignored in a body', async t => {
+test('§2 unknown fields, and an id or status, are ignored in a body', async t => {
   const { call, store } = await withEntries(t, 0)
   const extra = '"id":7,"status":0,"extra":{"a":[1]},"__proto__":{"password":"x"},"constructor":1,"toString":"x"'
   const body = `{${extra},"password":"p1","sistema":"s1","usuario":"u1"}`
@@ -569,7 +569,7 @@ test('a change appends one record', async t => {
   assert.equal(records(), 3)
 })
 
-test('a body of another content type, or of none: 415', async t => {
+test('§1 a body of another content type, or of none: 415', async t => {
   const { call, records, url } = await withEntries(t, 1)
   const unsupported = '{"message":"Unsupported Media Type","status":415}'
   const types = [

@@ -190,7 +190,7 @@ test('§8 behind a trusted proxy a client is who the proxy says', async t => {
     ['proxy'],
     ['proxy', 'garbage'],
     ['proxy', '192.0.2.1, garbage'],
-    ['proxy', '192.0.2.1:80'],
+    ['a', '192.0.2.1:80'],
     ['proxy', ''],
     ['proxy', '192.0.2.1', ''],
     ['inner', '192.0.2.1, garbage, 10.3.3.3'],

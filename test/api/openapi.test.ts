@@ -6,15 +6,19 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
-import { VERSION } from '../../src/api/openapi.ts'
+import { VERSION } from '../../src/version.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/api/entry-routes.ts'
 import { Failure } from '../../src/errors.ts'
+import { check } from '../../src/json/validator.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { call, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
-import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf } from '../support/openapi.ts'
+import { faultOf } from '../support/json-schema.ts'
+import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf, resolved } from '../support/openapi.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
+const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
 const LIMIT = { 'rate-limit': '1000', 'login-limit': '100' }
 
 /** What makes a request be answered in another way than by its success. */
@@ -25,17 +29,19 @@ interface Provocation {
 }
 
 const refused = (error: Error) => (store: Store): object => Object.assign(store.journal, {
-  commit: () => Promise.reject(error)
+  append: () => Promise.reject(error)
 })
 const broken = (): never => { throw new Error('broken') }
 
 /** The examples of answers, in the order in which they are brought about. */
 const PROVOCATIONS: { readonly [name: string]: Provocation } = {
-  none: {}, created: {}, found: {}, entries: {}, unknown: {}, missing: {}, malformed: {}, updated: {}, deleted: {},
+  none: {}, created: {}, found: {}, entries: {}, unknown: {}, updated: {}, deleted: {},
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
+  missing: { options: { body: {} } },
+  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, email: 7 } } },
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
-  unable: {},
+  forbidden: {},
   foreignHost: { options: { fields: ['Host: evil.example'] } },
   foreignOrigin: { options: { fields: ['Origin: http://evil.example'] } },
   notLocal: { options: { fields: ['X-Forwarded-For: 203.0.113.7'], token: undefined } },
@@ -44,7 +50,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   tooMany: {},
   storingFailed: { broken: refused(new Failure('write-failed', 'as the test asked')) },
   busy: { broken: refused(new Failure('queue-full', 'as the test asked')) },
-  latched: { broken: ({ journal }) => {
+  failed: { broken: ({ journal }) => {
     const health = { ...journal.health(), fault: 'as the test asked' }
     return Object.assign(journal, { health: () => health })
   } },
@@ -53,7 +59,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
     return Object.assign(journal, { health: () => health })
   } },
   unforeseen: { broken: store => {
-    Object.assign(store.journal, { health: broken, commit: broken })
+    Object.assign(store.journal, { health: broken, append: broken })
     return Object.assign(store, { entryText: broken, list: broken })
   } }
 }
@@ -66,7 +72,7 @@ const NEVER = ['openapi unforeseen']
 async function descriptionOf(t: TestContext, url: string): Promise<any> {
   const { status, headers, json } = await call(t, url, 'GET', '/openapi.json')
   assert.deepEqual([status, headers['content-type']], [200, 'application/json; charset=utf-8'])
-  return json
+  return resolved(json)
 }
 
 /** Brings about each answer of the description, and holds it against the description. Gives what was answered. */
@@ -79,7 +85,7 @@ async function holdTrue(t: TestContext, started: Started, tight: Started): Promi
     assert.ok(name === undefined || answers.some(one => one.operation === operation && one.name === name),
       `${operation} ${name} has its answer`)
   }
-  const isProtected = document.components !== undefined
+  const isProtected = document.components.securitySchemes !== undefined
   const given = new Map<string, RawAnswer>()
   const names = Object.keys(PROVOCATIONS)
   const inOrder = answers.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name))
@@ -91,7 +97,7 @@ async function holdTrue(t: TestContext, started: Started, tight: Started): Promi
     const own = requests.filter(one => one.operation === operation)
     const request = own.find(one => one.name === name) ?? own[0]!
     const where = name === 'tooMany' ? tight : started
-    const token = isProtected ? await tokenOf(where, undefined, name === 'unable' ? ['nothing'] : undefined) : undefined
+    const token = isProtected ? await tokenOf(where, undefined, name === 'forbidden' ? [] : undefined) : undefined
     if (name === 'tooMany') await call(t, where.url, 'GET', '/api/none')
     const { store } = where.service
     const unbroken = [store, store.journal].map(one => [one, { ...one }] as const)
@@ -119,14 +125,15 @@ test('the open configuration: each example is answered as the description says',
 test('the protected configuration: each example is answered as the description says', async t => {
   const given = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { 'rate-limit': '1' }))
   assert.equal(given.get('login invalidCredentials')?.json.message, 'Invalid credentials')
-  assert.equal(given.get('deletePassword unable')?.json.message, 'Invalid ability provided.')
+  assert.equal(given.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
   assert.ok(given.size > 60)
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */
 function tableOf(document: any): unknown[] {
   return Object.entries<any>(document.paths).flatMap(([path, item]) => Object.entries<any>(item).map(
-    ([method, { operationId, security }]) => [operationId, method, path, security?.[0].bearer]))
+    ([method, { operationId, security, 'x-ability': ability = [] }]) =>
+      [operationId, method, path, security.length === 0 ? undefined : [ability].flat()]))
 }
 
 const OPEN = [
@@ -141,7 +148,7 @@ const OPEN = [
 test('each route is described, and in the open configuration none asks for a token', async t => {
   const document = await descriptionOf(t, (await startService(t)).url)
   assert.deepEqual(tableOf(document), OPEN)
-  assert.equal(document.components, undefined)
+  assert.equal(document.components.securitySchemes, undefined)
 })
 
 /** The statuses that each operation is described with. */
@@ -229,37 +236,23 @@ test('an answer that differs from the description is found out', async t => {
   for (const [what, change] of WRONG_ANSWERS) assert.notEqual(faultIn(change), undefined, what)
 })
 
-const WRONG_DOCUMENTS: readonly (readonly [what: string, spoil: (document: any, operation: any) => void])[] = [
-  ['another version', document => { document.openapi = '3.0.3' }],
-  ['no title', document => { delete document.info.title }],
-  ['an unknown field', document => { document.host = 'localhost' }],
-  ['a path without its slash', document => { document.paths['x'] = document.paths['/healthz'] }],
-  ['an unknown method', document => { document.paths['/healthz'].fetch = document.paths['/healthz'].get }],
-  ['two operations of one name', document => { document.paths['/healthz'].get.operationId = 'metrics' }],
-  ['a security scheme that is not there', (_, operation) => { operation.security = [{ bearer: [] }] }],
-  ['a parameter that the path has not', (_, operation) => { operation.parameters[0].name = 'key' }],
-  ['a parameter that may be absent', (_, operation) => { operation.parameters[0].required = false }],
-  ['no parameter', (_, operation) => { delete operation.parameters }],
-  ['an example of a parameter that is none', (_, operation) => { operation.parameters[0].examples.updated.value = 0 }],
-  ['no answers', (_, operation) => { delete operation.responses }],
-  ['no success', (_, operation) => { delete operation.responses['200'] }],
-  ['an answer without a description', (_, operation) => { delete operation.responses['404'].description }],
-  ['a status that is none', (_, operation) => { operation.responses['4x'] = operation.responses['404'] }],
-  ['an example of an answer that is none', (_, operation) => {
-    operation.responses['404'].content['application/json'].examples.unknown.value.message = 'contrasena no encontrada'
-  }],
-  ['a word of a schema that nobody knows', (_, operation) => {
-    operation.requestBody.content['application/json'].schema.nullable = true
-  }]
-]
-
-test('a description that is not one, or contradicts itself, is found out', async t => {
+test('an example that is not one of its schema is found out', async t => {
   const document = await descriptionOf(t, (await startService(t)).url)
   assertDescription(document)
-  for (const [what, spoil] of WRONG_DOCUMENTS) {
-    const copy = structuredClone(document)
-    spoil(copy, operationOf(copy, 'updatePassword').operation)
-    assert.throws(() => assertDescription(copy), Error, what)
+  const { operation } = operationOf(document, 'updatePassword')
+  operation['responses']['404'].content['application/json'].examples.unknown.value.message = 'contrasena no encontrada'
+  assert.throws(() => assertDescription(document), Error)
+})
+
+test('the schema of each body takes exactly what its validator takes', async t => {
+  const document = await descriptionOf(t, (await startProtected(t)).url)
+  const values = [7, true, null, '', 'a', ' ', 'ñ', [], ['a'], {}, { a: 1 }]
+  for (const [name, shape] of [['createPassword', CREATE_SHAPE], ['updatePassword', UPDATE_SHAPE]] as const) {
+    const { schema } = operationOf(document, name).operation['requestBody'].content['application/json']
+    const bodies = Object.keys(shape).flatMap(field => values.map(value => ({ ...FIELDS, [field]: value })))
+    for (const body of [{}, FIELDS, { ...FIELDS, other: 1 }, { password: 'a' }, ...bodies]) {
+      assert.equal(faultOf(schema, body) === undefined, check(shape, body).ok, `${name} ${JSON.stringify(body)}`)
+    }
   }
 })
 
@@ -267,7 +260,7 @@ test('a description that tells another tale than the program does not hold', asy
   const started = await startService(t, LIMIT)
   const document = await descriptionOf(t, started.url)
   const { operation } = operationOf(document, 'getPassword')
-  operation.responses['404'].content['application/json'].schema.properties.message.const = 'Not Found'
+  operation['responses']['404'].content['application/json'].schema.properties.message.enum = ['Not Found']
   const answer = await call(t, started.url, 'GET', '/api/getPassword/7')
   assert.match(faultOfAnswer(document, 'getPassword', answer) ?? '', /message/)
 })

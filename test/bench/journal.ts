@@ -1,12 +1,14 @@
-/** Journals of any length, made by the journal's own modules without waiting for the disk. */
+/** Entries and journals of any length, made by the journal's own modules without waiting for the disk. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Batch, nonces } from '../../src/journal/batch.ts'
-import { JOURNAL_FILE } from '../../src/journal/file.ts'
+import type { Buffer } from 'node:buffer'
+import { nonces, sealBatch } from '../../src/journal/batch.ts'
 import { keyring } from '../../src/journal/keys.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
-import { fact, type EntryFields } from '../../src/store/record.ts'
+import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
+import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
+import type { EntryFields } from '../../src/store/events.ts'
 
 /** The size of a body, as JSON, where nothing else is asked for. */
 export const BODY_BYTES = 120
@@ -19,24 +21,29 @@ export function fieldsOf(n: number, bodyBytes: number): EntryFields {
   return { ...fields, password: fields.password.padEnd(fields.password.length + missing, '%&/()=') }
 }
 
+/** Seals new entries behind those before, a batch at a time, and gives the lines as they are written. */
+export function chainOfCreates(secret: Buffer): (entries: readonly object[]) => string {
+  const { newest: key } = keyring([secret])
+  const nonce = nonces(randomBytes)
+  let [seq, head] = [0, FIRST_HASH]
+  return entries => {
+    const events = entries.map(data => ({ type: 'entry.created', by: null, data, json: JSON.stringify(data) }))
+    const batch = sealBatch(events, seq, head, { time: new Date().toISOString(), key, nonce })
+    seq += events.length
+    head = batch.head
+    return `${batch.lines.join('\n')}\n`
+  }
+}
+
 /** Makes a data folder with its key and a journal of so many entries, each of a body of so many bytes. */
 export function makeJournal(folder: string, entries: number, bodyBytes: number): void {
   mkdirSync(folder, { mode: 0o700 })
   const secret = randomBytes(32)
+  const seal = chainOfCreates(secret)
   writeFileSync(join(folder, 'journal.key'), `${secret.toString('hex')}\n`, { mode: 0o600 })
-  const file = openSync(join(folder, JOURNAL_FILE), 'wx', 0o600)
-  const keys = keyring([secret])
-  const nonce = nonces(randomBytes)
-  let head = FIRST_HASH
-  for (let id = 0; id < entries;) {
-    const batch = new Batch(id, head, new Date().toISOString())
-    let hasRoom = true
-    while (hasRoom && id < entries) {
-      id++
-      hasRoom = batch.add(fact('entry.created', null, { id, ...fieldsOf(id, bodyBytes) }), keys.newest, nonce())
-    }
-    writeSync(file, batch.takeBytes())
-    head = batch.head
+  writeFileSync(join(folder, JOURNAL_FILE), '', { mode: 0o600 })
+  for (let made = 0; made < entries; made += MAX_COMMIT_RECORDS) {
+    const ids = Array.from({ length: Math.min(MAX_COMMIT_RECORDS, entries - made) }, (_, i) => made + i + 1)
+    appendFileSync(join(folder, JOURNAL_FILE), seal(ids.map(id => ({ id, ...fieldsOf(id, bodyBytes) }))))
   }
-  closeSync(file)
 }

@@ -200,7 +200,7 @@ test('a body that somebody else has read is a clear 500, not a request that hang
     service.handle(request, response)
   })
   assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
-  assert.match(log.last, /somebody else has read the body/)
+  assert.match(log.last, /the body was read already/)
 })
 
 test('several are open at once; one folder takes one of them', async t => {
@@ -338,9 +338,11 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   const ana = ['ana@example.org', 'Ana', ['password:read'], 'a long password'] as const
   await accounts.addUser(...ana)
   const wrong: readonly [string, readonly unknown[]][] = [
-    ['addUser', ['nomail', 'Eva', [], 'x']], ['addUser', ['eva@example.org', 5, [], 'x']],
-    ['addUser', ['eva@example.org', 'Eva', 'password:read', 'x']], ['addUser', ['eva@example.org', 'Eva', [], '']],
-    ['setPassword', [ana[0], '']], ['setPassword', [undefined, 'x']], ['removeUser', [7]], ['revokeAll', [null]],
+    ['addUser', ['nomail', 'Eva', [], ana[3]]], ['addUser', ['eva@example.org', 5, [], ana[3]]],
+    ['addUser', ['eva@example.org', 'Eva', 'password:read', ana[3]]], ['addUser', ['eva@example.org', 'Eva', [], '']],
+    ['addUser', ['eva@example.org', 'Eva', [], 'eleven char']], ['addUser', ['eva@example.org', 'Eva', [], 'Eva@example.org']],
+    ['addUser', ['eva@example.org', 'Eva', ['password:raed'], ana[3]]], ['issue', [ana[0], ['*']]],
+    ['setPassword', [ana[0], '']], ['setPassword', [undefined, ana[3]]], ['setPassword', [ana[0], ana[0].toUpperCase()]], ['removeUser', [7]], ['revokeAll', [null]],
     ['issue', [ana[0], 'password:read']], ['issue', [ana[0], undefined, -1]], ['issue', [ana[0], undefined, NaN]],
     ['issue', [ana[0], undefined, 1e300]]
   ]
@@ -348,6 +350,6 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   assert.equal(await loose['revokeToken']!(5), false)
   assert.deepEqual(accounts.users().map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
   assert.deepEqual(accounts.tokens(), [])
-  assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, 'x'))?.name,
+  assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, ana[3]))?.name,
     'eva@example.org')
 })

@@ -1,10 +1,11 @@
-/** Which endpoint a client asks: what an endpoint is left for, and what not. */
+/** How long a client waits for an endpoint, and for what it turns to the next one. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { EtcdClient } from '../../src/etcd/client.ts'
+import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
+import { failure } from '../support/journal.ts'
 import { atEnd } from '../support/service.ts'
 
 /** An endpoint that is no etcd. */
@@ -29,6 +30,48 @@ for (const [what, ends, expected] of [['silent', false, 'near'], ['cut off', tru
     const { signal } = new AbortController()
     await assert.rejects(client.follow('/v3/watch', {}, message => messages.push(message), signal, 200))
     assert.equal(messages.length, 1)
-    assert.equal((await client.ask('/v3/kv/txn', {}, 1_000)).at, expected)
+    assert.equal((await client.ask('/v3/kv/txn', () => ({}), 1_000)).at, expected)
   })
 }
+
+/** Answers a byte at a time, for ever: never silent for long. */
+function trickle(response: ServerResponse): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' })
+  const timer = setInterval(() => response.write(' '), 100)
+  response.on('close', () => clearInterval(timer))
+}
+
+test('an endpoint that answers a byte at a time is left in time, and less is asked for', async t => {
+  const near = await endpoint(t, (_request, response) => trickle(response))
+  const far = await endpoint(t, (request, response) => { request.pipe(response) })
+  const client = new EtcdClient({ endpoints: [near, far] })
+  atEnd(t, () => client.close())
+  const beganMs = performance.now()
+  assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), 5_000), { attempt: 1 })
+  assert.ok(performance.now() - beganMs < 3_500, 'within the time for one attempt')
+})
+
+test('so is one that lets the user wait for a token, and the watch for its beginning', async t => {
+  const slow = await endpoint(t, (_request, response) => trickle(response))
+  const client = new EtcdClient({ endpoints: [slow], user: { name: 'pes', password: 'p' } })
+  atEnd(t, () => client.close())
+  const beganMs = performance.now()
+  const { signal } = new AbortController()
+  await Promise.all([
+    assert.rejects(client.ask('/v3/kv/txn', () => ({}), 1_000), failure('journal-unreachable', /no answer in time/)),
+    assert.rejects(client.follow('/v3/watch', {}, () => {}, signal), /no answer in time/)
+  ])
+  assert.ok(performance.now() - beganMs < 4_500)
+})
+
+test('what answers but is not etcd is said to be that', async t => {
+  for (const [status, text, code] of [
+    [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'], [404, '<p>', 'journal-refused']
+  ] as const) {
+    const other = await endpoint(t, (_request, response) => { response.writeHead(status).end(text) })
+    const client = new EtcdClient({ endpoints: [other] })
+    atEnd(t, () => client.close())
+    await assert.rejects(client.ask('/v3/kv/txn', () => ({}), 0),
+      failure(code, new RegExp(`HTTP status ${status}, and no answer of etcd's$`)))
+  }
+})

@@ -1,15 +1,13 @@
 /** Several instances on one journal in etcd: what one acknowledges, all others show from then on. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { fillEtcd } from '../../src/etcd/copy.ts'
+import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { done, refused } from '../support/admin.ts'
-import { certificate } from '../support/certificate.ts'
-import { callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { startProgram } from '../support/program.ts'
@@ -48,9 +46,9 @@ test('an instance killed at each step of a commit leaves all or nothing of it', 
   const { members } = await startCluster(t)
   const proxy = await startProxy(t, members[0]!.url)
   const secret = randomBytes(32)
-  const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+  const other = await startService(t, await flagsOf(t, members[0]!.url, secret))
   for (const step of ['before', 'during', 'after']) {
-    const program = await startProgram(t, { flags: flagsOf(t, proxy.url, secret) })
+    const program = await startProgram(t, { flags: await flagsOf(t, proxy.url, secret) })
     const before = other.service.store.entryCount
     proxy.treat = async () => {
       if (step === 'before') { await program.kill(); return 'request lost' }
@@ -65,7 +63,7 @@ test('an instance killed at each step of a commit leaves all or nothing of it', 
     const made = other.service.store.entryCount - before
     assert.ok(step === 'before' ? made === 0 : made >= 0 && made <= 4, `${step}: ${made}`)
   }
-  const last = await startService(t, flagsOf(t, members[0]!.url, secret))
+  const last = await startService(t, await flagsOf(t, members[0]!.url, secret))
   await send(last.url, 'POST', '/api/createPassword', FIELDS)
   await assertEqual([other, last])
 })
@@ -80,7 +78,7 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   assert.deepEqual([refusal.status, refusal.json.message], [500, 'Error creating password'])
   assert.match(one!.service.store.journal.health().fault!, /database space exceeded/)
   assert.match((await send(one!.url, 'GET', '/healthz')).json.message, /at the moment/)
-  const started = await startService(t, flagsOf(t, endpoints, readSecret(one!.folder)))
+  const started = await startService(t, await flagsOf(t, endpoints, readSecret(one!.folder)))
   for (const { url } of [one!, started]) {
     assert.equal((await send(url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on, also of who starts now')
   }
@@ -90,11 +88,15 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   const metrics = await (await fetch(`${one!.url}/metrics`)).text()
   assert.match(metrics, /^journal_write_duration_seconds_count 3$/m)
   assert.match(metrics, /^journal_write_errors_total 1$/m)
+  const reported = one!.warnings.filter(line => /^the journal takes/.test(line))
+  assert.deepEqual(reported.map(line => line.replace(/: .*space exceeded/, '')), [
+    'the journal takes no changes at the moment', 'the journal takes changes again'
+  ])
 })
 
 test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const { url } = await startService(t, { ...flagsOf(t, endpoints, randomBytes(32)), 'max-body-bytes': '8000000' })
+  const { url } = await startService(t, { ...await flagsOf(t, endpoints, randomBytes(32)), 'max-body-bytes': '8000000' })
   const create = (bytes: number): Promise<number> =>
     send(url, 'POST', '/api/createPassword', { ...FIELDS, password: 'x'.repeat(bytes) }).then(({ status }) => status)
   const sizes = [900_000, 1, 2_000_000, 900_000, 2, 700_000]
@@ -117,6 +119,56 @@ test('a journal that was deleted from etcd is not begun anew under those who hav
   assert.match(other!.warnings.join(), /takes no more records until a restart: its newest record is no longer in etcd/)
   assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined, 'nothing was put there')
 })
+
+test('a prefix without a journal is refused, and named; init makes one', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const flags: Record<string, string> = { ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-prefix': '/pse' }
+  const why = /^there is no journal: etcd has no key \/pse\.key; if ETCD_PREFIX is right, the command init makes/
+  await assert.rejects(startService(t, flags), failure('journal-missing', why))
+  const at = `--journal etcd --etcd-endpoints ${endpoints} --etcd-prefix /pse`
+  await refused(flags['data']!, `journal verify ${at}`, 1, /etcd has no key \/pse\.key/)
+  for (const runs of [1, 2]) assert.match(await done(flags['data']!, `init ${at}`), /^journal +\/pse \(made, empty\)\n/, `${runs}`)
+  const { url, service } = await startService(t, flags)
+  assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+  await service.close()
+  await startService(t, flags)
+})
+
+test('a snapshot that is restored under a paused instance is noticed, even at the same revision', { skip: NO_ETCD },
+  async t => {
+    const { members: [member] } = await startCluster(t)
+    const secret = randomBytes(32)
+    const proxy = await startProxy(t, member!.url)
+    proxy.hidesChanges = true
+    const paused = await startService(t, await flagsOf(t, proxy.url, secret))
+    const next = await flagsOf(t, member!.url, secret)
+    assert.equal((await send(paused.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+    await member!.stop('SIGTERM')
+    cpSync(member!.folder, `${next['data']}/snapshot`, { recursive: true })
+    member!.start()
+    assert.equal((await send(paused.url, 'POST', '/api/createPassword', { ...FIELDS, password: 'lost' })).status, 200)
+    const head = async (): Promise<[string, string]> => {
+      const { header, kvs } = await callEtcd(member!.url, '/v3/kv/range', {
+        key: base64('/pes/'), range_end: base64('/pes0'), sort_order: 'DESCEND', limit: 1
+      })
+      return [header.revision, kvs[0].mod_revision]
+    }
+    const before = await head()
+    proxy.isCut = true
+    await member!.stop('SIGTERM')
+    rmSync(member!.folder, { recursive: true })
+    cpSync(`${next['data']}/snapshot`, member!.folder, { recursive: true })
+    member!.start()
+    const other = await startService(t, next)
+    assert.equal((await send(other.url, 'POST', '/api/createPassword', { ...FIELDS, password: 'kept' })).status, 200)
+    assert.deepEqual(await head(), before, 'the fork is where the lost record was')
+    proxy.isCut = false
+    assert.equal((await send(paused.url, 'GET', '/api/getPassword/2')).status, 503)
+    assert.equal((await send(paused.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
+    assert.match(paused.service.store.journal.health().fault!, /no longer in etcd, or is another one/)
+    assert.deepEqual(await head(), before, 'nothing was put onto the fork')
+    assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
+  })
 
 test('a compaction and a restart do not break the watch off', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
@@ -141,8 +193,8 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   const proxy = await startProxy(t, member!.url)
   proxy.hidesChanges = true
   const secret = randomBytes(32)
-  const one = await startService(t, flagsOf(t, member!.url, secret))
-  const other = await startService(t, flagsOf(t, proxy.url, secret))
+  const one = await startService(t, await flagsOf(t, member!.url, secret))
+  const other = await startService(t, await flagsOf(t, proxy.url, secret))
   const { id } = await one.service.store.createEntry(FIELDS, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true, 'the entry is known to it')
   await one.service.store.restoreEntry(id, null)
@@ -155,10 +207,11 @@ test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }
   const proxy = await startProxy(t, member!.url)
   proxy.hidesChanges = true // the watch must not be what tells it
   const secret = randomBytes(32)
-  const flags = (url: string): Record<string, string> => ({ ...flagsOf(t, url, secret), auth: 'bearer' })
-  const one = await startService(t, flags(member!.url))
-  const other = await startService(t, flags(proxy.url))
-  await one.service.store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a password')
+  const [one, other] = [
+    await startService(t, { ...await flagsOf(t, member!.url, secret), auth: 'bearer' }),
+    await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer' })
+  ]
+  await one.service.store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const list = (url: string, token: string): Promise<number> =>
     fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
   for (let i = 0; i < 5; i++) {
@@ -172,9 +225,9 @@ test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }
 test('a key that is not the one of the others is refused at the start, even of an empty journal', { skip: NO_ETCD },
   async t => {
     const { endpoints } = await startCluster(t)
-    const first = flagsOf(t, endpoints, randomBytes(32))
+    const first = await flagsOf(t, endpoints, randomBytes(32))
     const one = await startService(t, first)
-    const start = (): Promise<unknown> => startService(t, flagsOf(t, endpoints, randomBytes(32)))
+    const start = async (): Promise<unknown> => startService(t, await flagsOf(t, endpoints, randomBytes(32)))
     await assert.rejects(start(), failure('key-unknown', /has no key [0-9a-f]{8}; copy the key file/))
     await send(one.url, 'POST', '/api/createPassword', FIELDS)
     await assert.rejects(start(), failure('key-unknown', /has no key [0-9a-f]{8}/))
@@ -188,7 +241,7 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const { endpoints } = await startCluster(t)
   const folder = freshFolder(t)
   await done(folder, 'init')
-  await done(folder, 'user add ana@example.org --password-stdin', 'a password\n')
+  await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')
   const before = await startService(t, { data: folder })
   await Promise.all(Array.from({ length: 300 }, (_, i) =>
     before.service.store.createEntry({ ...FIELDS, password: `${i}` }, null)))
@@ -209,12 +262,12 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const name = keyName(readSecret(folder))
   for (const [lines, why] of [[broken(), /broken off/], [whole, /reads otherwise/]] as const) {
     await assert.rejects(fillEtcd(place, name, lines, otherwise), why)
-    await assert.rejects(startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
-      failure('journal-damaged', /\/broken: .* not finished/))
+    await assert.rejects(startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' }),
+      failure('journal-damaged', /\/broken: .* is incomplete/))
   }
   await fillEtcd(place, name, whole, async () => {})
   await assert.rejects(fillEtcd(place, '0badcafe', whole, otherwise), failure('journal-refused', /\/broken holds a journal/))
-  const again = await startService(t, { ...flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
+  const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
   assert.equal(again.service.store.journal.health().records, whole.length)
   const inEtcd = `${at} --journal etcd`
   assert.equal(await done(folder, `journal verify${inEtcd}`), verified)
@@ -226,56 +279,10 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   assert.match(await done(folder, `entry history 7 --reveal${inEtcd}`), /entry\.created.*"6"[^]*entry\.restored/)
   const back = freshFolder(t)
   writeKeys(back, readSecret(folder))
-  assert.match(await done(back, `journal copy --to file${at}`), /journal\.jsonl: 303 records/)
+  assert.match(await done(back, `journal copy --to file${at}`), /journal\.jsonl: 304 records/)
   assert.equal(await done(back, 'journal verify'), await done(folder, `journal verify${inEtcd}`))
-  await refused(back, `journal copy --to file${at}`, 1, /stands already/)
+  await refused(back, `journal copy --to file${at}`, 1, /exists already/)
   await refused(back, 'journal copy --to nowhere', 2, /--to must be/)
   const after = await startService(t, { data: back })
   assert.equal((await send(after.url, 'GET', '/api/listPassword')).json.length, 300)
-})
-
-test('etcd asks for a certificate and a user, and forgets its tokens', { skip: NO_ETCD }, async t => {
-  const folder = freshFolder(t)
-  const pem = certificate('') // with a name the gateway refuses it, for the user is to be the token's
-  const path = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text)
-    return join(folder, name)
-  }
-  const [cert, key] = [path('cert.pem', pem.cert), path('key.pem', pem.key)]
-  const { endpoints, members: [member] } = await startCluster(t, {
-    scheme: 'https',
-    args: ['--cert-file', cert, '--key-file', key, '--trusted-ca-file', cert, '--client-cert-auth']
-  })
-  const call = (path: string, body: object): Promise<void> => new Promise((resolve, reject) => {
-    request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key }, answer => {
-      answer.resume().on('end', () => answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`)))
-    }).on('error', reject).end(JSON.stringify(body))
-  })
-  for (let tries = 0; tries < 200 && await call('/v3/kv/range', { key: 'AA==' }).then(() => false, () => true); tries++) {
-    await pause(50)
-  }
-  const range = { key: Buffer.from('/pes').toString('base64'), range_end: Buffer.from('/pet').toString('base64') }
-  await call('/v3/auth/role/add', { name: 'root' })
-  await call('/v3/auth/role/add', { name: 'pes' })
-  await call('/v3/auth/role/grant', { name: 'pes', perm: { permType: 'READWRITE', ...range } })
-  for (const [name, password] of [['root', 'r'], ['pes', 'the password']] as const) {
-    await call('/v3/auth/user/add', { name, password })
-    await call('/v3/auth/user/grant', { user: name, role: name })
-  }
-  await call('/v3/auth/enable', {})
-  const flags: Record<string, string> = {
-    ...flagsOf(t, endpoints, randomBytes(32)), 'etcd-ca': cert, 'etcd-cert': cert, 'etcd-key': key,
-    'etcd-user': 'pes', 'etcd-password-file': path('password', 'the password\n')
-  }
-  const { url } = await startService(t, flags)
-  assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
-  await member!.stop()
-  member!.start()
-  assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
-  assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
-  const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
-  await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': path('other', 'no') }),
-    failure('journal-refused', /^etcd refuses .*: user pes: .*invalid user ID or password$/))
-  await assert.rejects(startService(t, { ...wrong, 'etcd-prefix': '/elsewhere' }),
-    failure('journal-refused', /permission denied/))
 })

@@ -1,16 +1,18 @@
-/** The keys of a journal in etcd, which several instances share: rotated, and the whole journal sealed anew. */
+/** The keys of a journal in etcd, which several instances share, its marker, and what happens when that changes. */
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { EtcdClient } from '../../src/etcd/client.ts'
-import { EtcdLog } from '../../src/etcd/log.ts'
+import { fillEtcd } from '../../src/parts/etcd/copy.ts'
+import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
+import { EtcdLog, START } from '../../src/parts/etcd/etcd-log.ts'
 import { done, refused } from '../support/admin.ts'
-import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
 import { assertEqual, create, faultOf, flagsOf, keysIn, list, startInstances, until } from '../support/instances.ts'
-import { failure, KEY_FILE, keyName, readSecret } from '../support/journal.ts'
-import { send, startService, type Started } from '../support/service.ts'
+import { failure, KEY_FILE, keyName, readSecret, writeKeys } from '../support/journal.ts'
+import { freshFolder, send, startService, type Started } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
 
@@ -49,7 +51,7 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   const warned = new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`)
   assert.match(other.warnings.slice(1).join('\n'), warned, 'once')
   await refused(other.folder, 'key rotate', 1, lacks)
-  await assert.rejects(startService(t, flagsOf(t, endpoints, randomBytes(32))), failure('key-unknown'))
+  await assert.rejects(startService(t, await flagsOf(t, endpoints, randomBytes(32))), failure('key-unknown'))
 
   copyKeys(one, other)
   await until(() => faultOf(other) === undefined)
@@ -78,97 +80,68 @@ test('once a rotation is answered no record is sealed with the old key', { skip:
   assert.match(verified, new RegExp(`^records ${keys.length}\n`))
 })
 
-test('a journal is sealed anew under writers: none is lost, and nothing is taken where it was', { skip: NO_ETCD },
-  async t => {
-    const { endpoints } = await startCluster(t)
-    const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
-    const old = keyName(readSecret(one.folder))
-    const inEtcd = ` --journal etcd --etcd-endpoints ${endpoints}`
-    await done(one.folder, 'key rotate')
-    await refused(one.folder, 'key rewrite --to-prefix /pes-2', 1, /newest key, [0-9a-f]{8}, does not seal yet/)
-    copyKeys(one, other)
-    const writers = write([one, other])
-    while (writers.made() < 20) await pause(10)
-    await done(one.folder, 'key rotate')
-    await refused(one.folder, 'key rewrite', 2, /needs --to-prefix/)
-    for (const to of ['/x/', '/pes/02', '/pes/-']) {
-      await refused(one.folder, `key rewrite --to-prefix ${to}`, 2, /--to-prefix must be printable/)
-    }
-    await refused(one.folder, 'key rewrite --to-prefix /pes', 1, /\/pes holds a journal/)
-    const printed = await done(one.folder, 'key rewrite --to-prefix /pes-2')
-    await writers.stop()
-    assert.match(printed, new RegExp('^head [0-9a-f]{64}\nthe journal is in /pes-2; set ETCD_PREFIX .*\n' +
-      `then remove the old lines: etcdctl del /pes/0 /pes/1\nkey ${old} is no longer needed by this journal\n$`))
-
-    for (const instance of [one, other]) {
-      assert.deepEqual([await create(instance), await list(instance)], [500, 503])
-      assert.match(faultOf(instance)!, /has moved to \/pes-2; set ETCD_PREFIX/)
-      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
-      assert.equal(instance.warnings.filter(line => /until a restart: \/pes has moved/.test(line)).length, 1)
-    }
-    assert.doesNotMatch(one.warnings.join(), /at the moment/, 'whoever asked for the rewrite knows that changes wait')
-    for (const command of [`journal backup ${one.folder}/copy.jsonl`, `journal copy --to file${inEtcd}`]) {
-      await refused(one.folder, command, 1, /may not be the newest: \/pes has moved to \/pes-2/)
-    }
-    assert.equal((await keysIn(endpoints, '/pes')).length, writers.made())
-    const moved = flagsOf(t, endpoints, readSecret(one.folder)) // without the old key
-    await assert.rejects(startService(t, moved), failure('journal-moved', /\/pes-2/))
-    const restarted = await startService(t, { ...moved, 'etcd-prefix': '/pes-2' })
-    assert.equal((await send(restarted.url, 'GET', '/api/listPassword')).json.length, writers.made())
-    assert.equal(await create(restarted), 200)
-    const verified = await done(restarted.folder, `journal verify${inEtcd}`) // the prefix is the service's
-    assert.match(verified, new RegExp(`^records ${writers.made() + 1}\n`))
-
-    const proxy = await startProxy(t, endpoints)
-    proxy.hidesChanges = true
-    const late = await startService(t, { ...flagsOf(t, proxy.url, readSecret(one.folder)), 'etcd-prefix': '/pes-2' })
-    const within = await done(restarted.folder, 'key rewrite --to-prefix /pes-2/3')
-    const [, first, end] = /etcdctl del (\S+) (\S+)\n/.exec(within)!
-    await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(first!), range_end: base64(end!) })
-    assert.equal(await list(late), 503)
-    assert.match(faultOf(late)!, /has moved to \/pes-2\/3/, 'and not that records are gone')
-    await refused(late.folder, 'key rotate', 1, /has moved to/)
-    assert.equal(late.warnings.filter(line => /has moved to/.test(line)).length, 1, 'once')
-    const below = await startService(t, { ...flagsOf(t, endpoints, readSecret(one.folder)), 'etcd-prefix': '/pes-2/3' })
-    assert.equal((await send(below.url, 'GET', '/api/listPassword')).json.length, writers.made() + 1)
-  })
-
-test('a copy that another one has taken over neither grows nor is moved to', { skip: NO_ETCD }, async t => {
+test('a journal is re-encrypted in a file between two prefixes, and the old one is refused', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const client = new EtcdClient({ endpoints: [endpoints] })
-  t.after(() => client.close())
-  const [source, first, second] = ['/pes', '/pes-2', '/pes-2'].map(prefix => new EtcdLog(client, prefix)) as
-    [EtcdLog, EtcdLog, EtcdLog]
-  const marker = await source.agree('a', 1_000)
-  const begun = await first.beginCopy('a', 1_000)
-  const start = { seq: 0, revision: '0' }
-  assert.equal((await first.append(start, begun!, ['line'], 1_000)).length, 1)
-  const taken = await second.beginCopy('a', 1_000)
-  assert.deepEqual(await first.append(start, begun!, ['line'], 1_000), [], 'what there was is gone')
-  assert.equal(await source.moveTo(first, marker, begun!, 1_000), false)
-  assert.equal(await source.moveTo(second, marker, taken!, 1_000), true)
-  assert.equal(await source.moveTo(second, marker, taken!, 1_000), true, 'as when the answer was lost')
-  assert.match((await source.agree('b', 1_000)).text, /^a moved \/pes-2 /)
-  assert.equal((await second.agree('b', 1_000)).text, 'a')
-  assert.equal(await first.beginCopy('a', 1_000), undefined, 'a journal is not taken for a copy')
+  const [one] = await startInstances(t, endpoints, 1) as [Started]
+  const old = keyName(readSecret(one.folder))
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  await refused(one.folder, 'key rewrite', 1, /not re-encrypted where it is; stop all instances, copy it to a file/)
+  await one.service.close()
+
+  const back = freshFolder(t)
+  writeKeys(back, readSecret(one.folder))
+  await done(back, `journal copy --to file --etcd-endpoints ${endpoints}`)
+  await done(back, 'key rotate')
+  await done(back, 'key rewrite')
+  await done(back, `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`)
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
+  const fresh = readSecret(back)
+  const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
+  await assert.rejects(startService(t, flags), failure('journal-missing', /etcd has no key \/pes\.key; if ETCD_PREFIX/))
+  const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
+  assert.equal((await send(moved.url, 'GET', '/api/listPassword')).json.length, 3)
+  assert.equal(await create(moved), 200)
+  const keys = await keysIn(endpoints, '/pes-2')
+  assert.ok(!keys.includes(old) && keys.length === 4, `${keys.join()} and ${keyName(fresh)}`)
 })
 
-test('of two that begin to move a journal one wins', { skip: NO_ETCD }, async t => {
+test('a prefix that an older version has moved is refused, also while an instance runs on it', { skip: NO_ETCD },
+  async t => {
+    const { endpoints } = await startCluster(t)
+    const secret = randomBytes(32)
+    const flags = await flagsOf(t, endpoints, secret)
+    const running = await startService(t, flags)
+    assert.equal(await create(running), 200)
+    const name = keyName(secret)
+    for (const [text, why] of [
+      [`${name} moved /pes-2 7`, /\/pes is now at \/pes-2; set ETCD_PREFIX to that/],
+      [`${name} moving /pes-2 0a`, /an older version began to move \/pes to \/pes-2; finish that with it, or put/]
+    ] as const) {
+      await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: base64(text) })
+      await assert.rejects(startService(t, { ...flags, data: freshFolder(t), 'key-file': `${flags['data']}/journal.key` }),
+        failure('journal-moved', why))
+    }
+    assert.deepEqual([await create(running), await list(running)], [500, 503])
+    assert.match(faultOf(running)!, /^the journal has moved: /)
+    await refused(running.folder, `journal backup ${running.folder}/copy.jsonl`, 1, /may not be the newest/)
+  })
+
+test('of copies that are made at once one becomes the journal, and the others are told', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const client = new EtcdClient({ endpoints: [endpoints] })
-  t.after(() => client.close())
-  const [source, target] = ['/pes', '/pes-2'].map(prefix => new EtcdLog(client, prefix)) as [EtcdLog, EtcdLog]
-  const marker = await source.agree('a', 1_000)
-  const [one, two] = ['a moving /pes-2 one', 'a moving /pes-2 two'] as const
-  const begun = await source.beginMove(target, marker, undefined, one, 1_000)
-  assert.deepEqual(begun?.map(({ text }) => text), [one, 'a copying'])
-  assert.equal(await source.beginMove(target, marker, undefined, two, 1_000), undefined)
-  assert.deepEqual(await source.beginMove(target, marker, undefined, one, 1_000), begun, 'as when the answer was lost')
-  assert.equal(await source.beginMove(target, begun![0], undefined, two, 1_000), undefined, 'a copy was begun there')
-  const taken = await source.beginMove(target, ...begun!, two, 1_000)
-  assert.equal(await source.moveTo(target, ...begun!, 1_000), false)
-  assert.equal(await source.moveTo(target, ...taken!, 1_000), true)
-  assert.equal(await source.moveTo(target, ...begun!, 1_000), false, 'the other one has moved it')
+  const place = { access: { endpoints: [endpoints] }, prefix: '/pes' }
+  const lines = Array.from({ length: 300 }, (_, i) => `line ${i}`)
+  for (let round = 0; round < 5; round++) {
+    const made = await Promise.allSettled(Array.from({ length: 3 }, (_, n) =>
+      fillEtcd(place, 'a', lines.map(line => `${line} of ${n}`), async () => { await pause(5) })))
+    const winners = made.flatMap(({ status }, n) => status === 'fulfilled' ? [n] : [])
+    const failures = made.flatMap(result => result.status === 'rejected' ? [result.reason] : [])
+    assert.equal(winners.length, 1, failures.join('\n'))
+    for (const why of failures) assert.match(String(why), /\/pes holds a journal, or another copy is made there/)
+    const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes/'), range_end: base64('/pes0') })
+    const found = kvs.map(({ value }: { value: string }) => Buffer.from(value, 'base64').toString())
+    assert.deepEqual(found, lines.map(line => `${line} of ${winners[0]}`))
+    await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes'), range_end: base64('/pet') })
+  }
 })
 
 test('a watch tells of records and of the marker, not of what lies between', { skip: NO_ETCD }, async t => {
@@ -176,14 +149,13 @@ test('a watch tells of records and of the marker, not of what lies between', { s
   const client = new EtcdClient({ endpoints: [endpoints] })
   t.after(() => client.close())
   const log = new EtcdLog(client, '/pes')
-  const marker = await log.agree('a', 1_000)
+  const marker = (await log.change(undefined, 'a', 1_000))!
   const taken: number[] = []
   void log.follow(marker.revision, records => { taken.push(records.length) }, new AbortController().signal).catch(() => {})
   const other = new EtcdLog(client, '/pes.new')
-  const otherMarker = await other.agree('a', 1_000)
-  const start = { seq: 0, revision: '0' }
-  await other.append(start, otherMarker, ['line'], 1_000)
-  await log.append(start, marker, ['line'], 1_000)
+  const otherMarker = (await other.change(undefined, 'a', 1_000))!
+  await other.append(START, otherMarker, ['line'], 1_000)
+  await log.append(START, marker, ['line'], 1_000)
   await log.change(marker, 'b', 1_000)
   await until(() => taken.length >= 2)
   assert.deepEqual(taken, [1, 0])
@@ -205,18 +177,17 @@ test('a late answer to an append does not hide that the journal has moved', { sk
   const client = new Late({ endpoints: [endpoints] })
   t.after(() => client.close())
   const [log, other] = [new EtcdLog(client, '/pes'), new EtcdLog(client, '/pes')]
-  const start = { seq: 0, revision: '0' }
-  const marker = await log.agree('a', 1_000)
+  const marker = (await log.change(undefined, 'a', 1_000))!
   const moving = await other.change(marker, 'a moving /pes-2', 1_000)
   let release = (): void => {}
   hold = new Promise(resolve => { release = resolve })
   const isAnswered = new Promise<void>(resolve => { answered = resolve })
-  const late = log.append(start, marker, ['line'], 1_000)
+  const late = log.append(START, marker, ['line'], 1_000)
   await isAnswered
   hold = undefined
   await other.change(moving, 'a moved /pes-2', 1_000)
-  await log.after(start, 1_000)
+  await log.after(START, 1_000)
   release()
-  assert.deepEqual(await late, [])
+  assert.deepEqual((await late).records, [])
   assert.equal(log.marker?.state, 'moved')
 })

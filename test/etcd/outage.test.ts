@@ -37,8 +37,8 @@ describe('an outage', { concurrency: true }, () => {
   test('without a majority reads are 503, or stale where that is asked for; writes 500', { skip: NO_ETCD }, async t => {
     const { endpoints, members } = await startCluster(t, { members: 3 })
     const secret = randomBytes(32)
-    const strict = await startService(t, flagsOf(t, endpoints, secret))
-    const stale = await startService(t, { ...flagsOf(t, endpoints, secret), 'stale-reads': 'on' })
+    const strict = await startService(t, await flagsOf(t, endpoints, secret))
+    const stale = await startService(t, { ...await flagsOf(t, endpoints, secret), 'stale-reads': 'on' })
     await send(strict.url, 'POST', '/api/createPassword', FIELDS)
     await send(stale.url, 'GET', '/api/getPassword/1')
     await members[0]!.stop()
@@ -56,12 +56,17 @@ describe('an outage', { concurrency: true }, () => {
     const againMs = performance.now()
     assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).status, 200)
     assert.ok(performance.now() - againMs < 500, 'a stale read does not wait while it is known that etcd is gone')
-    assert.match(strict.service.store.journal.health().fault!, /^etcd does not answer: /)
+    assert.match(strict.service.store.journal.health().fault!, /^the journal cannot be reached: /)
     members[0]!.start()
     members[1]!.resume()
     while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
     assert.equal((await send(strict.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
     await assertEqual([strict, stale])
+    for (const { warnings } of [strict, stale]) { // what was missing with the key file is said before
+      const [began, ended, ...more] = warnings.filter(line => /^the journal takes/.test(line))
+      assert.match(began!, /^the journal takes no changes at the moment: the journal cannot be reached: http:/)
+      assert.deepEqual([ended, more], ['the journal takes changes again', []])
+    }
   })
 
   for (const treatment of TREATMENTS) {
@@ -69,8 +74,8 @@ describe('an outage', { concurrency: true }, () => {
       const { members } = await startCluster(t)
       const proxy = await startProxy(t, members[0]!.url)
       const secret = randomBytes(32)
-      const one = await startService(t, flagsOf(t, proxy.url, secret))
-      const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+      const one = await startService(t, await flagsOf(t, proxy.url, secret))
+      const other = await startService(t, await flagsOf(t, members[0]!.url, secret))
       proxy.treat = append => append === 1 ? treatment : 'passed'
       const answers = await Promise.all(Array.from({ length: 5 }, (_, i) =>
         send(one.url, 'POST', '/api/createPassword', { ...FIELDS, password: `${i}` })))
@@ -88,10 +93,10 @@ describe('an outage', { concurrency: true }, () => {
     deaf.hidesChanges = true
     const proxy = await startProxy(t, member!.url)
     const secret = randomBytes(32)
-    const other = await startService(t, flagsOf(t, member!.url, secret))
+    const other = await startService(t, await flagsOf(t, member!.url, secret))
     await send(other.url, 'POST', '/api/createPassword', FIELDS)
-    const stale = await startService(t, { ...flagsOf(t, deaf.url, secret), 'stale-reads': 'on' })
-    const unasked = await startService(t, flagsOf(t, proxy.url, secret))
+    const stale = await startService(t, { ...await flagsOf(t, deaf.url, secret), 'stale-reads': 'on' })
+    const unasked = await startService(t, await flagsOf(t, proxy.url, secret))
     deaf.treat = proxy.treat = () => 'request lost'
     const failed = await Promise.all([stale, unasked].map(({ url }) =>
       send(url, 'POST', '/api/updatePassword/1', { password: 'x' })))
@@ -108,8 +113,8 @@ describe('an outage', { concurrency: true }, () => {
     const { members } = await startCluster(t)
     const proxy = await startProxy(t, members[0]!.url)
     const secret = randomBytes(32)
-    const one = await startService(t, flagsOf(t, proxy.url, secret))
-    const other = await startService(t, flagsOf(t, members[0]!.url, secret))
+    const one = await startService(t, await flagsOf(t, proxy.url, secret))
+    const other = await startService(t, await flagsOf(t, members[0]!.url, secret))
     await send(other.url, 'POST', '/api/createPassword', FIELDS)
     let release = (): void => {}
     const held = new Promise<void>(resolve => { release = resolve })
@@ -135,12 +140,12 @@ describe('an outage', { concurrency: true }, () => {
     const { members: [member] } = await startCluster(t)
     const proxy = await startProxy(t, member!.url)
     proxy.hidesChanges = true
-    const one = await startService(t, flagsOf(t, proxy.url, randomBytes(32)))
+    const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
     const { accounts } = one.service.store
-    await accounts.addUser('ana@example.org', 'Ana', [], 'a password')
+    await accounts.addUser('ana@example.org', 'Ana', [], 'a long password')
     proxy.treat = () => 'answer lost'
-    await refused(one.folder, 'token issue ana@example.org', 1, /etcd does not answer/)
+    await refused(one.folder, 'token issue ana@example.org', 1, /the journal cannot be reached/)
     proxy.treat = () => 'passed'
-    assert.equal((await done(one.folder, 'token list')).split('\n').length, 2, 'one line')
+    assert.equal((await done(one.folder, 'token list')).split('\n').length, 3, 'the header and one line')
   })
 })

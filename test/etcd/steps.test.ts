@@ -137,8 +137,8 @@ function stepsOf({ calls }: Traced, { pid }: Program): { readonly call: string, 
 async function tryAll(t: TestContext, { kinds, calls, isFirst = false, isContended = false }: Trial): Promise<void> {
   const { endpoints } = await startCluster(t)
   const secret = randomBytes(32)
-  const flags = (): Record<string, string> => flagsOf(t, endpoints, secret)
-  const other = new Survivor(await startService(t, flags()))
+  const flags = (): Promise<Record<string, string>> => flagsOf(t, endpoints, secret)
+  const other = new Survivor(await startService(t, await flags()))
 
   /** Has a program make changes under strace, which may kill it, and then ends it. */
   const attempt = async (
@@ -157,7 +157,7 @@ async function tryAll(t: TestContext, { kinds, calls, isFirst = false, isContend
     return { traced, isKilled, outcomes: await other.learn(changes, isAnswered) }
   }
 
-  const start = (): Promise<Program> => startProgram(t, { flags: flags() })
+  const start = async (): Promise<Program> => startProgram(t, { flags: await flags() })
   let program = await start()
   const { traced, outcomes: alive } = await attempt(program, calls)
   assert.deepEqual(new Set(alive), new Set(['answered']))
@@ -178,7 +178,7 @@ async function tryAll(t: TestContext, { kinds, calls, isFirst = false, isContend
   }
   t.diagnostic(JSON.stringify({ steps: steps.length, killed, ...counts }))
   assert.ok(counts['not made'] > 0 && counts['made, not answered'] > 0, 'kills before etcd had it, and after')
-  const again = await startService(t, { ...flags(), data: program.folder })
+  const again = await startService(t, { ...await flags(), data: program.folder })
   await assertEqual([other.started, again])
   const report = await done(again.folder, `journal verify --journal etcd --etcd-endpoints ${endpoints}`)
   assert.match(report, new RegExp(`^head +${again.service.store.journal.health().head}$`, 'm'))

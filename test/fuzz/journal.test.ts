@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import {
-  journalBytes, openIn, referenceLines, snapshot, tornFiles, writeJournal, writeKeys, type OpenedJournal
+  journalBytes, openJournal, referenceLines, snapshot, tornFiles, writeJournal, writeKeys, type OpenedJournal
 } from '../support/journal.ts'
 import { rechain } from '../support/journal-file.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
@@ -92,7 +92,7 @@ async function tryOne(
   const before = snapshot(folder)
   let opened: OpenedJournal
   try {
-    opened = openIn(folder)
+    opened = await openJournal(folder)
   } catch (error) {
     assert.ok(error instanceof Failure, String(error))
     assert.ok(error.code === 'key-unknown' || error.code === 'journal-damaged', error.message)
@@ -101,7 +101,7 @@ async function tryOne(
     assert.deepEqual(snapshot(folder), before, 'a refusal changes nothing')
     return [error.code]
   }
-  const { data } = opened.fold
+  const { data } = opened.journal
   const of = originals.find(one => isBeginning(data, one.data))
   assert.ok(of !== undefined, `nobody ever wrote ${JSON.stringify(data)}`)
   const torn = tornFiles(folder)
@@ -110,11 +110,11 @@ async function tryOne(
   assert.equal(opened.warnings.length, torn.length)
   for (const path of torn) rmSync(path)
   // What was opened can be written to, and reads the same the next time.
-  if (random.next() < 0.1) await opened.journal.commit(opened.fold.recording('more'))
-  const again = [...opened.fold.data]
+  if (random.next() < 0.1) await opened.journal.record('more')
+  const again = [...opened.journal.data]
   await opened.journal.close()
-  const second = openIn(folder)
-  assert.deepEqual(second.fold.data, again)
+  const second = await openJournal(folder)
+  assert.deepEqual(second.journal.data, again)
   assert.deepEqual(second.warnings, [])
   await second.journal.close()
   const isWhole = data.length === of.data.length
@@ -170,9 +170,9 @@ test('a mutated key file is refused with nothing changed, or lacks nothing that 
     writeFileSync(keyFile, keys)
     const before = snapshot(folder)
     try {
-      const { journal, fold } = openIn(folder)
+      const { journal } = await openJournal(folder)
       await journal.close()
-      assert.deepEqual(fold.data, data)
+      assert.deepEqual(journal.data, data)
       seen['opened']!++
     } catch (error) {
       if (!(error instanceof Failure)) throw error

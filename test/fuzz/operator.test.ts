@@ -4,16 +4,17 @@ import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { operatorRoutes } from '../../src/api/operator.ts'
-import { createPipeline } from '../../src/api/pipeline.ts'
+import { operatorRoutes } from '../../src/parts/operator/routes.ts'
+import { createPipeline } from '../../src/api/request.ts'
 import type { Route } from '../../src/api/route.ts'
-import { requestLocal } from '../../src/http/client.ts'
-import { localDoor } from '../../src/http/local.ts'
+import { requestLocal } from '../../src/parts/operator/local-client.ts'
+import { localDoor } from '../../src/http/local-socket.ts'
 import { Router } from '../../src/http/router.ts'
-import { openFileJournal, type FileJournal } from '../../src/journal/file.ts'
-import { disk } from '../../src/journal/files.ts'
+import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
+import { disk } from '../../src/disk/files.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import { PasswordHasher } from '../../src/store/password.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { apply, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { CHEAP } from '../support/accounts.ts'
 import { assertErrorForm, hear, type Said } from '../support/answers.ts'
@@ -34,18 +35,19 @@ interface Operated {
   readonly routes: readonly Route[]
 }
 
-function openStoreIn(folder: string): { readonly store: Store, readonly journal: FileJournal } {
-  let journal: FileJournal | undefined
-  const store = new Store(fold => journal = openFileJournal({
-    files: disk, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes,
+async function openStoreIn(folder: string): Promise<{ readonly store: Store, readonly journal: FileJournal }> {
+  const state = emptyState()
+  const journal = await openFileJournal({
+    files: disk, folder, keyFile: join(folder, 'journal.key'), wallMs: Date.now, random: randomBytes,
     warn: line => { throw new Error(line) }
-  }), { hasher: new PasswordHasher(randomBytes, CHEAP), random: randomBytes, wallMs: Date.now })
-  return { store, journal: journal! }
+  }, record => apply(state, record))
+  const accounts = { hasher: new PasswordHasher(randomBytes, CHEAP), random: randomBytes, wallMs: Date.now }
+  return { store: new Store(journal, state, accounts), journal }
 }
 
 async function operated(t: TestContext): Promise<Operated> {
   const folder = freshFolder(t)
-  const { store, journal } = openStoreIn(folder)
+  const { store, journal } = await openStoreIn(folder)
   const routes = operatorRoutes(store, journal)
   const router = new Router<Route>()
   for (const route of routes) router.add(route.method, route.path, route)
@@ -55,13 +57,13 @@ async function operated(t: TestContext): Promise<Operated> {
     nowMs: () => performance.now(), warn: () => {}
   })).open(path)
   await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
-  await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'password')
+  await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'a long password')
   atEnd(t, async () => {
     await close()
     store.check()
     const before = shown(store)
     await store.close()
-    const again = openStoreIn(folder).store
+    const { store: again } = await openStoreIn(folder)
     again.check()
     assert.deepEqual(shown(again), before, 'a restart shows what was served')
     await again.close()
@@ -76,8 +78,8 @@ function shown(store: Store): unknown {
 }
 
 const BODIES: { readonly [operation: string]: string } = {
-  addUser: '{"email":"bob@example.org","password":"b","name":"Bob","abilities":["password:read","*"]}',
-  setPassword: '{"email":"ana@example.org","password":"other"}',
+  addUser: '{"email":"bob@example.org","password":"another password","name":"Bob","abilities":["password:read","*"]}',
+  setPassword: '{"email":"ana@example.org","password":"the other password"}',
   removeUser: '{"email":"bob@example.org"}',
   issueToken: '{"email":"ANA@example.org","abilities":["a"],"ttlMinutes":0.5}',
   revokeToken: '{"id":"0123456789ab"}',
@@ -115,7 +117,7 @@ async function bombard(
     assert.equal(status, 200)
     assert.equal((body as { fault?: string }).fault, undefined)
     // Somebody is there for the next batch, whoever was removed in this one.
-    await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'password')
+    await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'a long password')
     await store.deleteEntry(1, null)
   }
   t.diagnostic(JSON.stringify(Object.fromEntries([...seen].sort())))

@@ -1,14 +1,14 @@
 /** Settings of any text: each is a value that the program can work with, or refused in one line that names it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSettings, type ServiceSettings } from '../../src/config.ts'
+import { readSettings, type ServiceSettings } from '../../src/settings.ts'
 import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
-import { OPERATIONS } from '../../src/api/entries.ts'
+import { OPERATIONS } from '../../src/contract.ts'
 import { countFromEnv } from '../support/mutations.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
-const COUNT = countFromEnv(40_000)
+const COUNT = countFromEnv(80_000)
 
 /** Pieces that values are made of, good ones and bad. */
 const PIECES: readonly string[] = [
@@ -48,7 +48,7 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   auth: among('none', 'bearer'),
   tokenTtlMinutes: value => typeof value === 'number' && value > 0 && !isNaN(Date.now() + value * 60_000),
   abilities: value => [...value as Map<string, string>].every(([operation, ability]) =>
-    OPERATIONS.includes(operation) && /^[\w:.-]+$/.test(ability)),
+    Object.hasOwn(OPERATIONS, operation) && /^[\w:.-]+$/.test(ability)),
   corsOrigins: eachOf(item => /^https?:\/\//.test(item) && !item.includes('*') && new URL(item).origin === item),
   allowedHosts: eachOf(item => /^[a-z0-9.-]+(:\d+)?$/.test(item)),
   trustProxy: value => typeof value === 'object' && value !== null,
@@ -60,6 +60,7 @@ const FINE: { readonly [K in keyof Settings]: (value: unknown) => boolean } = {
   health: among('local', 'public', 'off'),
   metrics: among('local', 'public', 'off'),
   page: among(true, false),
+  extraRoutes: among(true, false),
   etcdEndpoints: eachOf(item => /^https?:\/\//.test(item) && new URL(item).origin === item),
   etcdPrefix: value => /^[!-~]*[!-.0-~]$/.test(String(value)),
   etcdUser: given,

@@ -1,7 +1,7 @@
 /** Pages of other origins (contract §5.8), and those that must get nothing from the open configuration. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSettings } from '../../src/config.ts'
+import { readSettings } from '../../src/settings.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
@@ -42,7 +42,7 @@ for (const [kind, flags] of [['open', {}], ['protected', { auth: 'bearer' }]] as
 }
 
 test('§5.8 the answer itself may be read, with its rate-limit fields, whatever its status', async t => {
-  const started = await startProtected(t, { ...CORS, 'rate-limit': '6', 'login-limit': '1' })
+  const started = await startProtected(t, { ...CORS, 'rate-limit': '5', 'login-limit': '1' })
   const token = await tokenOf(started)
   const fields = [`Origin: ${APP}`]
   const asked = async (method: string, path: string, options: object): Promise<RawAnswer> =>

@@ -24,7 +24,8 @@ test('any other host is not allowed', () => {
     '127.0.0.1.evil.example', 'vault.example.evil.example', 'evil.vault.example', 'other.example', 'other.example:82',
     '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '::1', '[::1', '::1]', '[127.0.0.1]', '[localhost]', '[::1]evil',
     '[::1]:x', ':3000', '[]', 'localhost:3000:1', 'user@localhost', 'localhost/', ' localhost',
-    'localhost,evil.example', 'toString', '__proto__'
+    'localhost,evil.example', 'toString', '__proto__', '0.0.0.0', '0.0.0.0:3000', '[::]', '[0:0::0]:3000',
+    '[::ffff:127.0.0.1]:3000', '[::FFFF:7f00:1]', '[0:0:0:0:0:ffff:c000:207]', '[::ffff:0:0]'
   ]
   for (const host of hosts) assert.equal(isHostAllowed(host, allowed), false, JSON.stringify(host))
 })

@@ -93,7 +93,7 @@ test('the same method and pattern cannot be added twice', () => {
 
 test('one position cannot have two parameter names', () => {
   const router = routerOf(['GET', '/a/{id}'])
-  assert.throws(() => router.add('POST', '/a/{name}', 'other'), /\{id\} stands here already/)
+  assert.throws(() => router.add('POST', '/a/{name}', 'other'), /\{id\} is here already/)
 })
 
 test('a path of a million segments is not found, and nothing overflows', () => {

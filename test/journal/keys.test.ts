@@ -3,19 +3,20 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
+  chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { disk, type Files } from '../../src/journal/files.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import { removeLeftovers } from '../../src/disk/whole-file.ts'
 import { addKey, createKeyFile, keyring, readKeyFile } from '../../src/journal/keys.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import {
-  auditJournal, failure, journalBytes, KEY_FILE, keyName, openIn, readSecret, referenceLines, snapshot, writeJournal,
+  auditJournal, failure, journalBytes, KEY_FILE, keyName, readSecret, referenceLines, snapshot, writeJournal,
   writeKeys
 } from '../support/journal.ts'
 import {
-  commitTogether, fact, FailingDisk, journalPath, keyPath, keysOf, openJournal, verify, writeJournal as writeRecords
+  commitTogether, event, FailingDisk, journalPath, keyPath, keysOf, openJournal, verify, writeJournal as writeRecords
 } from '../support/journal-file.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -85,14 +86,14 @@ test('a key file that cannot be read is refused, naming file and error', t => {
   assert.throws(() => readKeyFile(files.files, join(folder, KEY_FILE)), failure('folder-unusable', /journal\.key: EACCES/))
 })
 
-test('a new key file is for its owner alone, whatever the umask, and holds what randomness gave', t => {
+test('a new key file is for its owner alone, whatever the umask, and holds what randomness gave', async t => {
   const umask = process.umask()
   t.after(() => { process.umask(umask) })
   for (const mask of [0o000, 0o022, 0o077]) {
     process.umask(mask)
     const path = join(freshFolder(t), KEY_FILE)
     const asked: number[] = []
-    const ring = createKeyFile(disk, path, bytes => { asked.push(bytes); return a })
+    const ring = await createKeyFile(disk, path, bytes => { asked.push(bytes); return a })
     assert.deepEqual(asked, [32])
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.equal(readFileSync(path, 'latin1'), `${a.toString('hex')}\n`)
@@ -101,17 +102,39 @@ test('a new key file is for its owner alone, whatever the umask, and holds what 
   }
 })
 
-test("a new key file takes no other file's place", t => {
+test("a new key file takes no other file's place: it is read instead", async t => {
   const path = keyFile(t, 'something')
-  assert.throws(() => createKeyFile(disk, path, randomBytes), { code: 'key-invalid' })
+  await assert.rejects(createKeyFile(disk, path, randomBytes), { code: 'key-invalid' })
   assert.equal(readFileSync(path, 'latin1'), 'something')
 })
 
-test('a key file that cannot be written whole is not left behind', t => {
+test('of first starts that share a key file each seals with the one that is there afterwards', async t => {
+  for (const call of ['createToAppend', 'appendSync', 'close', 'link', 'stat', 'remove'] as const) {
+    const folder = freshFolder(t)
+    const path = join(folder, KEY_FILE)
+    let other: Promise<unknown> | undefined
+    // The other one makes its file, or begins to, just before this call.
+    const files: Files = {
+      ...disk,
+      [call]: (...given: never[]) => {
+        if (other === undefined) {
+          other = createKeyFile(disk, path, () => b)
+          removeLeftovers(disk, path) // a third one's, once
+        }
+        return Reflect.apply(disk[call], disk, given)
+      }
+    }
+    const ring = await createKeyFile(files, path, () => a)
+    await other
+    assert.equal(ring.newest.name, readKeyFile(disk, path)!.newest.name, call)
+  }
+})
+
+test('a key file that cannot be written whole is not left behind', async t => {
   const folder = freshFolder(t)
   const files = new FaultyFiles()
   files.fail({ at: 1, code: 'ENOSPC', of: 'appendSync' })
-  assert.throws(() => createKeyFile(files.files, join(folder, KEY_FILE), randomBytes), { code: 'ENOSPC' })
+  await assert.rejects(createKeyFile(files.files, join(folder, KEY_FILE), randomBytes), { code: 'ENOSPC' })
   assert.deepEqual(readdirSync(folder), [])
   assert.equal(files.open.size, 0)
 })
@@ -123,13 +146,13 @@ test('a machine that dies while the first start makes the key leaves nothing to 
     const folder = freshFolder(t)
     const dying = new FailingDisk(dies, true)
     try {
-      const { journal } = openIn(folder, dying.files)
+      const { journal } = await openJournal(folder, { files: dying.files })
       calls = Math.min(calls, dying.calls)
       await journal.close()
     } catch {} // as at a crash
     try {
-      const { journal, fold } = openIn(folder)
-      await journal.commit(fold.recording('first'))
+      const { journal } = await openJournal(folder)
+      await journal.record('first')
       await journal.close()
       assert.deepEqual(auditJournal(journalBytes(folder), readSecret(folder)).data, ['first'])
     } catch (error) {
@@ -143,8 +166,8 @@ test('a machine that dies while the first start makes the key leaves nothing to 
 test('the first start makes a key, and later ones use it', async t => {
   const folder = freshFolder(t)
   for (const n of [1, 2, 3]) {
-    const { journal, fold, warnings } = openIn(folder)
-    await journal.commit(fold.recording(n))
+    const { journal, warnings } = await openJournal(folder)
+    await journal.record(n)
     await journal.close()
     assert.deepEqual(warnings, [])
   }
@@ -154,77 +177,67 @@ test('the first start makes a key, and later ones use it', async t => {
 
 test('two first starts make two keys', async t => {
   const folders = [freshFolder(t), freshFolder(t)]
-  for (const folder of folders) await openIn(folder).journal.close()
+  for (const folder of folders) await (await openJournal(folder)).journal.close()
   assert.notDeepEqual(readSecret(folders[0]!), readSecret(folders[1]!))
 })
 
 test('a key file may be elsewhere', async t => {
   const [folder, elsewhere] = [freshFolder(t), freshFolder(t)]
   const path = join(elsewhere, 'a.key')
-  const { journal, fold } = openIn(folder, disk, { keyFile: path })
-  await journal.commit(fold.recording(1))
+  const { journal } = await openJournal(folder, { keyFile: path })
+  await journal.record(1)
   await journal.close()
   assert.deepEqual(readdirSync(folder), ['journal.jsonl'])
   assert.deepEqual(readdirSync(elsewhere), ['a.key'])
-  assert.deepEqual(openIn(folder, disk, { keyFile: path }).fold.data, [1])
+  assert.deepEqual((await openJournal(folder, { keyFile: path })).journal.data, [1])
 })
 
-test('a key file in a folder that does not exist is refused, naming the key file', t => {
+test('a key file in a folder that does not exist is refused, naming the key file', async t => {
   const folder = freshFolder(t)
   const path = join(folder, 'none', 'a.key')
-  assert.throws(() => openIn(folder, disk, { keyFile: path }), error => {
+  await assert.rejects(openJournal(folder, { keyFile: path }), error => {
     assert.ok(error instanceof Error && error.message.includes(path), String(error))
     return true
   })
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('a key is never made while a journal stands, be it empty', t => {
+test('a key is never made while a journal stands, be it empty', async t => {
   for (const content of ['', `${referenceLines(a, [['x']])[0]}\n`, 'garbage']) {
     const folder = freshFolder(t)
     writeJournal(folder, content)
     const before = snapshot(folder)
-    assert.throws(() => openIn(folder), failure('key-missing', /journal\.jsonl needs .*journal\.key/))
+    await assert.rejects(openJournal(folder), failure('key-missing', /journal\.jsonl needs .*journal\.key/))
     assert.deepEqual(snapshot(folder), before)
   }
 })
 
-test('a key file that another process makes at the same moment is left to it, and the start refused', t => {
-  const folder = freshFolder(t)
-  writeKeys(folder, a)
-  const before = snapshot(folder)
-  let looks = 0
-  const stat: Files['stat'] = path => path.endsWith(KEY_FILE) && ++looks === 1 ? undefined : disk.stat(path)
-  assert.throws(() => openIn(folder, { ...disk, stat }), failure('key-invalid', /was just made by another process/))
-  assert.deepEqual(snapshot(folder), before)
-})
-
-test('a malformed key file is refused at start, with or without a journal, and nothing changes', t => {
+test('a malformed key file is refused at start, with or without a journal, and nothing changes', async t => {
   for (const content of [undefined, '', `${referenceLines(a, [['x']])[0]}\n`]) {
     const folder = freshFolder(t)
     writeFileSync(join(folder, KEY_FILE), `${a.toString('hex').slice(1)}\n`, { mode: 0o600 })
     if (content !== undefined) writeJournal(folder, content)
     const before = snapshot(folder)
-    assert.throws(() => openIn(folder), failure('key-invalid', /journal\.key, line 1/))
+    await assert.rejects(openJournal(folder), failure('key-invalid', /journal\.key, line 1/))
     assert.deepEqual(snapshot(folder), before)
   }
 })
 
-test("another key than the journal's is refused, naming the line and the key it needs, and nothing changes", t => {
+test("another key than the journal's is refused, naming the line and the key it needs, and nothing changes", async t => {
   const folder = freshFolder(t)
   writeKeys(folder, b, c)
   writeJournal(folder, referenceLines(a, [['x'], ['y']]).map(line => `${line}\n`).join(''))
   const before = snapshot(folder)
-  assert.throws(() => openIn(folder), failure('key-unknown', new RegExp(`line 1 needs key ${keyName(a)}`)))
+  await assert.rejects(openJournal(folder), failure('key-unknown', new RegExp(`line 1 needs key ${keyName(a)}`)))
   assert.deepEqual(snapshot(folder), before)
 })
 
-test("another key than the journal's is refused also where the journal has a torn tail, which stays", t => {
+test("another key than the journal's is refused also where the journal has a torn tail, which stays", async t => {
   const folder = freshFolder(t)
   writeKeys(folder, b)
   writeJournal(folder, `${referenceLines(a, [['x']])[0]}\n{"seq":2,`)
   const before = snapshot(folder)
-  assert.throws(() => openIn(folder), failure('key-unknown'))
+  await assert.rejects(openJournal(folder), failure('key-unknown'))
   assert.deepEqual(snapshot(folder), before)
 })
 
@@ -232,8 +245,8 @@ test('the newest key seals, older ones still open, and one that is gone is misse
   const folder = freshFolder(t)
   writeKeys(folder, a)
   const commit = async (data: unknown): Promise<void> => {
-    const { journal, fold } = openIn(folder)
-    await journal.commit(fold.recording(data))
+    const { journal } = await openJournal(folder)
+    await journal.record(data)
     await journal.close()
   }
   await commit('first')
@@ -244,11 +257,11 @@ test('the newest key seals, older ones still open, and one that is gone is misse
   const { lines, data } = auditJournal(journalBytes(folder), a, b, c)
   assert.deepEqual(lines.map(line => line.key), [a, b, c].map(keyName))
   assert.deepEqual(data, ['first', 'second', 'third'])
-  assert.deepEqual(openIn(folder).fold.data, data)
+  assert.deepEqual((await openJournal(folder)).journal.data, data)
   writeKeys(folder, b, a, c)
-  assert.deepEqual(openIn(folder).fold.data, data, 'for reading their order does not matter')
+  assert.deepEqual((await openJournal(folder)).journal.data, data, 'for reading their order does not matter')
   writeKeys(folder, a, c)
-  assert.throws(() => openIn(folder), failure('key-unknown', new RegExp(`line 2 needs key ${keyName(b)}`)))
+  await assert.rejects(openJournal(folder), failure('key-unknown', new RegExp(`line 2 needs key ${keyName(b)}`)))
 })
 
 test('a key file that others may read is closed to them', async t => {
@@ -256,10 +269,10 @@ test('a key file that others may read is closed to them', async t => {
     const folder = freshFolder(t)
     writeKeys(folder, a)
     chmodSync(join(folder, KEY_FILE), mode)
-    const { journal, warnings } = openIn(folder)
+    const { journal, warnings } = await openJournal(folder)
     await journal.close()
     assert.equal(statSync(join(folder, KEY_FILE)).mode & 0o777, 0o600, mode.toString(8))
-    assert.deepEqual(warnings.filter(line => !line.includes('a new journal begins')), [])
+    assert.deepEqual(warnings.filter(line => !line.includes('starting a new journal')), [])
   }
 })
 
@@ -267,7 +280,7 @@ test('a key file stricter than need be stays as it is', async t => {
   const folder = freshFolder(t)
   writeKeys(folder, a)
   chmodSync(join(folder, KEY_FILE), 0o400)
-  await openIn(folder).journal.close()
+  await (await openJournal(folder)).journal.close()
   assert.equal(statSync(join(folder, KEY_FILE)).mode & 0o777, 0o400)
 })
 
@@ -277,10 +290,10 @@ test('a key file that cannot be closed to others is warned of', async t => {
   chmodSync(join(folder, KEY_FILE), 0o644)
   const files = new FaultyFiles()
   files.fail({ at: 1, code: 'EPERM', of: 'setMode' })
-  const { journal, warnings } = openIn(folder, files.files)
+  const { journal, warnings } = await openJournal(folder, { files: files.files })
   await journal.close()
   assert.equal(warnings.length, 2)
-  assert.match(warnings[0]!, /is not there, though its key is; a new journal begins/)
+  assert.match(warnings[0]!, /does not exist, though its key does; starting a new journal/)
   assert.match(warnings[1]!, /journal\.key is open to others \(mode 644\) .*EPERM/)
 })
 
@@ -290,12 +303,12 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777
 
 test('key file: a later start leaves it as it is, and closes it to others', async t => {
   const folder = freshFolder(t)
-  await openJournal(folder).journal.close()
+  await (await openJournal(folder)).journal.close()
   const key = readFileSync(keyPath(folder))
   for (const mode of [0o644, 0o660, 0o601]) {
     chmodSync(keyPath(folder), mode)
     chmodSync(journalPath(folder), mode)
-    await openJournal(folder).journal.close()
+    await (await openJournal(folder)).journal.close()
     assert.deepEqual([modeOf(keyPath(folder)), modeOf(journalPath(folder))].map(one => one & 0o077), [0, 0])
     assert.deepEqual(readFileSync(keyPath(folder)), key)
   }
@@ -304,19 +317,19 @@ test('key file: a later start leaves it as it is, and closes it to others', asyn
 test('key file: one that stands before the first start is used', async t => {
   const folder = freshFolder(t)
   writeFileSync(keyPath(folder), `${A}\n`)
-  const bytes = await writeRecords(folder, [[fact(1)]])
+  const bytes = await writeRecords(folder, [[event(1)]])
   assert.deepEqual(verify(bytes, [A]).map(line => line.key), [nameOf(A)])
   assert.equal(readFileSync(keyPath(folder), 'utf8'), `${A}\n`)
 })
 
-test('key file: a key is added behind the others, mode 0600, and the old file is replaced at once', t => {
+test('key file: a key is added behind the others, mode 0600, and the old file is replaced at once', async t => {
   const folder = freshFolder(t)
   const path = keyPath(folder)
-  createKeyFile(disk, path, randomBytes)
+  await createKeyFile(disk, path, randomBytes)
   const [old] = keysOf(folder)
   const { names, files } = new FailingDisk(0, false)
   const inode = statSync(path).ino
-  const added = addKey(files, path, randomBytes)
+  const added = await addKey(files, path, randomBytes)
   const keys = keysOf(folder)
   assert.equal(keys.length, 2)
   assert.equal(keys[0], old)
@@ -325,45 +338,42 @@ test('key file: a key is added behind the others, mode 0600, and the old file is
   assert.notEqual(statSync(path).ino, inode)
   assert.equal(modeOf(path), 0o600)
   assert.deepEqual(Object.keys(snapshot(folder)), ['journal.key'])
-  const order = ['appendSync', 'rename', 'syncFolder'].map(name => names.lastIndexOf(name as keyof Files))
+  const order = ['appendSync', 'rename', 'sync'].map(name => names.lastIndexOf(name as keyof Files))
   assert.ok(order[0]! >= 0 && order[0]! < order[1]! && order[1]! < order[2]!, names.join())
 })
 
-test('key file: what an attempt that a crash ended left is removed by the next', t => {
+test('key file: what an attempt that a crash ended left is removed by the next start', async t => {
   const folder = freshFolder(t)
-  createKeyFile(disk, keyPath(folder), randomBytes)
-  writeFileSync(`${keyPath(folder)}.new`, `${B}\n${C}`)
-  const [old] = keysOf(folder)
-  addKey(disk, keyPath(folder), randomBytes)
-  assert.deepEqual(Object.keys(snapshot(folder)), ['journal.key'])
-  const keys = keysOf(folder)
-  assert.deepEqual([keys[0], keys.length, keys.includes(B)], [old, 2, false])
+  await createKeyFile(disk, keyPath(folder), randomBytes)
+  for (const name of ['new', '1.part', '17.part']) writeFileSync(`${keyPath(folder)}.${name}`, `${B}\n${C}`)
+  await (await openJournal(folder)).journal.close()
+  assert.deepEqual(Object.keys(snapshot(folder)), ['journal.jsonl', 'journal.key'])
 })
 
-test('key file: a file without a line end at its end takes a further key', t => {
+test('key file: a file without a line end at its end takes a further key', async t => {
   const folder = freshFolder(t)
   writeFileSync(keyPath(folder), A)
   assert.equal(readKeyFile(disk, keyPath(folder))?.newest.name, nameOf(A))
-  addKey(disk, keyPath(folder), () => Buffer.from(B, 'hex'))
+  await addKey(disk, keyPath(folder), () => Buffer.from(B, 'hex'))
   assert.equal(readFileSync(keyPath(folder), 'utf8'), `${A}\n${B}\n`)
 })
 
-test('key file: when its folder cannot be synced a further key is refused, and the file stays as it is', t => {
+test('key file: when its folder cannot be synced a further key is refused, and the file stays as it is', async t => {
   const folder = freshFolder(t)
-  createKeyFile(disk, keyPath(folder), randomBytes)
+  await createKeyFile(disk, keyPath(folder), randomBytes)
   const before = snapshot(folder)
-  const syncFolder = (): never => { throw Object.assign(new Error('refused'), { code: 'ERR_ACCESS_DENIED' }) }
-  assert.throws(() => addKey({ ...disk, syncFolder }, keyPath(folder), randomBytes), { code: 'ERR_ACCESS_DENIED' })
+  const sync = (): never => { throw Object.assign(new Error('refused'), { code: 'ERR_ACCESS_DENIED' }) }
+  await assert.rejects(addKey({ ...disk, sync }, keyPath(folder), randomBytes), { code: 'ERR_ACCESS_DENIED' })
   assert.deepEqual(snapshot(folder), before)
 })
 
-test('key file: a further key that cannot be written leaves the file as it is and nothing beside it', t => {
+test('key file: a further key that cannot be written leaves the file as it is and nothing beside it', async t => {
   const folder = freshFolder(t)
-  createKeyFile(disk, keyPath(folder), randomBytes)
+  await createKeyFile(disk, keyPath(folder), randomBytes)
   const before = snapshot(folder)
   for (const name of ['createToAppend', 'appendSync', 'read'] as const) {
     const failing = (): never => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) }
-    assert.throws(() => addKey({ ...disk, [name]: failing }, keyPath(folder), randomBytes), { code: 'ENOSPC' }, name)
+    await assert.rejects(addKey({ ...disk, [name]: failing }, keyPath(folder), randomBytes), { code: 'ENOSPC' }, name)
     assert.deepEqual(snapshot(folder), before, name)
   }
 })
@@ -372,41 +382,41 @@ test('key file: a crash at any call of a rotation leaves the old keys, and the n
   let calls = Infinity
   for (let dies = 1; dies <= calls; dies++) {
     const folder = freshFolder(t)
-    await writeRecords(folder, [[fact(1)]])
+    await writeRecords(folder, [[event(1)]])
     const [old] = keysOf(folder)
     const dying = new FailingDisk(dies, true)
     try {
-      addKey(dying.files, keyPath(folder), randomBytes)
+      await addKey(dying.files, keyPath(folder), randomBytes)
       calls = dying.calls
     } catch {} // as at a crash
-    const { journal, records } = openJournal(folder)
+    const { journal, records } = await openJournal(folder)
     assert.equal(records.length, 1, `call ${dies}, ${dying.names[dies - 1]}`)
     await journal.rotateKey()
-    await commitTogether(journal, [fact(2)])
+    await commitTogether(journal, [event(2)])
     await journal.close()
     const keys = keysOf(folder)
     assert.equal(keys[0], old)
     assert.equal(verify(journalBytes(folder), keys).at(-1)?.key, nameOf(keys.at(-1)!))
-    assert.equal(existsSync(`${keyPath(folder)}.new`), false)
+    assert.deepEqual(Object.keys(snapshot(folder)), ['journal.jsonl', 'journal.key'])
   }
   assert.ok(calls >= 8, `${calls}`)
 })
 
 test('key file: a rotation seals what comes after it with the new key, what came before stays readable', async t => {
   const folder = freshFolder(t)
-  const { journal } = openJournal(folder)
-  const before = commitTogether(journal, [fact(1), fact(2)])
+  const { journal } = await openJournal(folder)
+  const before = commitTogether(journal, [event(1), event(2)])
   const rotated = journal.rotateKey()
-  const after = commitTogether(journal, [fact(3)])
+  const after = commitTogether(journal, [event(3)])
   const { key: name } = await rotated
   await Promise.all([before, after])
-  await commitTogether(journal, [fact(4)])
+  await commitTogether(journal, [event(4)])
   await journal.close()
   const lines = verify(journalBytes(folder), keysOf(folder))
   assert.deepEqual(lines.map(line => line.data), [1, 2, 3, 4].map(n => ({ n })))
   assert.equal(lines.at(-1)?.key, name)
   assert.notEqual(lines[0]?.key, name)
-  const again = openJournal(folder)
+  const again = await openJournal(folder)
   assert.equal(again.records.length, 4)
   await again.journal.close()
 })

@@ -5,14 +5,14 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { nonces } from '../../src/journal/batch.ts'
-import { disk, type Files } from '../../src/journal/files.ts'
-import type { Fact } from '../../src/journal/journal.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import type { Event } from '../../src/journal/journal.ts'
 import { keyring } from '../../src/journal/keys.ts'
 import { formatLine, isChained, openLine, parseLine, startsWrite, type Line } from '../../src/journal/line.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 import { keyName, NO_HASH, referenceLine, withHash, type LineParts } from '../support/journal.ts'
 import {
-  assertRefused, bytesOf, commitTogether, fact, journalBytes, journalPath, keysOf, linesOf, offsetOf, openJournal,
+  assertRefused, bytesOf, commitTogether, event, journalBytes, journalPath, keysOf, linesOf, offsetOf, openJournal,
   rechain, recordsOf, verify, writeJournal
 } from '../support/journal-file.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
@@ -28,7 +28,7 @@ const parts: LineParts = {
 
 function format(given: LineParts): ReturnType<typeof formatLine> {
   const { seq, time, type, by, json, previousHash } = given
-  return formatLine({ type, by, data: JSON.parse(json) }, {
+  return formatLine({ type, by, json: JSON.stringify(JSON.parse(json)) }, {
     seq, time, previousHash, key: keyring([given.secret]).newest, nonce: Buffer.from(given.nonce),
     startsWrite: (given.nonce[0]! & 0x80) !== 0
   })
@@ -73,7 +73,7 @@ test('the nonce is used as given but for its first bit, which says whether the l
     for (const isFirst of [true, false]) {
       const given = Buffer.from(nonce)
       given[0] = first
-      const line = parsed(formatLine({ type: 'a.b', by: null, data: 1 }, {
+      const line = parsed(formatLine({ type: 'a.b', by: null, json: '1' }, {
         seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(given), startsWrite: isFirst
       }).text)
       assert.equal(startsWrite(line), isFirst)
@@ -184,7 +184,7 @@ test('a seal has one way of being written: another base64 text of the same bytes
 
 test('the largest line that the service writes can be read', () => {
   const data = 'x'.repeat(MAX_BODY_SETTING_BYTES)
-  const line = formatLine({ type: 'entry.created', by: null, data }, {
+  const line = formatLine({ type: 'entry.created', by: null, json: JSON.stringify(data) }, {
     seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(nonce), startsWrite: true
   })
   assert.ok(openLine(parsed(line.text), NO_HASH, key) === data)
@@ -239,7 +239,7 @@ test('any JSON value and any Unicode come back as they were, lone surrogates too
   const random = seeded(seed)
   const drawn = Array.from({ length: 500 }, () => anyData(random, 3))
   for (const data of [...fixed, ...drawn]) {
-    const { text } = formatLine({ type: 'a.b', by: null, data }, {
+    const { text } = formatLine({ type: 'a.b', by: null, json: JSON.stringify(data) }, {
       seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: randomBytes(12), startsWrite: true
     })
     assert.match(text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
@@ -261,7 +261,7 @@ function anyData(random: Random, depth: number): unknown {
   return random.pick(kinds)()
 }
 
-const FACTS: readonly Fact[] = [
+const FACTS: readonly Event[] = [
   { type: 'entry.created', by: null, data: { id: 1, password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' } },
   { type: 'entry.updated', by: 7, data: { id: 1, password: 'N0va' } },
   { type: 'entry.deleted', by: 9_007_199_254_740_991, data: { id: 1 } },
@@ -316,12 +316,12 @@ for (const [part, tamper] of TAMPERED) {
       const where = `line ${n} at byte ${offsetOf(lines, n)}: `
       const altered = lines.map((line, i) => i === n - 1 ? tamper(line) : line)
       writeFileSync(journalPath(folder), bytesOf(altered))
-      assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+      await assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
       writeFileSync(journalPath(folder), bytesOf(rechain(altered)))
-      assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
+      await assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
     }
     writeFileSync(journalPath(folder), bytesOf(rechain(lines)))
-    const { journal, records } = openJournal(folder)
+    const { journal, records } = await openJournal(folder)
     await journal.close()
     assert.equal(records.length, lines.length, 'the chain that the test makes is one')
   })
@@ -337,17 +337,17 @@ test('journal line: an altered seq or hash is refused with line and byte, with a
       const altered = at(alter('seq', () => seq))
       for (const tried of [altered, rechain(altered, false)]) {
         writeFileSync(journalPath(folder), bytesOf(tried))
-        assertRefused(folder, 'journal-damaged', `${where}its seq is ${seq}`)
+        await assertRefused(folder, 'journal-damaged', `${where}its seq is ${seq}`)
       }
     }
     writeFileSync(journalPath(folder), bytesOf(at(alter('hash', old => old.replace(/^./, old[0] === '0' ? '1' : '0')))))
-    assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+    await assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
   }
 })
 
 test('journal line: the name of another key is refused, whether that key is known or not', async t => {
   const folder = freshFolder(t)
-  const first = openJournal(folder)
+  const first = await openJournal(folder)
   await commitTogether(first.journal, FACTS)
   const { key: other } = await first.journal.rotateKey()
   await first.journal.close()
@@ -355,11 +355,11 @@ test('journal line: the name of another key is refused, whether that key is know
   const renamed = (name: string): string[] => lines.map((line, i) => i === 1 ? alter('key', () => name)(line) : line)
   const where = `line 2 at byte ${offsetOf(lines, 2)}: `
   writeFileSync(journalPath(folder), bytesOf(renamed(other)))
-  assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
+  await assertRefused(folder, 'journal-damaged', `${where}its hash does not follow`)
   writeFileSync(journalPath(folder), bytesOf(rechain(renamed(other))))
-  assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
+  await assertRefused(folder, 'journal-damaged', `${where}its seal does not open`)
   writeFileSync(journalPath(folder), bytesOf(rechain(renamed('00000000'))))
-  assertRefused(folder, 'key-unknown', 'line 2 needs key 00000000')
+  await assertRefused(folder, 'key-unknown', 'line 2 needs key 00000000')
 })
 
 const MOVED: readonly (readonly [string, (lines: readonly string[]) => string[], number])[] = [
@@ -376,10 +376,10 @@ for (const [what, move, n] of MOVED) {
     const folder = freshFolder(t)
     const moved = move(linesOf(await writeJournal(folder, [FACTS])))
     writeFileSync(journalPath(folder), bytesOf(moved))
-    assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(moved, n)}: `)
+    await assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(moved, n)}: `)
     const chained = rechain(moved)
     writeFileSync(journalPath(folder), bytesOf(chained))
-    assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(chained, n)}: its seal does not open`)
+    await assertRefused(folder, 'journal-damaged', `line ${n} at byte ${offsetOf(chained, n)}: its seal does not open`)
   })
 }
 
@@ -391,14 +391,14 @@ test('journal line: a line of another journal under the same key is refused', as
   const foreign = linesOf(await writeJournal(other, [FACTS]))
   const mixed = rechain([lines[0]!, foreign[1]!, ...lines.slice(2)])
   writeFileSync(journalPath(other), bytesOf(mixed))
-  assertRefused(other, 'journal-damaged', `line 2 at byte ${offsetOf(mixed, 2)}: its seal does not open`)
+  await assertRefused(other, 'journal-damaged', `line 2 at byte ${offsetOf(mixed, 2)}: its seal does not open`)
 })
 
 test('journal line: whole lines missing at the end show in the head alone', async t => {
   const folder = freshFolder(t)
   const lines = linesOf(await writeJournal(folder, [FACTS]))
   writeFileSync(journalPath(folder), bytesOf(lines.slice(0, -1)))
-  const { journal, records } = openJournal(folder)
+  const { journal, records } = await openJournal(folder)
   assert.equal(records.length, FACTS.length - 1)
   assert.equal(journal.health().head, JSON.parse(lines.at(-2)!).hash)
   await journal.close()
@@ -408,7 +408,7 @@ test('journal line: nothing of the data is in the file, in no encoding', async t
   const folder = freshFolder(t)
   const secret = 'Zanahoria-Ñandú-✓-2026'
   const data = { id: 1, password: secret, sistema: `${secret}-s`, usuario: `${secret}-u` }
-  const first = openJournal(folder)
+  const first = await openJournal(folder)
   for (let i = 0; i < 3; i++) await commitTogether(first.journal, [{ type: 'entry.created', by: null, data }])
   await first.journal.close()
   const bytes = journalBytes(folder)
@@ -438,12 +438,12 @@ const TEXTS: readonly (readonly [string, string])[] = [
 
 test('journal line: any text comes back as it was given, lone surrogates too', async t => {
   const folder = freshFolder(t)
-  const facts = TEXTS.map(([, text]) =>
+  const events = TEXTS.map(([, text]) =>
     ({ type: 'test.text', by: null, data: { text, [`k${text.slice(0, 4)}`]: [text] } }))
-  const bytes = await writeJournal(folder, [facts])
-  const { journal, records } = openJournal(folder)
+  const bytes = await writeJournal(folder, [events])
+  const { journal, records } = await openJournal(folder)
   await journal.close()
-  TEXTS.forEach(([name], i) => assert.deepEqual(records[i]!.data, facts[i]!.data, name))
+  TEXTS.forEach(([name], i) => assert.deepEqual(records[i]!.data, events[i]!.data, name))
   assert.deepEqual(recordsOf(verify(bytes, keysOf(folder))), records)
 })
 
@@ -453,12 +453,12 @@ test('journal line: random UTF-16 comes back as it was given', async t => {
   const random = seeded(seed)
   const text = (): string => String.fromCharCode(...Array.from({ length: random.int(40) }, () =>
     random.pick([random.int(0x80), random.int(0x10000), 0xd800 + random.int(0x800)])))
-  const facts = Array.from({ length: 300 }, () => ({ type: 'test.text', by: null, data: text() }))
+  const events = Array.from({ length: 300 }, () => ({ type: 'test.text', by: null, data: text() }))
   const folder = freshFolder(t)
-  await writeJournal(folder, [facts])
-  const { journal, records } = openJournal(folder)
+  await writeJournal(folder, [events])
+  const { journal, records } = await openJournal(folder)
   await journal.close()
-  assert.deepEqual(records.map(record => record.data), facts.map(one => one.data))
+  assert.deepEqual(records.map(record => record.data), events.map(one => one.data))
 })
 
 test('journal line: the first bit of a nonce marks the first line of each write, and no nonce comes twice', async t => {
@@ -471,8 +471,8 @@ test('journal line: the first bit of a nonce marks the first line of each write,
   const sizes = [1, 2, 255, 256, 257, 1, MAX_COMMIT_RECORDS, MAX_COMMIT_RECORDS + 1, 300]
   let n = 0
   for (let starts = 0; starts < 2; starts++) {
-    const { journal } = openJournal(folder, { files })
-    for (const size of sizes) await commitTogether(journal, Array.from({ length: size }, () => fact(++n)))
+    const { journal } = await openJournal(folder, { files })
+    for (const size of sizes) await commitTogether(journal, Array.from({ length: size }, () => event(++n)))
     await journal.close()
   }
   const lines = verify(journalBytes(folder), keysOf(folder))

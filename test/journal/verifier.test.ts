@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Failure } from '../../src/errors.ts'
-import { disk } from '../../src/journal/files.ts'
+import { disk } from '../../src/disk/files.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
 import { admin, done, initialized } from '../support/admin.ts'
 import {
-  bytesOf, fact, journalBytes, journalPath, keyPath, linesOf, rechain, writeJournal
+  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, rechain, writeJournal
 } from '../support/journal-file.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
@@ -64,7 +64,7 @@ async function realJournal(t: TestContext): Promise<{ readonly folder: string, r
   const folder = await initialized(t)
   const file = join(freshFolder(t), 'entries.jsonl')
   writeFileSync(file, '{"id":1,"sistema":"ñ","usuario":"u","password":"p","status":1}\n')
-  await done(folder, 'user add ana@example.org --password-stdin', 'secret\n')
+  await done(folder, 'user add ana@example.org --password-stdin', 'a long secret\n')
   await done(folder, `import ${file}`)
   await done(folder, 'key rotate')
   await done(folder, 'user remove ana@example.org')
@@ -81,7 +81,11 @@ const DAMAGES: readonly Damage[] = [
   ['nothing', undefined, lines => lines],
   ['an empty journal', undefined, () => []],
   ['a lost end', undefined, lines => lines.slice(0, 2)],
-  ['a torn tail', undefined, lines => [...lines, '{"seq":5,"time"']],
+  ['a torn tail', undefined, lines => [...lines, '{"seq":4,"time"']],
+  ['something else behind it', 4, lines => [...lines, '{"seq":5,"time"']],
+  ['zeros', 1, lines => ['\0'.repeat(bytesOf(lines).length - 1)]],
+  ['UTF-16', 1, lines => [Buffer.from(lines.join('\n'), 'utf16le').toString('latin1')]],
+  ['a mark before it', 1, lines => ['\xef\xbb\xbf' + lines[0], ...lines.slice(1)]],
   ['a torn tail of zeros', undefined, lines => [...lines, '\0'.repeat(700)]],
   ['a changed seal', 2, ([a, b, c]) => [a!, flipped(b!, b!.indexOf('"sealed":') + 30), c!]],
   ['a changed user', 3, ([a, b, c]) => [a!, b!, c!.replace('"by":null', '"by":1')]],
@@ -127,7 +131,7 @@ test('the verifier and the program agree on journals that somebody has laid hand
   t.diagnostic(`SEED=${seed}`)
   const random = seeded(seed)
   const folder = freshFolder(t)
-  const bytes = await writeJournal(folder, [[fact(1)], [fact(2), fact(3), fact(4)], [fact(5), fact(6)]])
+  const bytes = await writeJournal(folder, [[event(1)], [event(2), event(3), event(4)], [event(5), event(6)]])
   const paths = Array.from({ length: countFromEnv(400) }, (_, i) => {
     const path = join(folder, `damaged-${i}`)
     const damaged = Buffer.from(mutate(bytes, random, [bytes]))
@@ -149,14 +153,14 @@ test('the verifier and the program agree on journals that somebody has laid hand
 test('the verifier and the program take a line of 32 MiB, but none that is a byte longer', {
   skip: pythonMissing
 }, async t => {
-  const shortest = linesOf(await writeJournal(freshFolder(t), [[{ ...fact(1), by: 1, data: '' }]]))[0]!
+  const shortest = linesOf(await writeJournal(freshFolder(t), [[{ ...event(1), by: 1, data: '' }]]))[0]!
   const around = shortest.length - Buffer.alloc(12 + 2 + 16).toString('base64').length
   const quanta = Math.floor((MAX_LINE_BYTES - around) / 4)
   const data = 'x'.repeat(quanta * 3 - (12 + 2 + 16))
   const by = 10 ** ((MAX_LINE_BYTES - around) % 4)
   for (const [user, verdict] of [[by, /^2 records/], [by * 10, /^line 1 at byte 0$/]] as const) {
     const folder = freshFolder(t)
-    const bytes = await writeJournal(folder, [[{ ...fact(1), by: user, data }], [fact(2)]])
+    const bytes = await writeJournal(folder, [[{ ...event(1), by: user, data }], [event(2)]])
     assert.equal(bytes.indexOf('\n'), MAX_LINE_BYTES + (user === by ? 0 : 1))
     const [said] = verdictsOfPython([journalPath(folder)])
     assert.match(said!, verdict)
@@ -168,7 +172,7 @@ test('a chain that was computed anew is right to the verifier, unless a head was
   skip: pythonMissing
 }, async t => {
   const folder = freshFolder(t)
-  const lines = linesOf(await writeJournal(folder, [[fact(1)], [fact(2)], [fact(3)]]))
+  const lines = linesOf(await writeJournal(folder, [[event(1)], [event(2)], [event(3)]]))
   const head = /([0-9a-f]{64})"\}$/.exec(lines[2]!)![1]!
   const verify = (...args: readonly string[]): number | null =>
     spawnSync('python3', [VERIFIER, journalPath(folder), ...args]).status

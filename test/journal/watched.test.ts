@@ -9,9 +9,12 @@ test('each write is told when it begins, and when it is over, with whether all o
   const faulty = new FaultyFiles()
   const told: string[] = []
   faulty.afterAppend = () => { told.push('appended') }
-  const store = fileStore(freshFolder(t), faulty.files, undefined, () => {
-    told.push('begins')
-    return isMade => { told.push(isMade ? 'made' : 'not made') }
+  const store = await fileStore(freshFolder(t), {
+    files: faulty.files,
+    onWrite: () => {
+      told.push('begins')
+      return isMade => { told.push(isMade ? 'made' : 'not made') }
+    }
   })
   const create = (): Promise<unknown> => store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
   await create()

@@ -1,8 +1,8 @@
 /** The text format that Prometheus reads, against a strict reader of it, which is itself shown to find faults. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exposition } from '../../src/metrics/exposition.ts'
-import { Histogram } from '../../src/metrics/histogram.ts'
+import { exposition } from '../../src/parts/metrics/exposition.ts'
+import { Histogram } from '../../src/parts/metrics/histogram.ts'
 import { parseExposition } from '../support/exposition.ts'
 
 test('a value falls into the first bucket whose bound it does not exceed', () => {

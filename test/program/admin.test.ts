@@ -1,11 +1,13 @@
 /** The operator's program, as its user runs it: beside the running server, and without it. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
-  copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -19,9 +21,9 @@ for (const isServed of [true, false]) {
     const folder = await initialized(t)
     if (isServed) await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
     assert.equal(await done(folder, 'user add Ana@x.org --name Ana --password-stdin', 'SECRET-login\r\n'),
-      'ana@x.org: added as user 1\n')
+      'ana@x.org: added as user 1, who may do: everything\n')
     await done(folder, 'user add bob@x.org --abilities password:read --password-stdin', 'SECRET-other')
-    await refused(folder, 'user add ANA@x.org --password-stdin', 1, /address already/, 'x\n')
+    await refused(folder, 'user add ANA@x.org --password-stdin', 1, /address already/, 'SECRET-third\n')
     assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [
       { id: 1, email: 'ana@x.org', name: 'Ana', abilities: ['*'] },
       { id: 2, email: 'bob@x.org', name: 'bob@x.org', abilities: ['password:read'] }
@@ -38,7 +40,7 @@ for (const isServed of [true, false]) {
     await done(folder, 'token revoke --all ana@x.org')
     assert.equal(await done(folder, 'token list'), '')
     await done(folder, 'token issue ana@x.org')
-    await done(folder, 'user password ana@x.org --password-stdin', 'SECRET-new\n')
+    await done(folder, 'user password ana@x.org --password-stdin', 'SECRET-renewed\n')
     assert.equal(await done(folder, 'token list'), '')
     await done(folder, 'user remove bob@x.org')
     await refused(folder, 'user remove bob@x.org', 1, /no user/)
@@ -49,10 +51,29 @@ for (const isServed of [true, false]) {
   })
 }
 
+test('what may not be is refused, whoever asks, and nothing is recorded', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'user add a@x --abilities password:read --password-stdin', 'a long password')
+  const all = 'password:read, password:create, password:update, password:delete, password:deleted, password:restore, ' +
+    'password:history, account:password'
+  const cases: readonly (readonly [words: string, why: RegExp, input?: string])[] = [
+    ['user add b@x --password-stdin', /password field must be at least 12 characters/, 'eleven char\n'],
+    ['user password a@x --password-stdin', /at least 12 characters/, 'short\n'],
+    ['user add longer@example.org --password-stdin', /must not be the address/, 'Longer@example.org\n'],
+    ['user add b@x --abilities password:raed --password-stdin', new RegExp(`one of \\*, ${all}$`, 'm'), 'a long password\n'],
+    ['token issue a@x --abilities *', /may do no more than its user/],
+    ['token issue a@x --abilities password:read,password:create', /may do no more than its user/],
+    ['token issue a@x --abilities bogus', /an ability must be one of/]
+  ]
+  for (const [words, why, input] of cases) await refused(folder, words, 1, why, input)
+  assert.match(await done(folder, 'journal verify'), /^records 1$/m)
+  await done(folder, 'token issue a@x --abilities password:read')
+})
+
 test('§5.7 a revocation is refused by the very next request, and after a restart', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
-  await done(folder, 'user add a@x --password-stdin', 'pw')
+  await done(folder, 'user add a@x --password-stdin', 'a long password')
   const token = (await done(folder, 'token issue a@x')).trim()
   const status = async (at: Program): Promise<number> => (await fetch(`${at.url}/api/listPassword`, bearer(token))).status
   assert.equal(await status(program), 404)
@@ -67,26 +88,162 @@ test('commands that are called in a wrong way end with 2, print one line, and ma
   for (const words of [
     'user', 'bogus', 'user add', 'user add a b', 'user list x', 'user list --bogus', 'token revoke',
     'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0', 'token issue a@x --ttl-minutes 99999999999',
-    'entry history 01', 'entry restore x', 'user add a@x', 'user add a@x --abilities a,,b --password-stdin'
+    'entry history 01', 'entry restore x', 'user add a@x --abilities a,,b --password-stdin', 'user add', 'user list -x',
+    'entry get 1 --field x', 'entry add --system s', 'entry edit 1', 'journal verify --head 12', 'user list --json=1',
+    'entry add --system s --user u --generate 5', 'entry add --system', 'completion tcsh', 'export --output'
   ]) await refused(folder, words, 2, /./)
-  await refused(folder, 'user add a@x --password-stdin', 2, /empty/, '\n')
   await refused(folder, 'user list', 1, /no journal .* init/)
   await refused(folder, 'journal verify', 1, /no journal/)
+  await refused(folder, 'entry get 1', 1, /no journal/)
   assert.ok(!existsSync(folder))
+  const made = await initialized(t)
+  await refused(made, 'user add a@x --password-stdin', 2, /empty/, '\n')
+  await refused(made, 'user add a@x', 2, /no terminal/)
+  await refused(made, 'user add nobody --password-stdin', 1, /valid email address/)
+})
+
+test('what was nearly right is met with what may have been meant', async t => {
+  const folder = freshFolder(t)
+  const cases: readonly (readonly [words: string, why: RegExp])[] = [
+    ['user lst', /did you mean user list\?/], ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
+    ['user', /user needs one of: add, list, password, remove$/m], ['user frobnicate', /user needs one of/],
+    ['frobnicate', /--help lists them/], ['user list --jsn', /did you mean --json\?/],
+    ['user list --frobnicate', /user list --help lists them/]
+  ]
+  for (const [words, why] of cases) await refused(folder, words, 2, why)
+})
+
+test('help is told in each of the usual ways, and etcd is in it only where it is chosen', async t => {
+  const folder = freshFolder(t)
+  const whole = await done(folder, '--help')
+  for (const words of ['-h', 'help']) assert.equal(await done(folder, words), whole)
+  assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+\n$/)
+  const group = await done(folder, 'user --help')
+  assert.ok(group.includes('user add') && !group.includes('token issue'))
+  assert.equal(await done(folder, 'help user'), group)
+  const one = await done(folder, 'help user add')
+  for (const words of ['user add --help', 'user add -h', 'user add a@x --help']) assert.equal(await done(folder, words), one)
+  assert.ok(one.includes('--data') && !one.includes('--etcd'))
+  assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
+})
+
+test('the shells can read the completion that is printed for them', async t => {
+  const folder = freshFolder(t)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const script = await done(folder, `completion ${shell}`)
+    const file = join(folder, shell)
+    writeFileSync(file, script)
+    const { status, stderr, error } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
+    if (error === undefined) assert.deepEqual([status, stderr], [0, ''], shell)
+    else t.diagnostic(`there is no ${shell} here`)
+  }
+  const words = "COMP_WORDS=(x user ''); COMP_CWORD=2; _password_entry_admin; echo ${COMPREPLY[*]}"
+  const asked = spawnSync('bash', ['-c', `${await done(folder, 'completion bash')}\n${words}`], { encoding: 'utf8' })
+  assert.equal(asked.stdout, 'add list password remove\n')
+})
+
+test('entries are made, found, shown, changed, deleted and brought back; what shows a password is recorded', async t => {
+  const folder = await initialized(t)
+  for (const isServed of [false, true]) {
+    if (isServed) await startProgram(t, { flags: { data: folder } })
+    const id = isServed ? 2 : 1
+    assert.equal(await done(folder, 'entry add --system Correo --user ana --password-stdin', 'SECRET-1\n'),
+      `entry ${id}: SE CREÓ UNA NUEVA CONTRASEÑA\n`)
+    assert.deepEqual(JSON.parse(await done(folder, 'entry list ORRE --json')).at(-1),
+      { id, sistema: 'Correo', usuario: 'ana' })
+    assert.equal(await done(folder, 'entry list none'), '')
+    assert.ok(!(await done(folder, `entry get ${id}`)).includes('SECRET'))
+    assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
+    assert.equal(await done(folder, `entry get ${id} --field usuario`), 'ana\n')
+    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id}: contraseña actualizada\n`)
+    const { password, usuario } = JSON.parse(await done(folder, `entry get ${id} --reveal --json`))
+    assert.deepEqual([password.length, usuario], [30, 'bea'])
+    assert.equal(await done(folder, `entry delete ${id}`), `entry ${id}: contraseña borrada\n`)
+    assert.equal(await done(folder, 'entry list orre'), '')
+    await done(folder, `entry restore ${id}`)
+    await refused(folder, 'entry get 9', 1, /contraseña no encontrada/)
+    await refused(folder, 'entry edit 9 --user x', 1, /contraseña no encontrada/)
+    await done(folder, `entry delete ${id}`)
+  }
+  const { code, seen } = await atTerminal(folder, 'entry get 1 --clip')
+  assert.equal(code, 0, seen)
+  assert.ok(/\x1b\]52;c;[A-Za-z0-9+/=]+\x07/.test(seen), seen)
+  await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
+  const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
+    .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
+  const got = (id: number): unknown => ['-', { command: 'entry get', entries: 1, id }]
+  assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
+})
+
+test('what only reads needs neither the lock nor a folder that can be written, and says what was not recorded', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  const path = join(folder, 'journal.jsonl')
+  const whole = readFileSync(path)
+  writeFileSync(path, Buffer.concat([whole, Buffer.from('{"seq":2,"time')]))
+  const before = readdirSync(folder)
+  assert.match(await done(folder, 'journal verify'), /^torn +14 bytes/m)
+  const copy = join(freshFolder(t), 'copy')
+  for (const words of ['journal show', 'entry list', 'entry get 1', 'entry history 1', `journal backup ${copy}`]) {
+    await done(folder, words)
+  }
+  assert.deepEqual([readFileSync(path).length, readdirSync(folder)], [whole.length + 14, before], 'nothing was repaired')
+  assert.deepEqual(readFileSync(copy), whole)
+  const shown = await admin(folder, `journal show ${copy} --reveal`)
+  assert.ok(shown.code === 0 && shown.out.includes('SECRET'))
+  assert.match(shown.error, /^warning: .* not recorded: this is a copy/)
+  const { head } = JSON.parse(await done(folder, `journal verify ${copy} --json`))
+  assert.match(await done(folder, `journal verify --head ${head}`), /^noted +at record 1$/m)
+  const other = await admin(folder, `journal verify --head ${'ab'.repeat(32)}`)
+  assert.equal(other.code, 1)
+  assert.match(other.error, /nowhere in this journal/)
+})
+
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
+
+test('root works in a folder of another user as that user, with a key that only root can read', { skip: NOT_ROOT }, async t => {
+  const place = freshFolder(t)
+  chmodSync(place, 0o711)
+  // As systemd has it for a dynamic user: a link to a folder below one that only root can enter.
+  const [folder, own] = [join(place, 'data'), join(place, 'root')]
+  const real = join(own, 'data')
+  for (const made of [own, real]) mkdirSync(made, { mode: 0o700 })
+  symlinkSync(real, folder)
+  chownSync(real, 54_321, 54_322)
+  const key = join(own, 'journal.key')
+  writeFileSync(key, `${'ab'.repeat(32)}\n`, { mode: 0o600 })
+  const run = (words: string, input?: string): Promise<string> => done(folder, `${words} --key-file ${key}`, input)
+  writeFileSync(join(own, 'list.csv'), 'sistema,usuario,password\ns,u,p\n', { mode: 0o600 })
+  assert.equal((await admin(folder, `init --key-file ${key}`)).code, 0)
+  await run('user add a@x --password-stdin', 'a long password\n')
+  await run(`import ${own}/list.csv`)
+  await run('entry get 1 --field password')
+  await run(`export --output ${own}/export --yes`)
+  await run(`journal backup ${own}/backup`)
+  assert.match(await run('journal verify'), /^records 4$/m)
+  await refused(folder, `key rotate --key-file ${key}`, 1, /EACCES/)
+  const owners = (at: string): unknown => readdirSync(at).map(name => [name, statSync(join(at, name)).uid, statSync(join(at, name)).gid])
+  assert.deepEqual(owners(folder), [['journal.jsonl', 54_321, 54_322]])
+  assert.ok((owners(own) as [string, number][]).every(([name, uid]) => name === 'data' || uid === 0))
+  renameSync(join(folder, 'journal.jsonl'), join(own, 'old'))
+  await run(`journal restore ${own}/backup`)
+  await refused(folder, `journal restore ${own}/backup --key-file ${key}`, 1, /holds a journal; move it away/)
+  assert.deepEqual(owners(folder), [['journal.jsonl', 54_321, 54_322]])
+  assert.match(await run('journal verify'), /^records 4$/m)
 })
 
 test('`--help` of the program and of each command tells all, and ends with 0', async t => {
   const folder = freshFolder(t)
   const overview = await done(folder, '--help')
   const names = [...overview.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
-  assert.equal(names.length, 18)
+  assert.ok(names.length > 20)
   for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))
   assert.deepEqual(readdirSync(folder), [])
 })
 
 test('history and restore of an entry: every value, when, by whom; passwords only with --reveal', async t => {
   const folder = await initialized(t)
-  await done(folder, 'user add a@x --password-stdin', 'pw')
+  await done(folder, 'user add a@x --password-stdin', 'a long password')
   const token = (await done(folder, 'token issue a@x')).trim()
   const { url } = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
   const post = async (path: string, body?: object): Promise<void> => {
@@ -100,8 +257,8 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await post('/api/updatePassword/1', { password: 'SECRET-second' })
   await post('/api/deletePassword/1')
   await done(folder, 'entry restore 1')
-  await refused(folder, 'entry restore 2', 1, /no entry/)
-  await refused(folder, 'entry history 2', 1, /no entry/)
+  await refused(folder, 'entry restore 2', 1, /contraseña no encontrada/)
+  await refused(folder, 'entry history 2', 1, /contraseña no encontrada/)
   assert.equal((await fetch(`${url}/api/listPassword`, bearer(token))).status, 200)
   const lines = (await done(folder, 'entry history 1 --reveal')).trimEnd().split('\n')
   assert.deepEqual(lines.map(line => line.split(' ').slice(1, 3).join(' ')),
@@ -110,7 +267,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
     ['SECRET-entry', 'SECRET-second', 'SECRET-second', 'SECRET-second'])
   const hidden = await done(folder, 'entry history 1') + await done(folder, 'journal show')
   assert.ok(!hidden.includes('SECRET'))
-  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 6)
+  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 7)
 })
 
 test('a backup is taken under load, verified, never over a file, and restores', async t => {
@@ -132,7 +289,7 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   assert.equal(statSync(target).mode & 0o777, 0o600)
   assert.deepEqual(readdirSync(dirname(target)), ['copy', 'copy.part'])
   assert.equal(readFileSync(`${target}.part`, 'utf8'), 'of somebody else')
-  await refused(folder, `journal backup ${target}`, 1, /stands already/)
+  await refused(folder, `journal backup ${target}`, 1, /exists already/)
   const restored = join(freshFolder(t), 'restored')
   mkdirSync(restored)
   copyFileSync(target, join(restored, 'journal.jsonl'))
@@ -142,7 +299,7 @@ test('a backup is taken under load, verified, never over a file, and restores', 
 
 test('a damaged journal and a wrong key end with 3, naming line and byte', async t => {
   const folder = await initialized(t)
-  for (const name of ['a@x', 'b@x', 'c@x']) await done(folder, `user add ${name} --password-stdin`, 'pw')
+  for (const name of ['a@x', 'b@x', 'c@x']) await done(folder, `user add ${name} --password-stdin`, 'a long password')
   const path = join(folder, 'journal.jsonl')
   const good = readFileSync(path)
   const second = good.indexOf('\n') + 1
@@ -164,7 +321,7 @@ test('keys are rotated and the journal rewritten under load; nothing is lost, an
   while (created < 100) await new Promise(resolve => setImmediate(resolve))
   const old = readFileSync(join(folder, 'journal.key'), 'latin1')
   assert.match(await done(folder, 'key rotate'), /^key [0-9a-f]{8} seals from now on\n$/)
-  await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /--to-prefix is for a journal in etcd/)
+  await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /has no such flag/)
   const printed = await done(folder, 'key rewrite')
   assert.match(printed, /^head [0-9a-f]{64}\nkey [0-9a-f]{8} is no longer needed by this journal\n$/)
   isOver = true
@@ -179,7 +336,7 @@ test('keys are rotated and the journal rewritten under load; nothing is lost, an
 
 test('several commands at once without a server all come to pass', async t => {
   const folder = await initialized(t)
-  await Promise.all([1, 2, 3, 4, 5].map(n => done(folder, `user add u${n}@x --password-stdin`, 'pw')))
+  await Promise.all([1, 2, 3, 4, 5].map(n => done(folder, `user add u${n}@x --password-stdin`, 'a long password')))
   assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 5)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })

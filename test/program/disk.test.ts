@@ -127,17 +127,19 @@ describe('a disk filled to the brim', { skip: NO_MOUNT }, () => {
     await client.isListed(await restarted(t, again))
   })
 
-  test('a torn tail that finds no room beside the journal stays where it is, and the start is refused', async t => {
+  test('a torn tail that finds no room beside the journal stays where it is, and what is before it can be read', async t => {
     const folder = smallDisk(t, '256k')
     const [program, client] = await startedWithEntries(t, { data: folder })
     await program.kill()
     const journal = join(folder, 'journal.jsonl')
-    appendFileSync(journal, `{"seq":4,${'x'.repeat(9_000)}`)
+    appendFileSync(journal, `{"seq":4,"time":"${'x'.repeat(9_000)}`)
     const bytes = readFileSync(journal)
     fillUp(join(folder, 'filler'))
-    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
-    assert.equal(code, 1)
-    assert.match(stderr, /^error: .*ENOSPC\n$/)
+    const full = await startProgram(t, { flags: { data: folder } })
+    await client.isListed(full)
+    await client.isOnlyRead()
+    assert.match(full.stderr, /takes no writes until a restart: .*ENOSPC\n/)
+    await full.kill()
     assert.deepEqual(readFileSync(journal), bytes)
     assert.deepEqual(readdirSync(folder).filter(name => name.includes('torn')), [])
     rmSync(join(folder, 'filler'))
@@ -244,7 +246,7 @@ describe('a journal that somebody touches under the running program', () => {
     ['replaced by an empty file', journal => { rmSync(journal); writeFileSync(journal, '') }, /was replaced$/, 0],
     ['truncated to nothing', journal => truncateSync(journal, 0), /was changed by another program$/, 0],
     ['truncated by a byte', journal => truncateSync(journal, statSync(journal).size - 1), /was changed by/, 2],
-    ['appended to', journal => appendFileSync(journal, 'x'), /was changed by another program$/, 3]
+    ['appended to', journal => appendFileSync(journal, '{"seq"'), /was changed by another program$/, 3]
   ]
   for (const [what, touch, fault, left] of ways) {
     test(`${what}: refused before acknowledging, reads go on, the operator is told, what is left starts`, async t => {
@@ -285,14 +287,13 @@ describe('a journal that somebody touches under the running program', () => {
 
 describe('calls that fail', { skip: NO_STRACE }, () => {
   const latching: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['EIO of one write', ['write:error=EIO:when=1'], /I\/O error/],
+    ['EIO of one write', ['write:error=EIO:when=1'], /reported an error: EIO/],
     ['a full disk, and a cut that fails', ['write:error=ENOSPC:when=1', 'ftruncate:error=EIO'], /cut back: EIO/],
     ['a file system that has become read-only', ['write:error=EROFS', 'openat:error=EROFS'], /cut back: EROFS/],
-    ['a write of which bytes are missing', ['write:retval=10:when=1'], /was changed by another program$/],
     ['EIO of one look at the file', ['statx:error=EIO:when=1'], /: EIO$/]
   ]
   for (const [what, how, fault] of latching) {
-    test(`${what} latches: all later writes 500 at once, reads go on, a restart clears it`, async t => {
+    test(`${what} fails: all later writes 500 at once, reads go on, a restart clears it`, async t => {
       const [program, client] = await startedWithEntries(t)
       const path = join(program.folder, 'journal.jsonl')
       const meddling = await meddle(t, program.pid, path, ...how)
@@ -318,8 +319,9 @@ describe('calls that fail', { skip: NO_STRACE }, () => {
   for (const [what, how] of healing) {
     test(`${what}: one 500, and it heals`, async t => {
       const [program, client] = await startedWithEntries(t)
-      await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), how)
+      const meddling = await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), how)
       assert.equal((await client.create()).text, REFUSED)
+      await meddling.end() // strace counts for each thread of the pool by itself
       await client.isListed()
       for (let n = 0; n < 3; n++) await client.created()
       assert.equal((await statusOf(program)).fault, undefined)

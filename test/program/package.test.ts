@@ -1,7 +1,7 @@
 /** The package as an embedder has it: packed, installed into an empty project, used from JavaScript and TypeScript. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -33,29 +33,30 @@ async function script(text: string, name: string = 'script.mjs'): Promise<string
   return stdout
 }
 
-test('the package holds the compiled program, its types, the page, and what a package must have', () => {
-  const others = packed.filter(path => !/^dist\/([a-z-]+\/)?[a-z-]+\.(js|d\.ts)$/.test(path))
-  assert.deepEqual(others.filter(path => !/^dist\/web\/[a-z]+\.(html|css|svg)$/.test(path)).sort(),
-    ['LICENSE', 'README.md', 'SECURITY.md', 'package.json'])
-  assert.deepEqual(packed.filter(path => /^dist\/web\/.*\.d\.ts$/.test(path)), [])
-  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/web/page.html']) {
+test('the package holds the compiled program, its types, the page, every README of src, and what a package must have', () => {
+  const others = packed.filter(path => !/^dist\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)$/.test(path))
+  const readmes = readdirSync(join(ROOT, 'src'), { recursive: true }).map(String)
+    .filter(path => path.endsWith('.md')).map(path => `src/${path}`)
+  assert.ok(readmes.length > 0)
+  assert.deepEqual(others.filter(path => !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|webmanifest)$/.test(path)).sort(),
+    ['LICENSE', 'README.md', 'SECURITY.md', 'package.json', 'test/verify.py', ...readmes].sort())
+  assert.deepEqual(packed.filter(path => /\/browser\/.*\.d\.ts$/.test(path)), [])
+  for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/parts/page/browser/page.html']) {
     assert.ok(packed.includes(path), path)
   }
 })
 
-test('the examples of the README run in an empty project and print what they say', async () => {
-  const section = README.slice(README.indexOf('## Embedding it'), README.indexOf('## How reliability'))
-  const examples = [...section.matchAll(/```js\n([^]*?)```/g)].map(([, text]) => text!)
-  assert.equal(examples.length, 3)
-  for (const example of examples) {
-    const said = [...example.matchAll(/^\/\/ → (.*)$/gm)].map(([, line]) => `${line}\n`).join('')
-    assert.equal(await script(example), said)
-  }
+test('the example of the README runs in an empty project and prints what it says; its table names all there is', async () => {
+  const [section = ''] = /^## Embedding\n[^]*?(?=^## )/m.exec(README) ?? []
+  const [example = ''] = /(?<=```js\n)[^]*?(?=```)/.exec(section) ?? []
+  const expected = [...example.matchAll(/^\/\/ → (.*)$/gm)].map(([, line]) => `${line}\n`).join('')
+  assert.notEqual(expected, '')
+  assert.equal(await script(example), expected)
   const surface = await script(`import * as all from 'password-entry-service'
 const service = await all.openService({ journal: 'memory' })
 console.log([all, service, service.accounts].flatMap(Object.keys).join(' '))`)
   const names = [...surface.trim().split(' '), 'log', 'signal', 'prefix', 'production']
-  assert.deepEqual(names.filter(name => !new RegExp(`\\b${name}\\b`).test(examples.join(''))), [], 'all are shown')
+  assert.deepEqual(names.filter(name => !new RegExp(`\\b${name}\\b`).test(section)), [])
 })
 
 test('it compiles under strict TypeScript with Node\'s own resolution, and wrong use does not', async () => {

@@ -12,8 +12,8 @@ test(`both programs work under ${NODES_OWN.name}, with 64 MiB of old space`, t =
 
 test(`both programs work with ${BARE.name}`, { skip: bareMissing }, t => tryRestriction(t, BARE, NODE))
 
-test('the README has these very command lines', () => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-  const [, shown] = /^<!-- restricted -->\n([^]*?)\n<!-- \/restricted -->$/m.exec(readme) ?? []
+test('SECURITY.md has these very command lines', () => {
+  const text = readFileSync(new URL('../../SECURITY.md', import.meta.url), 'utf8')
+  const [, shown] = /^<!-- restricted -->\n([^]*?)\n<!-- \/restricted -->$/m.exec(text) ?? []
   assert.equal(shown, documentedLines())
 })

@@ -6,7 +6,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { readSettings, type ServiceSettings, type Variables } from '../../src/config.ts'
+import type { Variables } from '../../src/config/read.ts'
+import { readSettings, type ServiceSettings } from '../../src/settings.ts'
 import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { runProgram, socketsIn, startProgram } from '../support/program.ts'
@@ -53,6 +54,7 @@ const VALUES: { readonly [N in Name]: readonly [text: string, value: unknown, ot
   etcdKey: ['key.pem', 'key.pem', 'other.pem'],
   etcdPlainHttp: ['on', true, 'off'],
   staleReads: ['on', true, 'off'],
+  extraRoutes: ['on', true, 'off'],
   health: ['public', 'public', 'off'],
   metrics: ['off', 'off', 'public'],
   page: ['off', false, 'on']
@@ -64,13 +66,15 @@ const DEFAULTS: { readonly [N in Name]: unknown } = {
   auth: 'none', tokenTtlMinutes: undefined,
   abilities: new Map([
     ['listPassword', 'password:read'], ['getPassword', 'password:read'], ['createPassword', 'password:create'],
-    ['updatePassword', 'password:update'], ['deletePassword', 'password:delete']
+    ['updatePassword', 'password:update'], ['deletePassword', 'password:delete'],
+    ['deletedPasswords', 'password:deleted'], ['restorePassword', 'password:restore'],
+    ['historyPassword', 'password:history'], ['changeOwnPassword', 'account:password']
   ]),
   corsOrigins: new Set(), allowedHosts: new Set(), trustProxy: undefined, tlsCert: undefined, tlsKey: undefined,
   maxBodyBytes: 65536, accessLog: false, journal: 'file',
   etcdEndpoints: [], etcdPrefix: '/pes', etcdUser: undefined, etcdPasswordFile: undefined, etcdCa: undefined,
   etcdCert: undefined, etcdKey: undefined, etcdPlainHttp: false, staleReads: false,
-  health: 'local', metrics: 'local', page: true
+  extraRoutes: false, health: 'local', metrics: 'local', page: true
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -176,7 +180,8 @@ const MALFORMED: { readonly [N in Name]: readonly string[] } = {
   staleReads: ['yes', '1', 'On'],
   health: ['on', 'Local', 'true'],
   metrics: ['on', 'Public', 'none'],
-  page: ['yes', 'true', '1', 'ON']
+  page: ['yes', 'true', '1', 'ON'],
+  extraRoutes: ['yes', 'true', '1', 'ON']
 }
 
 describe('a malformed value', () => {
@@ -244,8 +249,8 @@ describe('a malformed value', () => {
 function snapshot(folder: string): ReadonlyMap<string, string> {
   return new Map(readdirSync(folder).map(name => {
     const path = join(folder, name)
-    const facts = statSync(path)
-    return [name, `${facts.mode.toString(8)} ${facts.isDirectory() ? '' : readFileSync(path, 'hex')}`]
+    const events = statSync(path)
+    return [name, `${events.mode.toString(8)} ${events.isDirectory() ? '' : readFileSync(path, 'hex')}`]
   }))
 }
 
@@ -307,7 +312,7 @@ describe('the program', { concurrency: 2 }, () => {
       'journal        3 records, 3 entries (3 active)',
       `chain head     ${head}`,
       `address        ${url}`,
-      'configuration  open: whoever reaches the address reads and changes every entry',
+      'configuration  open: anyone who reaches the address can read and change every entry',
       'ready',
       ''
     ])
@@ -336,7 +341,7 @@ describe('the program', { concurrency: 2 }, () => {
     [{ host: '127.0.0.2' }, []],
     [{ 'rate-limit': '0' }, [/^warning: the rate limit is off$/]],
     [{ journal: 'memory' }, [/^warning: JOURNAL=memory keeps nothing beyond this process$/]],
-    [{ host: '0.0.0.0' }, [/^warning: 0\.0\.0\.0 is reachable .* asks nobody/, /^warning: 0\.0\.0\.0 .* TLS_CERT/]],
+    [{ host: '0.0.0.0' }, [/^warning: 0\.0\.0\.0 is reachable .* asks for no password/, /^warning: 0\.0\.0\.0 .* TLS_CERT/]],
     [{ host: '0.0.0.0', auth: 'bearer' }, [/^warning: 0\.0\.0\.0 is reachable .* TLS_CERT/]],
     [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, []]
   ]
@@ -375,7 +380,7 @@ describe('the program', { concurrency: 2 }, () => {
     const missing = join(data, 'none.pem')
     const { code, stderr } = await runProgram(t, { flags: { data, 'tls-cert': missing, 'tls-key': missing } })
     assert.equal(code, 1)
-    assert.equal(stderr, `error: the certificate or its key is not valid: ${missing}, ${missing}: ENOENT\n`)
+    assert.equal(stderr, `error: the certificate or its key is not valid: ${missing}: ENOENT\n`)
     assert.deepEqual(socketsIn(data), [])
   })
 
@@ -392,7 +397,7 @@ describe('the program', { concurrency: 2 }, () => {
 
   /** Ways to harm a folder, and the line that says so. The key file and the journal are given by their paths. */
   const HARMS: readonly (readonly [what: string, harm: (key: string, journal: string) => void, line: RegExp])[] = [
-    ['a missing key', key => rmSync(key), /^error: the journal stands, but its key file does not: .*journal\.key; is KEY_FILE right\?\n$/],
+    ['a missing key', key => rmSync(key), /^error: the journal exists, but its key file does not: .*journal\.key; is KEY_FILE right\?\n$/],
     [
       'another key', key => writeFileSync(key, `${randomBytes(32).toString('hex')}\n`),
       /^error: the key file lacks a key of the journal: .*journal\.jsonl, line 1 needs key [0-9a-f]{8}\n$/

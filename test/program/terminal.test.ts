@@ -14,21 +14,21 @@ const AT_TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty
 
 async function filled(t: TestContext): Promise<string> {
   const folder = await initialized(t)
-  await done(folder, 'user add a@x --name A\u001b[2J\u202eB --password-stdin', 'p\n')
-  await done(folder, 'user add longer@x --abilities password:read,b --password-stdin', 'p\n')
+  await done(folder, 'user add a@x --name A\u001b[2J\u202eB --password-stdin', 'a long password\n')
+  await done(folder, 'user add longer@x --abilities password:read,password:create --password-stdin', 'a long password\n')
   return folder
 }
 
 test('users are listed as a table, in which nothing can move the cursor', async t => {
   const rows = (await done(await filled(t), 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
-    '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,b', ''
+    'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
   ])
 })
 
 test('what is typed can be taken back, letter by letter or altogether', async t => {
   const folder = await initialized(t)
-  const typed = [['password: ', 'wrong\x7f\x7f\x7f\x7f\bpw'], ['again: ', 'pw']] as const
+  const typed = [['password: ', 'wrong\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
   const { code, seen } = await atTerminal(folder, 'user add a@x', typed)
   assert.equal(code, 0, seen)
   const givenUp = await atTerminal(folder, 'user add b@x', [['password: ', 'secret\x03']])
@@ -38,7 +38,7 @@ test('what is typed can be taken back, letter by letter or altogether', async t 
 
 test('a user who is not there has no password and no tokens', async t => {
   const folder = await initialized(t)
-  await refused(folder, 'user password a@x --password-stdin', 1, /no user/, 'p\n')
+  await refused(folder, 'user password a@x --password-stdin', 1, /no user/, 'a long password\n')
   await refused(folder, 'token revoke --all a@x', 1, /no user/)
 })
 

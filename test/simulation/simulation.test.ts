@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { openFileJournal, type FileJournal } from '../../src/journal/file.ts'
+import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
-import { PasswordHasher } from '../../src/store/password.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
@@ -26,20 +27,24 @@ class Life {
   /** The data of every record that anybody ever asked for. */
   readonly #attempted = new Set<string>()
   #acknowledged: string[] = []
+  /** What was answered by `write-failed`: nothing was recorded, and never will be. */
+  readonly #refused = new Set<string>()
   #nowMs = Date.parse('2026-01-31T12:00:00.000Z')
   #serial = 0
   /** Counts what happened, so that the test can tell that it has tried something. */
   readonly seen: { [what: string]: number } = {
-    acknowledged: 0, failed: 0, cuts: 0, stops: 0, torn: 0, latched: 0, rotated: 0, rewritten: 0
+    acknowledged: 0, failed: 0, cuts: 0, stops: 0, torn: 0, stuck: 0, rotated: 0, rewritten: 0,
+    refused: 0, restored: 0
   }
 
   constructor(seed: number) {
     this.#random = seeded(seed)
     this.#disk = new SimulatedDisk(this.#random)
-    this.#start()
+    this.#disk.refusesSync = this.#random.next() < 0.1
   }
 
   async run(): Promise<void> {
+    await this.#start()
     // Most lives are short: a start reads all that came before, so that the cost grows with the square of the length.
     for (let steps = 10 + this.#random.int(this.#random.next() < 0.1 ? 90 : 20); steps > 0; steps--) {
       const chance = this.#random.next()
@@ -50,7 +55,7 @@ class Life {
       else await this.#operate()
       this.#store.check()
       if (this.#store.journal.health().fault !== undefined) {
-        this.seen['latched']!++
+        this.seen['stuck']!++
         await this.#stop()
       }
     }
@@ -75,8 +80,8 @@ class Life {
   /** Makes a new key, or seals everything anew; waits for it, or goes on with changes, or a power cut, beside it. */
   async #operate(): Promise<void> {
     const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', this.#journal.rotateKey()] as const
-      : ['rewritten', this.#journal.rewrite(() => {})] as const
+      ? ['rotated', this.#store.exclusively(() => this.#journal.rotateKey())] as const
+      : ['rewritten', this.#store.exclusively(signal => this.#journal.reencrypt(() => {}, signal))] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
       this.seen['failed']!++
@@ -90,20 +95,21 @@ class Life {
     // Mostly short, for speed; a long one is torn in more places.
     const password = `${++this.#serial}${'x'.repeat(this.#random.int(this.#random.next() < 0.2 ? 600 : 60))}`
     const chance = this.#random.next()
+    let asked: string | undefined
     try {
       let record: string | undefined
       if (chance < 0.1) {
         const entries = Array.from({ length: 1 + this.#random.int(4) }, (_, i) =>
           ({ password: `${password}-${i}`, sistema: 's', usuario: 'u', status: this.#random.pick([0, 1] as const) }))
-        const note = this.#attempt('entries.imported', { entries })
+        const note = asked = this.#attempt('entries.imported', { entries })
         await this.#store.importEntries(entries, null)
         record = note
       } else if (chance < 0.5) {
-        const note = this.#attempt('entry.created', { password, sistema: 's', usuario: 'u' })
+        const note = asked = this.#attempt('entry.created', { password, sistema: 's', usuario: 'u' })
         await this.#store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
         record = note
       } else if (chance < 0.8) {
-        const note = this.#attempt('entry.updated', { id, password })
+        const note = asked = this.#attempt('entry.updated', { id, password })
         if (await this.#store.updateEntry(id, { password }, null) !== undefined) record = note
       } else {
         this.#attempt('entry.deleted', { id })
@@ -114,6 +120,9 @@ class Life {
     } catch (error) {
       assert.ok(error instanceof Failure, String(error))
       this.seen['failed']!++
+      if (error.code !== 'write-failed' || asked === undefined) return
+      this.#refused.add(asked)
+      this.seen['refused']!++
     }
   }
 
@@ -129,9 +138,18 @@ class Life {
     await this.#restart()
   }
 
+  /** Stops; now and then everything is then replaced by a copy, which only the cache holds. */
   async #stop(): Promise<void> {
     await this.#store.close()
     this.seen['stops']!++
+    if (this.#random.next() < 0.2) {
+      for (const name of ['journal.key', 'journal.jsonl']) {
+        const bytes = this.#disk.contents(`${FOLDER}/${name}`)!
+        this.#disk.remove(`${FOLDER}/${name}`)
+        this.#disk.put(`${FOLDER}/${name}`, bytes)
+      }
+      this.seen['restored']!++
+    }
     await this.#restart()
   }
 
@@ -139,11 +157,14 @@ class Life {
   async #restart(): Promise<void> {
     Object.assign(this.#disk.faults, { full: 0, broken: 0, truncate: 0 })
     const before = this.#applied
-    this.#start()
+    await this.#start()
     assertStartsWith(this.#applied, before, 'what was applied is there, and as it was')
     const notes = new Set(this.#applied)
     for (const note of this.#acknowledged) assert.ok(notes.has(note), `acknowledged, but lost: ${note}`)
-    for (const note of notes) assert.ok(this.#attempted.has(note), `never asked for: ${note}`)
+    for (const note of notes) {
+      assert.ok(this.#attempted.has(note), `never asked for: ${note}`)
+      assert.ok(!this.#refused.has(note), `refused, but there: ${note}`)
+    }
     let created = 0
     for (const note of this.#applied) {
       if (note.startsWith('entry.created')) created++
@@ -157,7 +178,7 @@ class Life {
     const first = this.#applied
     const list = Buffer.concat(this.#store.list() ?? [])
     await this.#store.close()
-    this.#start()
+    await this.#start()
     assertStartsWith(this.#applied, first, 'a second replay gives the same')
     assert.equal(this.#applied.length, first.length)
     assert.ok(list.equals(Buffer.concat(this.#store.list() ?? [])))
@@ -170,7 +191,7 @@ class Life {
     return whole.subarray(0, bytes)
   }
 
-  #start(): void {
+  async #start(): Promise<void> {
     this.#applied = []
     this.#repaired = false
     const warn = (line: string): void => {
@@ -179,16 +200,22 @@ class Life {
     const random = (bytes: number): Buffer => this.#randomBytes(bytes)
     const wallMs = (): number => this.#nowMs
     const applied = this.#applied
-    this.#store = new Store(fold => this.#journal = openFileJournal({
-      files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn,
-      fold: {
-        begin: () => fold.begin(),
-        apply: (record: JournalRecord) => {
-          fold.apply(record)
-          applied.push(noteOf(record.type, record.data as object))
-        }
-      }
-    }), { hasher: new PasswordHasher(random), random, wallMs })
+    const state = emptyState()
+    const apply = (record: JournalRecord): void => {
+      applyEvent(state, record)
+      applied.push(noteOf(record.type, record.data as object))
+    }
+    this.#journal = await openFileJournal({
+      files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn
+    }, apply)
+    const journal = this.#journal
+    const append = journal.append.bind(journal)
+    journal.append = async events => {
+      const records = await append(events)
+      for (const { type, data } of records) applied.push(noteOf(type, data as object))
+      return records
+    }
+    this.#store = new Store(journal, state, { hasher: new PasswordHasher(random), random, wallMs })
   }
 }
 

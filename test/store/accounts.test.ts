@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { tokenId } from '../../src/store/accounts.ts'
-import { PasswordHasher } from '../../src/store/password.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
 import { fileStore } from '../support/compose.ts'
@@ -116,7 +116,7 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
 const ENDINGS: readonly (readonly [string, (store: Store, token: string) => Promise<boolean>, boolean])[] = [
   ['revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
   ['revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
-  ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another'), true],
+  ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another password'), true],
   ['a removed user\'s tokens end', store => store.accounts.removeUser('aNa@example.org'), true]
 ]
 
@@ -156,7 +156,7 @@ test('addresses are compared without case: one user, and a login in any case', a
 
 test('of two users of one address added at once, one is', async () => {
   const store = new World().open()
-  const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], 'p')))
+  const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], PASSWORD)))
   assert.equal(added.filter(user => user !== undefined).length, 1)
   store.check()
 })
@@ -166,23 +166,42 @@ test('an address can be used again after its user was removed: another id, none 
   const token = await issued(store)
   await store.accounts.removeUser(ANA)
   assert.equal(await store.accounts.login(ANA, PASSWORD, undefined), undefined)
-  assert.equal((await store.accounts.addUser(ANA, 'Ana 2', [], 'new'))?.id, 2)
+  assert.equal((await store.accounts.addUser(ANA, 'Ana 2', [], 'a new password'))?.id, 2)
   for (const now of [store, world.open()]) {
     assert.equal(now.accounts.session(token), undefined)
     assert.equal(await now.accounts.login(ANA, PASSWORD, undefined), undefined)
-    assert.equal((await now.accounts.login(ANA, 'new', undefined))?.user.id, 2)
+    assert.equal((await now.accounts.login(ANA, 'a new password', undefined))?.user.id, 2)
   }
 })
 
 test('§5.6 a token has the abilities it was given, or else its user\'s', async () => {
   const store = new World().open()
   await store.accounts.addUser(ANA, 'Ana', ['password:read', 'x'], PASSWORD)
-  const given = [['a', 'b'], [], undefined]
+  const given = [['x'], [], undefined]
   const tokens = await Promise.all(given.map(abilities => store.accounts.issue(ANA, abilities, undefined)))
   assert.deepEqual(tokens.map(one => store.accounts.session(one!.token)?.abilities),
-    [['a', 'b'], [], ['password:read', 'x']])
+    [['x'], [], ['password:read', 'x']])
+  for (const more of [['*'], ['x', 'password:create'], ['']]) {
+    await assert.rejects(store.accounts.issue(ANA, more, undefined), { code: 'input-invalid' }, JSON.stringify(more))
+  }
+  assert.equal(store.accounts.tokens().length, 3)
   const login = await store.accounts.login(ANA, PASSWORD, undefined)
   assert.deepEqual(store.accounts.session(login!.token)?.abilities, ['password:read', 'x'])
+})
+
+test('a new password is refused that is short, or the address; an older one is still a login', async () => {
+  const { world, store } = await withAna()
+  for (const password of ['eleven char', 'contrasen\u0303', '🔑'.repeat(11), '']) {
+    await assert.rejects(store.accounts.setPassword(ANA, password), { code: 'input-invalid' }, password)
+    await assert.rejects(store.accounts.addUser('b@x', 'B', [], password), { code: 'input-invalid' }, password)
+  }
+  await assert.rejects(store.accounts.setPassword(ANA, ANA.toUpperCase()), /must not be the address/)
+  assert.equal(world.records.length, 1)
+  await store.accounts.setPassword(ANA, '🔑'.repeat(12))
+  const passwordHash = await new PasswordHasher(randomBytes, CHEAP).hash('old')
+  world.records[0] = { ...world.records[0]!, data: { ...world.records[0]!.data as object, passwordHash } }
+  world.records.length = 1
+  assert.ok(await world.open().accounts.login(ANA, 'old', undefined))
 })
 
 test('the journal tells who did what: login and logout are the user\'s, an operator\'s act is nobody\'s', async () => {
@@ -290,7 +309,7 @@ test('a login fails over a hasher that breaks while it brings a hash up to date'
 })
 
 test('changes of tokens in the same write see each other: one of two revokes, none outlives its user', async t => {
-  const store = fileStore(freshFolder(t))
+  const store = await fileStore(freshFolder(t))
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const hash = sha256(await issued(store))
   const revoked = await Promise.all([store.accounts.revoke(hash, null), store.accounts.revoke(hash, null)])
@@ -332,5 +351,5 @@ test('two users of one address are refused when they are read, and check finds a
   } }
   await store.accounts.removeUser(ANA)
   world.records.push(orphan)
-  assert.throws(() => world.open().check(), /token 000000000000 belongs to nobody/)
+  assert.throws(() => world.open().check(), /token 000000000000 belongs to no user/)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
-import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/record.ts'
+import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import type { Store } from '../../src/store/store.ts'
 import { FaultyDisk, fileStore, memoryStore } from '../support/compose.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
@@ -119,14 +119,14 @@ test('changes that share a write see each other, and a restart shows what was se
   const random = seededRandom(t)
   for (let round = 0; round < 12; round++) {
     const folder = freshFolder(t)
-    const [store, model] = [fileStore(folder), new Model()]
+    const [store, model] = [await fileStore(folder), new Model()]
     for (let batch = random.int(8); batch >= 0; batch--) {
       const outcomes = Array.from({ length: 1 + random.int(40) }, () => change(store, model, random))
       for (const outcome of outcomes) await outcome()
       assertShows(store, model)
     }
     await store.close()
-    const restarted = fileStore(folder)
+    const restarted = await fileStore(folder)
     assertShows(restarted, model)
     await change(restarted, model, random)()
     assertShows(restarted, model)
@@ -135,7 +135,7 @@ test('changes that share a write see each other, and a restart shows what was se
 })
 
 test('creates at once get ids that are dense and unique, in their order', async t => {
-  const store = fileStore(freshFolder(t))
+  const store = await fileStore(freshFolder(t))
   const given = Array.from({ length: 3_000 }, (_, i) => ({ ...fields, password: `p${i}` }))
   const created = await Promise.all(given.map(entry => store.createEntry(entry, null)))
   assert.deepEqual(created, given.map((entry, i) => ({ id: i + 1, ...entry, status: 1 })))
@@ -145,7 +145,7 @@ test('creates at once get ids that are dense and unique, in their order', async 
 })
 
 test('an entry can be changed in the very write that creates it', async t => {
-  const store = fileStore(freshFolder(t))
+  const store = await fileStore(freshFolder(t))
   const outcomes = await Promise.all([
     store.updateEntry(1, { usuario: 'early' }, null), store.deleteEntry(1, null), store.createEntry(fields, null),
     store.updateEntry(1, { usuario: 'x' }, null), store.updateEntry(1, { password: 'y' }, null),
@@ -166,7 +166,7 @@ test('an entry can be changed in the very write that creates it', async t => {
 
 test('nothing of a change is seen before it is durable', async t => {
   const disk = new FaultyDisk()
-  const store = fileStore(freshFolder(t), disk.files)
+  const store = await fileStore(freshFolder(t), { files: disk.files })
   await store.createEntry(fields, null)
   const before = listText(store)
   disk.hold()
@@ -187,7 +187,7 @@ test('a write that fails leaves memory as it was, and what comes after does not 
   const random = seededRandom(t)
   const disk = new FaultyDisk()
   const folder = freshFolder(t)
-  const [store, model] = [fileStore(folder, disk.files), new Model()]
+  const [store, model] = [await fileStore(folder, { files: disk.files }), new Model()]
   for (let round = 0; round < 40; round++) {
     await change(store, model, random)()
     disk.fault = 'ENOSPC'
@@ -200,14 +200,14 @@ test('a write that fails leaves memory as it was, and what comes after does not 
     assertShows(store, model)
   }
   await store.close()
-  const restarted = fileStore(folder)
+  const restarted = await fileStore(folder)
   assertShows(restarted, model)
   await restarted.close()
 })
 
 test('changes that arrive while a write is failing are decided on what is left of it', async t => {
   const disk = new FaultyDisk()
-  const store = fileStore(freshFolder(t), disk.files)
+  const store = await fileStore(freshFolder(t), { files: disk.files })
   disk.hold()
   const lost = assert.rejects(store.createEntry({ ...fields, password: 'lost' }, null), { code: 'write-failed' })
   await disk.held()
@@ -221,21 +221,21 @@ test('changes that arrive while a write is failing are decided on what is left o
   await store.close()
 })
 
-test('a journal that has latched refuses changes, and reads go on', async t => {
+test('a journal that has failed refuses changes, and reads go on', async t => {
   const disk = new FaultyDisk()
-  const store = fileStore(freshFolder(t), disk.files)
+  const store = await fileStore(freshFolder(t), { files: disk.files })
   await store.createEntry(fields, null)
   disk.fault = 'EIO'
-  await assert.rejects(store.deleteEntry(1, null), { code: 'journal-latched' })
+  await assert.rejects(store.deleteEntry(1, null), { code: 'journal-failed' })
   disk.fault = undefined
-  await assert.rejects(store.createEntry(fields, null), { code: 'journal-latched' })
+  await assert.rejects(store.createEntry(fields, null), { code: 'journal-failed' })
   assert.equal(listText(store), JSON.stringify([{ id: 1, ...fields, status: 1 }]))
   store.check()
   await store.close()
 })
 
 test('a store that is closed takes no more changes', async t => {
-  for (const store of [fileStore(freshFolder(t)), memoryStore()]) {
+  for (const store of [await fileStore(freshFolder(t)), memoryStore()]) {
     const last = store.createEntry(fields, null)
     await store.close()
     assert.deepEqual(await last, { id: 1, ...fields, status: 1 }, 'what was queued was waited for')

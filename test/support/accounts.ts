@@ -1,14 +1,13 @@
 /** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { openFileJournal } from '../../src/journal/file.ts'
-import { disk } from '../../src/journal/files.ts'
-import type { JournalRecord } from '../../src/journal/journal.ts'
-import { openMemoryJournal } from '../../src/journal/memory.ts'
-import { PasswordHasher, type ScryptCost } from '../../src/store/password.ts'
+import type { Journal, JournalRecord } from '../../src/journal/journal.ts'
+import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
+import { PasswordHasher, type ScryptCost } from '../../src/store/password-hash.ts'
+import { apply, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
+import { fileStore } from './compose.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
 import { freshFolder, startService, type Started } from './service.ts'
 
@@ -27,11 +26,15 @@ export class World {
   /** A store on all records so far, as after a restart. */
   open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): Store {
     const wallMs = (): number => this.nowMs
-    return new Store(fold => {
-      for (const record of this.records) { fold.begin(); fold.apply(record) }
-      const apply = (record: JournalRecord): void => { fold.apply(record); this.records.push(record) }
-      return openMemoryJournal({ begin: () => fold.begin(), apply }, wallMs)
-    }, { hasher, random: randomBytes, wallMs })
+    const state = emptyState()
+    for (const record of this.records) apply(state, record)
+    const journal = openMemoryJournal(wallMs)
+    const append: Journal['append'] = async events => {
+      const appended = await journal.append(events) as readonly JournalRecord[]
+      this.records.push(...appended)
+      return appended
+    }
+    return new Store({ ...journal, append }, state, { hasher, random: randomBytes, wallMs })
   }
 
   /** The data of all records of a type. */
@@ -43,10 +46,7 @@ export async function startProtected(
   t: TestContext, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
 ): Promise<Started> {
   const folder = freshFolder(t)
-  const store = new Store(fold => openFileJournal({
-    files: disk, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes,
-    warn: () => {}
-  }), { hasher: new PasswordHasher(randomBytes, CHEAP), random: randomBytes, wallMs: Date.now })
+  const store = await fileStore(folder, { hasher: new PasswordHasher(randomBytes, CHEAP) })
   for (const [email, abilities] of Object.entries(users)) {
     await store.accounts.addUser(email, email.split('@')[0]!, abilities, PASSWORD)
   }

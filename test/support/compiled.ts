@@ -15,7 +15,7 @@ export function compileTree(): string {
   for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
-  cpSync(join(ROOT, 'dist', 'web'), join(tree, 'src', 'web'), { recursive: true }) // where compiled programs look
+  cpSync(join(ROOT, 'dist/parts/page/browser'), join(tree, 'src/parts/page/browser'), { recursive: true }) // where compiled programs look
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
   return tree
 }

@@ -2,21 +2,23 @@
  * The service put together by the test, from the same parts as `openService`: for a clock of the test's own, a file
  * layer that fails, or a route that the contract does not have.
  */
+import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { entryRoutes } from '../../src/api/entries.ts'
-import { createPipeline } from '../../src/api/pipeline.ts'
+import { entryRoutes } from '../../src/api/entry-routes.ts'
+import { createPipeline } from '../../src/api/request.ts'
 import type { Route } from '../../src/api/route.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
-import { openFileJournal } from '../../src/journal/file.ts'
-import { disk, type Files } from '../../src/journal/files.ts'
+import { openFileJournal } from '../../src/journal/open-file.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
 import type { WriteWatch } from '../../src/journal/journal.ts'
-import { openMemoryJournal } from '../../src/journal/memory.ts'
+import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import { PasswordHasher } from '../../src/store/password.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { apply, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { atEnd, freshFolder } from './service.ts'
 
@@ -40,26 +42,38 @@ export interface Composed {
   readonly warnings: readonly string[]
 }
 
-/** A store on a journal in a folder, with nobody holding the folder. */
-export function fileStore(
-  folder: string, files: Files = disk, warn: (line: string) => void = () => {}, onWrite?: WriteWatch
-): Store {
-  return new Store(fold => openFileJournal({
-    files, folder, keyFile: join(folder, 'journal.key'), fold, wallMs: Date.now, random: randomBytes, warn, onWrite
-  }), ACCOUNTS)
+/** What a file store may have otherwise. */
+export interface FileStoreOptions {
+  readonly files?: Files
+  readonly warn?: (line: string) => void
+  readonly onWrite?: WriteWatch
+  readonly hasher?: PasswordHasher
+  readonly random?: (bytes: number) => Buffer
+  readonly wallMs?: () => number
+}
+
+/** A store on a journal in a folder, without the folder's lock. */
+export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<Store> {
+  const { hasher = new PasswordHasher(randomBytes), ...rest } = options
+  const state = emptyState()
+  const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...rest }
+  const journal = await openFileJournal(
+    { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, record => apply(state, record))
+  return new Store(journal, state, { hasher, ...sources })
 }
 
 /** A store on a journal that keeps nothing. */
-export function memoryStore(): Store { return new Store(fold => openMemoryJournal(fold, Date.now), ACCOUNTS) }
-
-const ACCOUNTS = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
+export function memoryStore(): Store {
+  const accounts = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
+  return new Store(openMemoryJournal(Date.now), emptyState(), accounts)
+}
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */
 export async function composeService(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
   const { files, routes = [], rateLimit, nowMs = () => performance.now() } = options
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const store = fileStore(freshFolder(t), files, warn)
+  const store = await fileStore(freshFolder(t), { warn, ...files && { files } })
   const router = new Router<Route>()
   for (const route of [...entryRoutes(store), ...routes]) router.add(route.method, route.path, route)
   const listener = await listen({ host: '127.0.0.1', port: 0 }, createPipeline({

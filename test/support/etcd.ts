@@ -4,15 +4,23 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createHttpServer, request as requestHttp } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { atEnd, freshFolder } from './service.ts'
 
 /** Why there is no etcd here, or false. */
-export function etcdMissing(): string | false {
-  return spawnSync('etcd', ['--version']).status === 0 ? false : 'etcd is not installed'
+export function etcdMissing(program: string = 'etcd'): string | false {
+  return versionOf(program) === undefined ? `${program} is not installed` : false
 }
+
+/** The release of a program, such as 3.4.23; undefined where there is none. */
+export function versionOf(program: string): string | undefined {
+  return /^etcd Version: (\S+)$/m.exec(String(spawnSync(program, ['--version']).stdout))?.[1]
+}
+
+/** Programs of newer releases than the installed one; `.ci/run` takes them from Debian's newer releases. */
+export const NEWER_ETCDS: readonly string[] = (process.env['ETCD_NEWER'] ?? '').split(':').filter(path => path !== '')
 
 /** How a cluster is started. */
 export interface ClusterOptions {
@@ -21,11 +29,14 @@ export interface ClusterOptions {
   readonly args?: readonly string[]
   /** With `https`, `args` must name the certificate. */
   readonly scheme?: 'http' | 'https'
+  /** The program to run; undefined: the one on the path. */
+  readonly program?: string
 }
 
 /** A member of a cluster. */
 export interface Member {
   readonly url: string
+  readonly folder: string
   /** Starts it, on the data that it has. */
   start(): void
   /** Ends it at once, or in order. */
@@ -46,7 +57,7 @@ export interface Cluster {
 
 /** Starts a cluster of one member, unless told otherwise, and waits for it; it is killed after the test. */
 export async function startCluster(t: TestContext, options: ClusterOptions = {}): Promise<Cluster> {
-  const { members: count = 1, args = [], scheme = 'http' } = options
+  const { members: count = 1, args = [], scheme = 'http', program = 'etcd' } = options
   const folder = freshFolder(t)
   const ports = await freePorts(2 * count)
   const names = Array.from({ length: count }, (_, i) => `m${i}`)
@@ -61,8 +72,8 @@ export async function startCluster(t: TestContext, options: ClusterOptions = {})
       '--initial-cluster', names.map((other, at) => `${other}=${peerUrl(at)}`).join(',')
     ]
     return {
-      url: clientUrl(i),
-      start: () => { child = spawn('etcd', [...own, ...args], { stdio: 'ignore' }) },
+      url: clientUrl(i), folder: join(folder, name),
+      start: () => { child = spawn(program, [...own, ...args], { stdio: 'ignore' }) },
       stop: async (signal = 'SIGKILL') => {
         if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
         const ended = once(child, 'exit')
@@ -152,6 +163,8 @@ export interface LossyProxy {
   treat: (append: number) => Treatment | Promise<Treatment>
   /** Whether watches get no answer. */
   hidesChanges: boolean
+  /** Whether nothing gets through. */
+  isCut: boolean
   /** How many appends have come. */
   readonly appends: number
 }
@@ -173,11 +186,12 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     onward.on('error', () => response?.destroy())
     onward.end(body)
   }
-  const proxy = { url: '', appends: 0, hidesChanges: false, treat: (_append: number): Treatment | Promise<Treatment> => 'passed' }
+  const proxy = { url: '', appends: 0, hidesChanges: false, isCut: false, treat: (_append: number): Treatment | Promise<Treatment> => 'passed' }
   const server = createHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks)
+    if (proxy.isCut) { response.destroy(); return }
     if (request.url === '/v3/watch' && proxy.hidesChanges) return
     const isAppend = body.includes('request_put') && body.includes('range_end')
     const treatment = isAppend ? await proxy.treat(++proxy.appends) : 'passed'
@@ -195,4 +209,28 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
   })
   proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return proxy
+}
+
+/** Starts a way to a member on which everything takes a time, in each direction; gives its address. */
+export async function startDelay(t: TestContext, target: string, ms: number): Promise<string> {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  const forward = (from: Socket, to: Socket): void => {
+    sockets.add(from)
+    from.setNoDelay(true)
+    from.on('data', data => setTimeout(() => to.writable && to.write(data), ms))
+    from.on('close', () => setTimeout(() => to.destroy(), ms))
+    from.on('error', () => {})
+  }
+  const server = createServer(near => {
+    const far = connect(Number(port), hostname)
+    forward(near, far)
+    forward(far, near)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  atEnd(t, () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

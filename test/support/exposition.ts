@@ -34,13 +34,14 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
     } else if (kind === 'TYPE') {
       const family = name === current ? families.get(name) : undefined
       if (family === undefined || family.type !== '') return fail('a type out of its place')
-      if (!['counter', 'gauge', 'histogram'].includes(rest)) fail('not a type')
+      if (!['counter', 'gauge', 'histogram', 'summary'].includes(rest)) fail('not a type')
       family.type = rest
     } else {
       const sample = parseSample(line) ?? fail('not a sample')
       const family = families.get(current) ?? fail('a sample of no metric')
       if (family.type === '') fail('a sample before its type')
-      const names = family.type === 'histogram' ? SUFFIXES.map(suffix => current + suffix) : [current]
+      const names = family.type === 'histogram' ? SUFFIXES.map(suffix => current + suffix)
+        : family.type === 'summary' ? [current, `${current}_sum`, `${current}_count`] : [current]
       if (!names.includes(sample.name)) fail('a sample out of its place')
       if (family.type === 'counter' && !(sample.value >= 0)) fail('a counter below 0')
       family.list.push(sample)

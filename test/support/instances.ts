@@ -4,17 +4,22 @@ import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { base64, callEtcd, pause } from './etcd.ts'
-import { writeKeys } from './journal.ts'
+import { keyName, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
 
 /** Entry fields. */
 export const FIELDS = { password: 'first', sistema: 's', usuario: 'u' }
 
-/** The flags of an instance on a cluster, with a folder of its own and the key given. */
-export function flagsOf(t: TestContext, endpoints: string, secret: Buffer): Record<string, string> {
+/** The flags of an instance on a cluster, with a folder of its own and the key given; makes the journal there. */
+export async function flagsOf(t: TestContext, endpoints: string, secret: Buffer): Promise<Record<string, string>> {
   const data = freshFolder(t)
   writeKeys(data, secret)
+  if (endpoints.startsWith('http:')) {
+    const [url, key] = [endpoints.split(',')[0]!, base64('/pes.key')]
+    const { kvs } = await callEtcd(url, '/v3/kv/range', { key })
+    if (kvs === undefined) await callEtcd(url, '/v3/kv/put', { key, value: base64(keyName(secret)) })
+  }
   return { data, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
 }
 
@@ -22,7 +27,7 @@ export function flagsOf(t: TestContext, endpoints: string, secret: Buffer): Reco
 export async function startInstances(t: TestContext, endpoints: string, count: number): Promise<Started[]> {
   const secret = randomBytes(32)
   const started: Started[] = []
-  for (let i = 0; i < count; i++) started.push(await startService(t, flagsOf(t, endpoints, secret)))
+  for (let i = 0; i < count; i++) started.push(await startService(t, await flagsOf(t, endpoints, secret)))
   return started
 }
 

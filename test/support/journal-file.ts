@@ -4,43 +4,15 @@
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createDecipheriv, createHash } from 'node:crypto'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { JOURNAL_FILE, openFileJournal, type FileJournal } from '../../src/journal/file.ts'
-import { disk, type Files } from '../../src/journal/files.ts'
-import type { JournalRecord, Fact } from '../../src/journal/journal.ts'
-import { decisionOn } from './journal.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import type { JournalRecord, Event } from '../../src/journal/journal.ts'
+import { decisionOn, JOURNAL_FILE, openJournal, type FileBehindLoop, type OpenedJournal, type OpenOptions } from './journal.ts'
 
-/** What a test may want otherwise than it is. */
-export interface OpenOptions {
-  readonly files?: Files
-  readonly keyFile?: string
-  readonly random?: (bytes: number) => Buffer
-  /** Called before a record is kept; may throw. */
-  readonly apply?: (record: JournalRecord) => void
-}
-
-/** An open journal and what it was read into. */
-export interface OpenedJournal {
-  readonly journal: FileJournal
-  readonly records: JournalRecord[]
-  readonly warnings: string[]
-}
-
-let clockMs = Date.UTC(2026, 0, 31, 12)
-
-/** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
-export function openJournal(folder: string, options: OpenOptions = {}): OpenedJournal {
-  const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
-  const records: JournalRecord[] = []
-  const warnings: string[] = []
-  const fold = { begin: () => {}, apply: (record: JournalRecord) => { apply(record); records.push(record) } }
-  const warn = (line: string): void => { warnings.push(line) }
-  const journal = openFileJournal({ files, folder, keyFile, fold, wallMs: () => ++clockMs, random, warn })
-  return { journal, records, warnings }
-}
+export { openJournal } from './journal.ts'
 
 /** Where the journal of a folder is. */
 export function journalPath(folder: string): string { return join(folder, JOURNAL_FILE) }
@@ -54,18 +26,20 @@ export function journalBytes(folder: string): Buffer { return readFileSync(journ
 /** The keys of a folder, in hexadecimal, the newest last. */
 export function keysOf(folder: string): string[] { return readFileSync(keyPath(folder), 'utf8').trimEnd().split('\n') }
 
-/** A small fact; its number is in its data. */
-export function fact(n: number): Fact { return { type: 'test.fact', by: n % 2 === 0 ? n : null, data: { n } } }
+/** A small event; its number is in its data. */
+export function event(n: number): Event { return { type: 'test.event', by: n % 2 === 0 ? n : null, data: { n } } }
 
-/** Commits facts so that they share a write. */
-export async function commitTogether(journal: FileJournal, facts: readonly Fact[]): Promise<void> {
-  await Promise.all(facts.map(one => journal.commit(decisionOn(one))))
+/** Commits events so that they share a write. */
+export async function commitTogether(journal: FileBehindLoop, events: readonly Event[]): Promise<void> {
+  await Promise.all(events.map(one => journal.commit(decisionOn(one))))
 }
 
-/** Writes a journal: each item is the facts of a write. Gives its bytes; the journal is closed. */
-export async function writeJournal(folder: string, writes: readonly (readonly Fact[])[]): Promise<Buffer> {
-  const { journal } = openJournal(folder)
-  for (const facts of writes) await commitTogether(journal, facts)
+/** Writes a journal: each item is the events of a write. Gives its bytes; the journal is closed. */
+export async function writeJournal(folder: string, writes: readonly (readonly Event[])[]): Promise<Buffer> {
+  const { journal } = await openJournal(folder)
+  for (const events of writes) {
+    await journal.inner.append(events.map(({ data, ...rest }) => ({ ...rest, data, json: JSON.stringify(data) })))
+  }
   await journal.close()
   return journalBytes(folder)
 }
@@ -147,11 +121,13 @@ export function snapshot(folder: string): Record<string, string> {
 }
 
 /** Asserts that opening a folder's journal is refused with a code and a text, and that nothing in it was changed. */
-export function assertRefused(folder: string, code: FailureCode, text: string, options: OpenOptions = {}): void {
+export async function assertRefused(
+  folder: string, code: FailureCode, text: string, options: OpenOptions = {}
+): Promise<void> {
   const before = snapshot(folder)
   let opened: OpenedJournal | undefined
   try {
-    opened = openJournal(folder, options)
+    opened = await openJournal(folder, options)
   } catch (error) {
     assert.ok(error instanceof Failure, String(error))
     assert.equal(error.code, code, error.message)

@@ -1,6 +1,6 @@
 /**
- * What the tests of the journal share: a fold that remembers, a journal opened in a folder, and lines made by a second
- * implementation, written from DESIGN's text ("The journal") with nothing of `src/journal/line.ts`.
+ * What the tests of the journal share: a journal in a folder behind the commit loop, and lines made by a second
+ * implementation, written from the text of the format with nothing of `src/journal/line.ts`.
  */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
@@ -8,55 +8,93 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { openFileJournal, type FileJournalOptions } from '../../src/journal/file.ts'
-import { disk, type Files } from '../../src/journal/files.ts'
-import type { Decision, Fact, Fold, Journal, JournalRecord } from '../../src/journal/journal.ts'
+import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import type { Event, Journal, JournalLocation, JournalRecord, Reencrypted, Rotated } from '../../src/journal/journal.ts'
+import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
 
-/** A fold that keeps the committed records, and beside them what the decisions of the write being gathered gave. */
-export class ListFold implements Fold {
-  readonly records: JournalRecord[] = []
-  /** The facts of the write that is being gathered. */
-  draft: Fact[] = []
-  begins = 0
+/** A list of records as the state of a commit loop. A draft is a list of its own. */
+type Draft = Event[]
 
-  begin(): void { this.draft = []; this.begins++ }
-  apply(record: JournalRecord): void { this.records.push(record) }
+/** A journal behind a commit loop, as a store has it. */
+export class LoopedJournal<J extends Journal = FileJournal> {
+  readonly records: JournalRecord[]
+  readonly warnings: readonly string[]
+  readonly inner: J
+  readonly #loop: CommitLoop<Draft>
 
-  /** How many records a decision sees: the committed ones and those before it in its write. */
-  get seen(): number { return this.records.length + this.draft.length }
-
-  /** A decision that records a fact. */
-  recording(data: unknown, by: number | null = null): Decision<void> {
-    return () => {
-      const fact: Fact = { type: 'test.noted', by, data }
-      this.draft.push(fact)
-      return { outcome: undefined, fact }
-    }
+  constructor(inner: J, records: JournalRecord[], warnings: readonly string[], apply: (record: JournalRecord) => void) {
+    this.inner = inner
+    this.records = records
+    this.warnings = warnings
+    this.#loop = new CommitLoop<Draft>(inner, {
+      draft: () => [...records],
+      applyTo: (draft, event) => { draft.push(event) },
+      apply: record => { apply(record); records.push(record) }
+    })
   }
 
-  /** The data of all committed records. */
+  /** The data of all records that were applied. */
   get data(): unknown[] { return this.records.map(record => record.data) }
+
+  commit<T>(command: Command<Draft, T>): Promise<T> { return this.#loop.commit(command) }
+  /** Commits an event of its own. */
+  record(data: unknown, by: number | null = null): Promise<void> {
+    return this.commit(decisionOn({ type: 'test.noted', by, data }))
+  }
+  exclusively<T>(work: (journal: J, signal: AbortSignal) => T | Promise<T>): Promise<T> {
+    return this.#loop.exclusively(signal => work(this.inner, signal))
+  }
+  health(): ReturnType<CommitLoop<Draft>['health']> { return this.#loop.health() }
+  abortWork(): void { this.#loop.abortWork() }
+  close(): Promise<void> { return this.#loop.close() }
 }
 
-/** A decision on a fact, or on none. */
-export function decisionOn(fact: Fact | undefined): Decision<void> { return () => ({ outcome: undefined, fact }) }
+/** One in a file, with what an operator can do to it. */
+export class FileBehindLoop extends LoopedJournal<FileJournal> {
+  rotateKey(): Promise<Rotated> { return this.exclusively(journal => journal.rotateKey()) }
+  reencrypt(onProgress: (share: number) => void = () => {}): Promise<Reencrypted> {
+    return this.exclusively((journal, signal) => journal.reencrypt(onProgress, signal))
+  }
+  location(): JournalLocation { return this.inner.location() }
+}
 
-/** A journal in a folder, with what it was opened into. */
+/** A command that decides on an event, or on none. */
+export function decisionOn(event: Event | undefined): Command<unknown, void> {
+  return () => ({ outcome: undefined, event })
+}
+
+/** What a test may want otherwise than it is. */
+export interface OpenOptions {
+  readonly files?: Files
+  readonly keyFile?: string
+  readonly random?: (bytes: number) => Buffer
+  readonly wallMs?: () => number
+  /** Called before a record is kept; may throw. */
+  readonly apply?: (record: JournalRecord) => void
+}
+
+/** An open journal and what it was read into. */
 export interface OpenedJournal {
-  readonly journal: Journal
-  readonly fold: ListFold
+  readonly journal: FileBehindLoop
+  readonly records: JournalRecord[]
   readonly warnings: readonly string[]
 }
 
-/** Opens the journal of a folder into a new fold; on the real disk, unless told otherwise. */
-export function openIn(folder: string, files: Files = disk, rest: Partial<FileJournalOptions> = {}): OpenedJournal {
-  const fold = new ListFold()
+let clockMs = Date.UTC(2026, 0, 31, 12)
+
+/** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
+export async function openJournal(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
+  const { files = disk, keyFile = join(folder, KEY_FILE), random = randomBytes, apply = () => {} } = options
+  const { wallMs = () => ++clockMs } = options
+  const records: JournalRecord[] = []
   const warnings: string[] = []
-  const journal = openFileJournal({
-    files, folder, keyFile: join(folder, KEY_FILE), fold, wallMs: Date.now, random: randomBytes,
-    warn: line => { warnings.push(line) }, ...rest
+  const warn = (line: string): void => { warnings.push(line) }
+  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn }, record => {
+    apply(record)
+    records.push(record)
   })
-  return { journal, fold, warnings }
+  return { journal: new FileBehindLoop(inner, records, warnings, apply), records, warnings }
 }
 
 export const JOURNAL_FILE = 'journal.jsonl'

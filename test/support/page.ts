@@ -1,12 +1,42 @@
 /** The page of a service in a browser. */
 import type { Store } from '../../src/store/store.ts'
-import { ANA, PASSWORD } from './accounts.ts'
-import { startBrowser, type Browser } from './webdriver.ts'
+import { ANA, PASSWORD, startProtected } from './accounts.ts'
+import { startService, type Started } from './service.ts'
+import test, { after, type TestContext } from 'node:test'
+import { MISSING, startBrowser, type Engine } from './engines.ts'
+import type { Browser } from './webdriver.ts'
 
+/** All of them. */
+export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
+/** What needs the DevTools Protocol. */
+export const CHROMIUM: readonly Engine[] = ['chromium']
+
+const WIDTH = 1200
+const HEIGHT = 900
+
+let engine: Engine | undefined
 let shared: Promise<Browser> | undefined
 
-/** The browser that the tests of a file share, in Spanish; each test opens the page anew. */
-export function sharedBrowser(): Promise<Browser> { return shared ??= startBrowser('es') }
+/** The engine of this process; its tests share one browser, and each opens the page again. */
+export function useEngine(chosen: Engine): void {
+  engine = chosen
+  after(closeSharedBrowser)
+}
+
+/**
+ * A test of the page in those of the engines that this process is for; skipped where that is not installed, or where
+ * `missing` says what else is not there.
+ */
+export function inBrowser(
+  name: string, engines: readonly Engine[], body: (t: TestContext) => Promise<void>, missing: () => string | false = () => false
+): void {
+  if (engine === undefined || !engines.includes(engine)) return
+  const reason = MISSING[engine] || missing()
+  test(`${name} (${engine})`, { skip: reason }, body)
+}
+
+/** The browser of this process. */
+export function sharedBrowser(): Promise<Browser> { return shared ??= startBrowser(engine!) }
 
 /** Closes it, if it was ever opened. */
 export async function closeSharedBrowser(): Promise<void> { await (await shared)?.close() }
@@ -14,7 +44,8 @@ export async function closeSharedBrowser(): Promise<void> { await (await shared)
 /** Opens the page of a service and waits until it shows a list, or that there is none, or asks for a login. */
 export async function openPage(url: string): Promise<Browser> {
   const browser = await sharedBrowser()
-  await browser.go(`${url}/`)
+  await browser.native.resize(WIDTH, HEIGHT)
+  await browser.go(`${url}/?lang=es`)
   await settled(browser)
   return browser
 }
@@ -56,12 +87,63 @@ export async function everyday(store: Store): Promise<void> {
   for (const [sistema, usuario, password] of entries) await store.createEntry({ sistema, usuario, password }, null)
 }
 
-/** Emulates a window of this width, and a scheme. */
+/** Emulates a window of this size, and a scheme. */
 export async function show(
-  browser: Browser, width: number, height: number, scheme: 'light' | 'dark', scale: number = 1
+  browser: Browser, width: number, height: number, scheme: 'light' | 'dark', forcedColors: boolean = false
 ): Promise<void> {
-  await browser.devtools('Emulation.setDeviceMetricsOverride',
-    { width, height, deviceScaleFactor: scale, mobile: width < 600 })
-  const features = [{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]
-  await browser.devtools('Emulation.setEmulatedMedia', { features })
+  await browser.resize(width, height)
+  await browser.native.prefer?.(scheme, forcedColors)
+}
+
+/** The names of the systems in the list. */
+export function systems(browser: Browser): Promise<string[]> {
+  return browser.run("return [...document.querySelectorAll('#rows .system bdi')].map(one => one.textContent)")
+}
+
+/** What an element shows. */
+export function textOf(browser: Browser, selector: string): Promise<string> {
+  return browser.run('return document.querySelector(arguments[0]).innerText', selector)
+}
+
+/** The row of a system, as the beginning of a selector. */
+export async function rowOf(browser: Browser, system: string): Promise<string> {
+  const index = await browser.run<string>(`return [...document.querySelectorAll('#rows .row')]
+    .find(row => row.querySelector('.system bdi').textContent === arguments[0]).ariaRowIndex`, system)
+  return `#rows .row[aria-rowindex="${index}"]`
+}
+
+/** Waits until the toast begins with a text. */
+export function toasted(browser: Browser, text: string): Promise<unknown> {
+  return browser.until("return document.querySelector('#toast span').textContent.startsWith(arguments[0])", text)
+}
+
+/** Name and role of what has the focus. */
+export async function focus(browser: Browser): Promise<string> {
+  const element = await browser.focused()
+  // WebKit's driver has no name for a row's header, which is named by its content.
+  const name = await element.name() || await browser.run<string>('return document.activeElement.innerText')
+  return `${await element.role()}: ${name}`
+}
+
+/** A service with everyday entries, or none, and its page. */
+export async function openService(
+  t: TestContext, flags: Record<string, string> = {}, isFilled: boolean = true
+): Promise<Started & { readonly browser: Browser }> {
+  const started = await startService(t, { page: 'on', journal: 'memory', ...flags })
+  if (isFilled) await everyday(started.service.store)
+  return { ...started, browser: await openPage(started.url) }
+}
+
+/** The protected configuration with one user, everyday entries, and its page. */
+export async function openProtected(
+  t: TestContext, abilities: readonly string[] = ['*'], flags: Record<string, string> = {}
+): Promise<Started & { readonly browser: Browser }> {
+  const started = await startProtected(t, { page: 'on', ...flags }, { [ANA]: abilities })
+  await everyday(started.service.store)
+  return { ...started, browser: await openPage(started.url) }
+}
+
+/** Makes the timers of the page run a thousand times as fast from now on. */
+export function hurry(browser: Browser): Promise<unknown> {
+  return browser.run('const real = setTimeout; window.setTimeout = (f, ms, ...rest) => real(f, ms / 1000, ...rest)')
 }

@@ -46,7 +46,7 @@ export interface Launched {
   /** Whether it became ready; false: it ended before. */
   readonly ready: Promise<boolean>
   readonly ended: Promise<Ended>
-  /** Resolves once its standard output matches; rejects if it ends before. */
+  /** Resolves once what it has written matches; rejects if it ends before. */
   printed(pattern: RegExp): Promise<void>
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
@@ -77,7 +77,7 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
   const watchers = new Set<() => void>()
   const look = (): void => { for (const watcher of watchers) watcher() }
   child.stdout.setEncoding('utf8').on('data', text => { stdout += text; look() })
-  child.stderr.setEncoding('utf8').on('data', text => { stderr += text })
+  child.stderr.setEncoding('utf8').on('data', text => { stderr += text; look() })
   let isOver = false
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject)
@@ -89,9 +89,10 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
   })
   const seen = (pattern: RegExp): Promise<boolean> => new Promise(resolve => {
     const watcher = (): void => {
-      if (!pattern.test(stdout) && !isOver) return
+      const isSeen = pattern.test(stdout) || pattern.test(stderr) // with an access log only that is on standard output
+      if (!isSeen && !isOver) return
       watchers.delete(watcher)
-      resolve(pattern.test(stdout))
+      resolve(isSeen)
     }
     watchers.add(watcher)
     watcher()
@@ -121,7 +122,7 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
 export async function startProgram(t: TestContext, options: ProgramOptions = {}): Promise<Program> {
   const launched = launchProgram(t, options)
   await launched.printed(/^ready$/m)
-  const url = /^address +(\S+)$/m.exec(launched.stdout)?.[1]
+  const url = /^address +(\S+)$/m.exec(`${launched.stdout}\n${launched.stderr}`)?.[1]
   if (url === undefined) throw new Error(`it does not say where it listens: ${launched.stdout}`)
   return Object.defineProperty(launched, 'url', { value: url }) as Program
 }

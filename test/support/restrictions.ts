@@ -51,7 +51,7 @@ function permissionFlags({ version: [major], program, data }: Pick<Place, 'versi
   ]
 }
 
-/** The command lines of the README, one for each version of Node. */
+/** The command lines of SECURITY.md, one for each version of Node. */
 export function documentedLines(): string {
   const lines = [20, 22, 24, 26].map(major => {
     const flags = permissionFlags({ version: [major, 99], program: '$PWD', data: '$PWD/data' })
@@ -95,7 +95,7 @@ function withFlags(name: string, flags: readonly string[], forbidden: string): R
   return { name, confine: ({ node, program, data }) => ({ command: [node, ...flags], program, data }), forbidden }
 }
 
-/** All of Node's own at once, as the README has them, with little memory. */
+/** All of Node's own at once, as SECURITY.md has them, with little memory. */
 export const NODES_OWN: Restriction = {
   name: "all of Node's own",
   confine: place => ({ ...place, command: [

@@ -1,6 +1,6 @@
 /** A service in this process on a port of its own, with its state checked when it closes. */
 import { openService, type OpenService } from '../../src/service.ts'
-import { readSettings } from '../../src/config.ts'
+import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +40,8 @@ export interface Started {
  */
 export async function startService(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const folder = flags['data'] ?? freshFolder(t)
-  const all = { port: '0', 'rate-limit': '0', page: 'off', data: folder, ...flags }
+  const page: Record<string, string> = 'page' in SETTINGS ? { page: 'off' } : {}
+  const all = { port: '0', 'rate-limit': '0', ...page, data: folder, ...flags }
   const info: string[] = []
   const warnings: string[] = []
   const accessLines: string[] = []

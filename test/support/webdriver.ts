@@ -1,17 +1,8 @@
-/** A client of the WebDriver protocol (https://www.w3.org/TR/webdriver2/), and a browser to drive with it. */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+/** A browser driven by the commands of WebDriver (https://www.w3.org/TR/webdriver2/), whichever way they get there. */
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
 const WAIT_MS = 8_000
-const PAUSE_MS = 20
-/** What a command may take; a browser that has not started by then will not. */
-const COMMAND_TIMEOUT_MS = 15_000
+const PAUSE_MS = 15
 
 /** Keys without a character (WebDriver §17.4.2). */
 export const KEYS = {
@@ -19,153 +10,126 @@ export const KEYS = {
   left: '\uE012', up: '\uE013', right: '\uE014', down: '\uE015', delete: '\uE017', shift: '\uE008', control: '\uE009'
 } as const
 
-/** Why the browser cannot be driven here; false where it can. */
-export const NO_BROWSER: string | false = missing('chromium', 'chromedriver')
+/** The commands that the tests use: the method and path of the protocol, and the name that Marionette has for each. */
+export const COMMANDS = {
+  go: ['POST', '/url', 'WebDriver:Navigate'],
+  reload: ['POST', '/refresh', 'WebDriver:Refresh'],
+  back: ['POST', '/back', 'WebDriver:Back'],
+  run: ['POST', '/execute/sync', 'WebDriver:ExecuteScript'],
+  active: ['GET', '/element/active', 'WebDriver:GetActiveElement'],
+  click: ['POST', '/element/{id}/click', 'WebDriver:ElementClick'],
+  clear: ['POST', '/element/{id}/clear', 'WebDriver:ElementClear'],
+  type: ['POST', '/element/{id}/value', 'WebDriver:ElementSendKeys'],
+  role: ['GET', '/element/{id}/computedrole', 'WebDriver:GetComputedRole'],
+  label: ['GET', '/element/{id}/computedlabel', 'WebDriver:GetComputedLabel'],
+  act: ['POST', '/actions', 'WebDriver:PerformActions'],
+  screenshot: ['GET', '/screenshot', 'WebDriver:TakeScreenshot']
+} as const
 
-function missing(...programs: readonly string[]): string | false {
-  for (const program of programs) {
-    try {
-      execFileSync('which', [program], { stdio: 'ignore' })
-    } catch {
-      return `${program} is not installed`
-    }
-  }
-  return false
-}
+/** Sends a command, and gives its value. */
+export type Call = (command: keyof typeof COMMANDS, params?: { readonly [name: string]: unknown }) => Promise<any>
 
-/** A browser with one window. */
-export interface Browser {
-  /** Opens an address. */
-  go(url: string): Promise<void>
-  reload(): Promise<void>
-  /** Runs the body of a function in the page; gives what it returns, a promise's result too. */
-  run<T = unknown>(body: string, ...args: readonly unknown[]): Promise<T>
-  /** The element of a CSS selector, once it is there and to be seen. */
-  find(selector: string): Promise<Element>
-  /** Waits until the body of a function returns something true, and gives that. */
-  until<T = unknown>(body: string, ...args: readonly unknown[]): Promise<T>
-  click(selector: string): Promise<void>
-  /** Types into an element in the place of what is in it. */
-  fill(selector: string, text: string): Promise<void>
-  /** Presses keys one after the other where the focus is; modifiers stay down until the end. */
-  press(...keys: readonly string[]): Promise<void>
-  /** The element that has the focus. */
-  focused(): Promise<Element>
-  /** A command of the Chrome DevTools Protocol. */
-  devtools(command: string, params?: object): Promise<any>
-  /** A picture of the window, PNG in base64. */
-  screenshot(): Promise<string>
+/** What each engine does in its own way. */
+export interface Native {
+  readonly call: Call
+  /** Emulates a window of this size. */
+  resize(width: number, height: number): Promise<unknown>
+  /** Emulates what the system prefers. */
+  prefer?(scheme: 'light' | 'dark', forcedColors: boolean): Promise<unknown>
+  /** A command of the Chrome DevTools Protocol, in Chromium only. */
+  devtools?(command: string, params?: object): Promise<any>
+  /** Runs the body of a function in the browser's own window, in Firefox only. */
+  chrome?<T>(body: string): Promise<T>
   close(): Promise<void>
 }
 
-/** An element as assistive technology is told of it. */
+/** An element as assistive technology gets it. */
 export interface Element {
   readonly id: string
   name(): Promise<string>
   role(): Promise<string>
-  text(): Promise<string>
 }
 
-/** Starts a browser of a language; `flags` go to Chromium as they are. */
-export async function startBrowser(language: string = 'es', flags: readonly string[] = []): Promise<Browser> {
-  const folder = mkdtempSync(join(tmpdir(), 'pes-browser-'))
-  const env = { PATH: process.env['PATH'], HOME: folder, LANGUAGE: language }
-  const driver = spawn('chromedriver', ['--port=0'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  const exited = once(driver, 'exit')
-  // Quitting in good order would take its time, at times a minute.
-  let browserId: number | undefined
-  const end = (): void => {
-    try {
-      if (browserId !== undefined) process.kill(browserId, 'SIGKILL')
-    } catch {
-      // It has ended by itself.
-    }
-    driver.kill('SIGKILL')
-    driver.stdout.destroy() // the browser has it open as well
-  }
-  process.once('exit', end)
-  let base = ''
-  for await (const line of createInterface(driver.stdout)) {
-    const port = / successfully on port (\d+)/.exec(line)?.[1]
-    if (port === undefined) continue
-    base = `http://127.0.0.1:${port}/session`
-    break
-  }
-  driver.stdout.resume()
-  const args = [
-    '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
-    '--hide-scrollbars', '--force-prefers-reduced-motion', `--lang=${language}`, `--accept-lang=${language}`, `--user-data-dir=${join(folder, 'profile')}`,
-    ...flags
-  ]
-  const call = async (method: string, path: string, body?: object): Promise<any> => {
-    const signal = AbortSignal.timeout(COMMAND_TIMEOUT_MS)
-    const init = { method, signal, ...body === undefined ? {} : { body: JSON.stringify(body) } }
-    const response = await fetch(base + path, init)
-    const { value } = await response.json() as { value: any }
-    if (!response.ok) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`)
-    return value
-  }
-  const opened = await call('POST', '', {
-    capabilities: { alwaysMatch: { browserName: 'chrome', pageLoadStrategy: 'eager', 'goog:chromeOptions': { args } } }
-  }).catch(error => {
-    driver.kill('SIGTERM') // then it ends what it has started
-    driver.stdout.destroy()
-    throw error
-  })
-  base += `/${opened.sessionId}`
-  browserId = opened.capabilities['goog:processID']
+/** A browser with one window. */
+export class Browser {
+  readonly native: Native
+  readonly #call: Call
 
-  const elementOf = (found: { readonly [key: string]: string }): Element => {
-    const id = found[ELEMENT]!
-    return {
-      id,
-      name: () => call('GET', `/element/${id}/computedlabel`),
-      role: () => call('GET', `/element/${id}/computedrole`),
-      text: () => call('GET', `/element/${id}/text`)
-    }
+  constructor(native: Native) {
+    this.native = native
+    this.#call = native.call
   }
-  const run = <T>(body: string, ...args: readonly unknown[]): Promise<T> =>
-    call('POST', '/execute/sync', { script: body, args })
-  const until = async <T>(body: string, ...args: readonly unknown[]): Promise<T> => {
+
+  /** Opens an address. */
+  go(url: string): Promise<void> { return this.#call('go', { url }) }
+  reload(): Promise<void> { return this.#call('reload') }
+  back(): Promise<void> { return this.#call('back') }
+  /** Emulates a window of this size, and waits until the page has it. */
+  async resize(width: number, height: number): Promise<void> {
+    await this.native.resize(width, height)
+    await this.until('return innerWidth === arguments[0] && innerHeight === arguments[1]', width, height)
+    await this.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
+    await this.until('return window.isDrawn')
+  }
+
+  /** A picture of the window, PNG in base64. */
+  screenshot(): Promise<string> { return this.#call('screenshot') }
+  close(): Promise<void> { return this.native.close() }
+
+  /** A command of the Chrome DevTools Protocol. */
+  devtools(command: string, params: object = {}): Promise<any> {
+    if (this.native.devtools === undefined) throw new Error('only Chromium has its DevTools Protocol')
+    return this.native.devtools(command, params)
+  }
+
+  /** Runs the body of a function in the page; gives what it returns, a promise's result too. */
+  run<T = unknown>(body: string, ...args: readonly unknown[]): Promise<T> {
+    return this.#call('run', { script: body, args })
+  }
+
+  /** Waits until the body of a function returns something true, and gives that. */
+  async until<T = unknown>(body: string, ...args: readonly unknown[]): Promise<T> {
     const endMs = performance.now() + WAIT_MS
     for (;;) {
-      const value = await run<T>(body, ...args)
+      const value = await this.run<T>(body, ...args)
       if (value) return value
       if (performance.now() > endMs) throw new Error(`waited ${WAIT_MS} ms for ${body} ${JSON.stringify(args)}`)
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
   }
-  const find = async (selector: string): Promise<Element> => elementOf(await until(
-    'const found = document.querySelector(arguments[0]); return found?.checkVisibility() ? found : null', selector))
-  return {
-    go: url => call('POST', '/url', { url }),
-    reload: () => call('POST', '/refresh', {}),
-    run, until, find,
-    click: async selector => { await call('POST', `/element/${(await find(selector)).id}/click`, {}) },
-    fill: async (selector, text) => {
-      const { id } = await find(selector)
-      await call('POST', `/element/${id}/clear`, {})
-      await call('POST', `/element/${id}/value`, { text })
-    },
-    press: async (...keys) => {
-      const modifiers: readonly string[] = [KEYS.shift, KEYS.control]
-      const held = keys.filter(key => modifiers.includes(key))
-      const actions = [
-        ...keys.flatMap(value => modifiers.includes(value) ? [{ type: 'keyDown', value }]
-          : [{ type: 'keyDown', value }, { type: 'keyUp', value }]),
-        ...held.map(value => ({ type: 'keyUp', value }))
-      ]
-      await call('POST', '/actions', { actions: [{ type: 'key', id: 'keyboard', actions }] })
-    },
-    focused: async () => elementOf(await call('GET', '/element/active')),
-    devtools: (cmd, params = {}) => call('POST', '/goog/cdp/execute', { cmd, params }),
-    screenshot: () => call('GET', '/screenshot'),
-    close: async () => {
-      end()
-      await exited
-      // Its children may still write into it.
-      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
-    }
+
+  /** The element of a CSS selector, once it is visible. */
+  async find(selector: string): Promise<Element> {
+    return this.#element(await this.until(
+      'const found = document.querySelector(arguments[0]); return found?.checkVisibility() ? found : null', selector))
+  }
+
+  /** The element that has the focus. */
+  async focused(): Promise<Element> { return this.#element(await this.#call('active')) }
+
+  async click(selector: string): Promise<void> { await this.#call('click', { id: (await this.find(selector)).id }) }
+
+  /** Replaces what is in a field by a text, key by key. */
+  async fill(selector: string, text: string): Promise<void> {
+    const { id } = await this.find(selector)
+    await this.#call('clear', { id })
+    await this.#call('type', { id, text, value: [...text] })
+  }
+
+  /** Presses keys one after the other where the focus is; modifiers stay down until the end. */
+  async press(...keys: readonly string[]): Promise<void> {
+    const modifiers: readonly string[] = [KEYS.shift, KEYS.control]
+    const held = keys.filter(key => modifiers.includes(key))
+    const actions = [
+      ...keys.flatMap(value => modifiers.includes(value) ? [{ type: 'keyDown', value }]
+        : [{ type: 'keyDown', value }, { type: 'keyUp', value }]),
+      ...held.map(value => ({ type: 'keyUp', value }))
+    ]
+    await this.#call('act', { actions: [{ type: 'key', id: 'keyboard', actions }] })
+  }
+
+  #element(found: { readonly [key: string]: string }): Element {
+    const id = found[ELEMENT]!
+    return { id, name: () => this.#call('label', { id }), role: () => this.#call('role', { id }) }
   }
 }

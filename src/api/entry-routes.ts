@@ -1,0 +1,79 @@
+/** The five operations (contract §4), their texts word for word (§4, §7). */
+import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
+import type { Params } from '../http/router.ts'
+import { optional, text, type Rule } from '../json/validator.ts'
+import type { Session } from '../store/accounts.ts'
+import type { Entry, EntryFields } from '../store/events.ts'
+import type { Store } from '../store/store.ts'
+import { route, type Route } from './route.ts'
+
+const NONE_ACTIVE = messageReply(404, 'No passwords found')
+const UNKNOWN = messageReply(404, 'contraseña no encontrada')
+const CREATED = messageReply(200, 'SE CREÓ UNA NUEVA CONTRASEÑA')
+const DELETED = messageReply(200, 'contraseña borrada')
+
+const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
+const updated = (password: Entry): Reply =>
+  jsonReply(200, { password, message: 'contraseña actualizada', status: 200 })
+
+/** The fields of a new entry (§4.3). */
+export const CREATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string> } = {
+  password: text, sistema: text, usuario: text
+}
+/** The fields of a change (§4.4). */
+export const UPDATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string | undefined> } = {
+  password: optional(text), sistema: optional(text), usuario: optional(text)
+}
+
+/** The routes of the five operations on a store. */
+export function entryRoutes(store: Store): readonly Route[] {
+  const unknownId = (params: Params): Reply | undefined =>
+    store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+  return [
+    {
+      operation: 'listPassword', method: 'GET', path: '/api/listPassword',
+      handle: () => {
+        const body = store.list()
+        return body === undefined ? NONE_ACTIVE : { status: 200, body }
+      }
+    },
+    {
+      operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
+      handle: ({ params }) => {
+        const entry = store.entryText(idOf(params))
+        return entry === undefined ? UNKNOWN : found(entry)
+      }
+    },
+    route({
+      operation: 'createPassword', method: 'POST', path: '/api/createPassword',
+      allowsStaleReads: true,
+      shape: CREATE_SHAPE,
+      storingFailed: 'Error creating password',
+      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(() => CREATED)
+    }),
+    route({
+      operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
+      shape: UPDATE_SHAPE,
+      beforeBody: unknownId,
+      storingFailed: 'Error updating password',
+      handle: async ({ params, body, session }) => {
+        const password = await store.updateEntry(idOf(params), body, userOf(session))
+        return password === undefined ? UNKNOWN : updated(password)
+      }
+    }),
+    {
+      operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
+      beforeBody: unknownId,
+      storingFailed: 'Error deleting password',
+      handle: async ({ params, session }) =>
+        await store.deleteEntry(idOf(params), userOf(session)) ? DELETED : UNKNOWN
+    }
+  ]
+}
+
+function userOf(session: Session | undefined): number | null { return session?.user ?? null }
+
+/** The id of a path; 0, which no entry has, for what is not a positive integer in its canonical form. */
+export function idOf({ id }: Params): number {
+  return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : 0
+}

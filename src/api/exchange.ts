@@ -1,0 +1,79 @@
+/** What is known of a request on its way, and what the way is set up with. */
+import type { LoggedRequest } from '../http/access-log.ts'
+import type { AddressSet } from '../http/address.ts'
+import type { Head } from '../http/head.ts'
+import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
+import type { RateLimit, Verdict } from '../http/rate-limit.ts'
+import type { Params, Router } from '../http/router.ts'
+import type { Session } from '../store/accounts.ts'
+import type { Route } from './route.ts'
+
+/** What is undefined is not on the way. */
+export interface PipelineOptions {
+  readonly router: Router<Route>
+  /** The limit for everything under `/api`, and whether requests with a token count against its user. */
+  readonly rateLimit?: RateLimit | undefined
+  readonly limitsByUser?: boolean
+  readonly trustedProxies?: AddressSet | undefined
+  /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
+  readonly asksForHttps?: boolean
+  /** The guard of the open configuration: the names that a `Host` may have besides its own. */
+  readonly guardedHosts?: ReadonlySet<string> | undefined
+  /** Origins whose pages may read answers under `/api`. */
+  readonly corsOrigins?: ReadonlySet<string> | undefined
+  /** The protected configuration: who a token belongs to. */
+  readonly authenticate?: ((token: string) => Session | undefined) | undefined
+  /** See `Journal.readBarrier`. */
+  readonly current?: (() => Promise<void>) | undefined
+  readonly maxBodyBytes: number
+  /** Header fields of every answer, names and values in turn. */
+  readonly headers?: readonly string[]
+  /** Whether an answer says what failed: for the operator. */
+  readonly tellsFailures?: boolean
+  /** Whether the service is about to stop: then each answer ends its connection. */
+  readonly isStopping: () => boolean
+  /** A monotonic clock, in milliseconds. */
+  readonly nowMs: () => number
+  /** Takes the operation (undefined where there is no route), the status, and the milliseconds since the head came. */
+  readonly count?: (operation: string | undefined, status: number, ms: number) => void
+  readonly log?: ((request: LoggedRequest) => void) | undefined
+  /** Takes what the operator should know and the client should not. */
+  readonly warn: (line: string) => void
+}
+
+/** A request, and what has been found out about it so far. */
+export interface Exchange {
+  readonly options: PipelineOptions
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly peer: Peer
+  readonly target: string
+  readonly startMs: number
+  readonly done: () => void
+  head: Head | undefined
+  /** The client's address. */
+  client: string
+  route: Route | undefined
+  params: Params
+  session: Session | undefined
+  /** What the rate limit says of it. */
+  verdict: Verdict | undefined
+  isBodyRead: boolean
+  /** Whether it is counted and logged. */
+  isRecorded: boolean
+}
+
+/** One that has come as far as its route. */
+export interface RoutedExchange extends Exchange {
+  readonly head: Head
+  readonly route: Route
+}
+
+/** The parameters of a path that has none. */
+export const NO_PARAMS: Params = Object.freeze(Object.create(null))
+
+/** Whether a request is for what the contract describes. */
+export function isUnderApi({ head, target }: Exchange): boolean {
+  const path = head?.path ?? target
+  return path.startsWith('/api/') || path === '/api'
+}

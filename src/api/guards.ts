@@ -1,0 +1,102 @@
+/** What a request is refused for before its body is read. A guard gives the answer of what it refuses. */
+import { clientKey, isTrusted } from '../http/address.ts'
+import { isPreflight, PREFLIGHT } from '../http/cors.ts'
+import { bearerToken, type Head } from '../http/head.ts'
+import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
+import type { Reply } from '../http/reply.ts'
+import type { Found } from '../http/router.ts'
+import { hasAbility, type Session } from '../store/accounts.ts'
+import {
+  FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, SERVER_OPTIONS, TOO_MANY,
+  UNAUTHENTICATED, UNEXPECTED
+} from './answers.ts'
+import { isUnderApi, type Exchange, type RoutedExchange } from './exchange.ts'
+import type { Route } from './route.ts'
+
+const NONE: ReadonlySet<string> = new Set()
+
+function isHttps({ options, peer }: Exchange, { forwardedProto }: Head): boolean {
+  return peer.isSecure ||
+    (forwardedProto?.toLowerCase() === 'https' && isTrusted(peer.address, options.trustedProxies))
+}
+
+/** A request without HTTPS where that is required. */
+export function withoutHttps(x: Exchange, head: Head): Reply | undefined {
+  const isRefused = x.options.asksForHttps === true && x.route?.allowsHttp !== true && !isHttps(x, head)
+  return isRefused ? HTTPS_ONLY : undefined
+}
+
+/** In the open configuration, what a web page may have sent. */
+export function foreignPage(x: Exchange, head: Head): Reply | undefined {
+  const { guardedHosts, corsOrigins = NONE } = x.options
+  if (guardedHosts === undefined) return undefined
+  const { host, origin, fetchSite } = head
+  if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
+  if (origin === undefined) return isUnderApi(x) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
+  return isOriginAllowed(origin, isHttps(x, head) ? 'https' : 'http', host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
+}
+
+/** A browser's question before the real request is answered at once. */
+export function preflight(x: Exchange, head: Head): Reply | undefined {
+  if (!isPreflight(head) || !isUnderApi(x)) return undefined
+  return x.options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
+}
+
+/** Who sent the request, in the protected configuration. */
+export function authenticate({ options }: Exchange, head: Head): Session | undefined {
+  const token = bearerToken(head)
+  return token === undefined ? undefined : options.authenticate?.(token)
+}
+
+/** Counts the request, unless it is one too many, for everything under `/api` or for its route: then for neither. */
+export function tooMany(x: Exchange): Reply | undefined {
+  const { options: { rateLimit, limitsByUser }, session, client, route } = x
+  const general = isUnderApi(x) ? rateLimit : undefined
+  const own = route?.rateLimit
+  if (general === undefined && own === undefined) return undefined
+  const address = clientKey(client)
+  const key = limitsByUser === true && session !== undefined ? `user ${session.user}` : address
+  const refused = own?.peek(address)
+  if (refused?.allowed === false) {
+    const { limit, remaining, retryAfterSeconds } = general?.peek(key) ?? refused
+    x.verdict = {
+      allowed: false, limit, remaining, retryAfterSeconds: Math.max(retryAfterSeconds, refused.retryAfterSeconds)
+    }
+    return TOO_MANY
+  }
+  x.verdict = general?.take(key)
+  if (x.verdict?.allowed === false) return TOO_MANY
+  const ownVerdict = own?.take(address)
+  x.verdict ??= ownVerdict
+  return undefined
+}
+
+/** What a client has left whose request does not count: a page must not use it up for the person at the browser. */
+export function uncounted(x: Exchange): void {
+  const verdict = isUnderApi(x) ? x.options.rateLimit?.peek(clientKey(x.client)) : undefined
+  if (verdict !== undefined) x.verdict = { ...verdict, allowed: true }
+}
+
+/** An expectation that nobody can meet, and what asks about the whole server (RFC 9110 §9.3.7). */
+export function unexpected({ expect, path }: Head): Reply | undefined {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return UNEXPECTED
+  return path === '*' ? SERVER_OPTIONS : undefined
+}
+
+/** A path or a method that there is not. */
+export function unrouted(found: Found<Route>, { method }: Head): Reply | undefined {
+  if (found === undefined) return NOT_FOUND
+  return found.target === undefined ? otherMethod(method, found.allow) : undefined
+}
+
+/** Who has no token, or not the ability, where the route asks for it. */
+export function unauthorized({ options, session, route: { isPublic, ability } }: RoutedExchange): Reply | undefined {
+  if (options.authenticate === undefined || isPublic === true) return undefined
+  if (session === undefined) return UNAUTHENTICATED
+  return ability === undefined || hasAbility(session.abilities, ability) ? undefined : FORBIDDEN
+}
+
+/** Whether a request is answered the same whatever others have written meanwhile. */
+export function allowsStaleReads({ options, route }: RoutedExchange): boolean {
+  return route.allowsStaleReads === true && (options.authenticate === undefined || route.isPublic === true)
+}

@@ -1,0 +1,44 @@
+/** Login and logout (contract §5), which only the protected configuration has. */
+import { clientKey } from '../http/address.ts'
+import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
+import { email, textUpTo } from '../json/validator.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
+import type { Accounts, Issued } from '../store/accounts.ts'
+import { route, type Route } from './route.ts'
+
+const INVALID_CREDENTIALS = messageReply(401, 'Invalid credentials')
+const LOGGED_OUT = messageReply(200, 'Logged out successfully')
+const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply =>
+  jsonReply(200, { token, user, status: 200 })
+
+interface SessionRoutesOptions {
+  readonly accounts: Accounts
+  /** The stricter limit for logins, if there is one. */
+  readonly loginLimit: RateLimit | undefined
+  /** The lifetime of a token from a login, in minutes; undefined: until it is revoked. */
+  readonly ttlMinutes: number | undefined
+}
+
+/** The routes of login and logout. */
+export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoutesOptions): readonly Route[] {
+  return [
+    route({
+      operation: 'login', method: 'POST', path: '/api/login',
+      isPublic: true,
+      rateLimit: loginLimit,
+      shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
+      handle: async ({ body, client }) => {
+        const issued = await accounts.login(body.email, body.password, ttlMinutes, clientKey(client))
+        return issued === undefined ? INVALID_CREDENTIALS : loggedIn(issued)
+      }
+    }),
+    {
+      operation: 'logout', method: 'POST', path: '/api/logout',
+      handle: async ({ session }) => {
+        await accounts.revoke(session!.hash, session!.user)
+        return LOGGED_OUT
+      }
+    }
+  ]
+}

@@ -1,0 +1,150 @@
+/**
+ * The way of a request, from its head to its answer, in the order in which it happens. Only `readJson` reads a body,
+ * and only `admit` leads there: behind every guard.
+ */
+import { randomUUID } from 'node:crypto'
+import { clientAddress } from '../http/address.ts'
+import { readBody } from '../http/body.ts'
+import { corsHeaders } from '../http/cors.ts'
+import { hasBody, isJson, readHead } from '../http/head.ts'
+import type { Answer } from '../http/listener.ts'
+import { limitHeaders } from '../http/rate-limit.ts'
+import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { parseJsonObject } from '../json/parse.ts'
+import { check } from '../json/validator.ts'
+import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
+import { tokenId } from '../store/accounts.ts'
+import { BAD_REQUEST, failureReply, invalid, serverError, TOO_LARGE, UNAUTHENTICATED, UNSUPPORTED } from './answers.ts'
+import { idOf } from './entry-routes.ts'
+import { isUnderApi, NO_PARAMS, type Exchange, type PipelineOptions, type RoutedExchange } from './exchange.ts'
+import {
+  allowsStaleReads, authenticate, foreignPage, preflight, tooMany, unauthorized, uncounted, unexpected, unrouted,
+  withoutHttps
+} from './guards.ts'
+
+/** What the access log says where a client left before it was answered (nginx's number for it). */
+const CLIENT_GONE = 499
+
+/** Makes the function that answers every request. */
+export function createPipeline(options: PipelineOptions): Answer {
+  return (request, response, done, target, peer) => {
+    const x: Exchange = {
+      options, request, response, peer, target, done, startMs: options.nowMs(), head: undefined, client: peer.address,
+      route: undefined, params: NO_PARAMS, session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
+    }
+    attempt(x, () => begin(x))
+  }
+}
+
+/** Takes a step; what it throws is answered. */
+function attempt(x: Exchange, step: () => void): void {
+  try { step() } catch (error) { fail(x, error) }
+}
+
+function begin(x: Exchange): void {
+  const { trustedProxies, router } = x.options
+  const head = x.head = readHead(x.request, x.target)
+  x.client = clientAddress(x.peer.address, head?.forwardedFor, trustedProxies)
+  if (head === undefined) return answer(x, tooMany(x) ?? BAD_REQUEST)
+  const found = router.find(head.method, head.path)
+  if (found?.target !== undefined) { x.route = found.target; x.params = found.params }
+
+  const uncountedAnswer = withoutHttps(x, head) ?? foreignPage(x, head) ?? preflight(x, head)
+  if (uncountedAnswer !== undefined) { uncounted(x); return answer(x, uncountedAnswer) }
+  x.session = authenticate(x, head)
+  const refused = tooMany(x) ?? unexpected(head) ?? unrouted(found, head)
+  if (refused !== undefined) return answer(x, refused)
+  catchUp(x as RoutedExchange)
+}
+
+/** Where others write too, waits until what they have written is known. */
+function catchUp(x: RoutedExchange): void {
+  const { current } = x.options
+  if (current === undefined || allowsStaleReads(x)) return admit(x)
+  current().then(() => attempt(x, () => {
+    x.session = authenticate(x, x.head)
+    admit(x)
+  }), error => fail(x, error, true))
+}
+
+function admit(x: RoutedExchange): void {
+  const refused = unauthorized(x) ?? x.route.beforeBody?.(x.params)
+  if (refused !== undefined) return answer(x, refused)
+  if (x.route.shape === undefined) return handle(x, undefined)
+  if (!hasBody(x.head)) return validate(x, {})
+  readJson(x)
+}
+
+function readJson(x: RoutedExchange): void {
+  const { head, request, response, options: { maxBodyBytes } } = x
+  if (!isJson(head)) return answer(x, UNSUPPORTED)
+  if (Number(head.contentLength ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
+  if (head.expect !== undefined) sendContinue(response)
+  readBody(request, maxBodyBytes, body => attempt(x, () => {
+    if (body === 'too-large') return answer(x, TOO_LARGE)
+    x.isBodyRead = true
+    if (body === 'gone') { response.destroy(); return record(x, CLIENT_GONE) }
+    if (typeof body === 'number') { response.shouldKeepAlive = false; return answer(x, statusReply(body)) }
+    // A body can take its time: what was revoked meanwhile is refused like any other.
+    if (x.session !== undefined && authenticate(x, head) === undefined) return answer(x, UNAUTHENTICATED)
+    if (body.length === 0) return validate(x, {})
+    const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
+    if (parsed.ok) return validate(x, parsed.value)
+    answer(x, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
+  }))
+}
+
+function validate(x: RoutedExchange, body: { readonly [field: string]: unknown }): void {
+  const checked = check(x.route.shape!, body)
+  if (checked.ok) handle(x, checked.value)
+  else answer(x, invalid(checked.errors))
+}
+
+function handle(x: RoutedExchange, body: unknown): void {
+  const { head, route, params, client, session } = x
+  const reply = route.handle({ head, params, body, client, session })
+  if (!(reply instanceof Promise)) return answer(x, reply)
+  reply.then(reply => attempt(x, () => answer(x, reply)), error => fail(x, error))
+}
+
+/** The one place where a request is answered. */
+function answer(x: Exchange, reply: Reply, id?: string): void {
+  const { options: { headers = [], corsOrigins, isStopping }, request, response, head, verdict } = x
+  if (request.socket.destroyed) return record(x, CLIENT_GONE, id)
+  const extra = [...headers]
+  if (verdict !== undefined) extra.push(...limitHeaders(verdict))
+  if (corsOrigins !== undefined && head !== undefined && isUnderApi(x)) {
+    extra.push(...corsHeaders(head.origin, corsOrigins))
+  }
+  if (x.isBodyRead) sendReply(response, reply, extra, isStopping())
+  else sendReplyUnread(request, response, head, reply, extra, isStopping())
+  record(x, reply.status, id)
+}
+
+/** The one place where a request is counted and logged, once it has an answer or nobody who waits for one. */
+function record(x: Exchange, status: number, id: string = randomUUID()): void {
+  const { options: { nowMs, count, log }, route, session } = x
+  const ms = nowMs() - x.startMs
+  x.isRecorded = true
+  count?.(route?.operation, status, ms)
+  log?.({
+    request: id, client: x.client, user: session?.user ?? null,
+    token: session === undefined ? null : tokenId(session.hash),
+    method: x.request.method ?? '', route: route?.operation ?? null, entry: idOf(x.params) || null,
+    status, ms: Math.round(ms * 1000) / 1000
+  })
+  x.done()
+}
+
+/** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
+function fail(x: Exchange, error: unknown, isStale = false): void {
+  const { options: { tellsFailures, warn }, response, route } = x
+  const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, tellsFailures })
+  if (expected !== undefined && !response.headersSent) return answer(x, expected)
+  const id = randomUUID()
+  warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
+  if (!response.headersSent) return answer(x, serverError(id), id)
+  response.destroy()
+  if (x.isRecorded) x.done()
+  else record(x, 500, id)
+}

@@ -1,0 +1,68 @@
+/** Reading settings: from flags and variables, of which a flag beats its variable, or from an embedder's options. */
+import { parseArgs } from 'node:util'
+import { Failure } from '../errors.ts'
+import type { Setting, SettingsTable } from './core-settings.ts'
+
+/** Variables by name. */
+export type Variables = { readonly [name: string]: string | undefined }
+
+/** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
+export type OptionsOf<S> = {
+  readonly [K in keyof S]?: NonNullable<S[K]> extends string | number | boolean ? S[K] | undefined : string | undefined
+}
+
+/** Reads flags and variables; throws `setting-invalid`. An empty variable counts as unset. */
+export function readArguments<S>(table: SettingsTable<S>, args: readonly string[], env: Variables): S {
+  return readValues(table, readFlags(Object.values<Setting<unknown>>(table), args), env)
+}
+
+function readFlags(settings: readonly Setting<unknown>[], args: readonly string[]): Variables {
+  const options = Object.fromEntries(settings.map(({ flag }) => [flag, { type: 'string' as const }]))
+  try {
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
+  } catch (error) {
+    const line = (error as Error).message.split('\n')[0]!
+    throw new Failure('setting-invalid', line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?'))
+  }
+}
+
+/** Reads an embedder's options; throws `setting-invalid`, also for an unknown name. */
+export function readOptions<S>(table: SettingsTable<S>, options: OptionsOf<S>): S {
+  const flags: { [flag: string]: string } = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue
+    if (!Object.hasOwn(table as object, name)) throw new Failure('setting-invalid', `${name} is not a setting`)
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw new Failure('setting-invalid', `${name} must be a text, a number, true or false`)
+    }
+    flags[table[name as keyof S].flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+  }
+  return readValues(table, flags, {}, name => name)
+}
+
+/** Reads the values of flags and variables; `nameOf` gives the name by which the caller knows a flag. */
+export function readValues<S>(
+  table: SettingsTable<S>, flags: Variables, env: Variables,
+  nameOf: (name: string, flag: string) => string = (_, flag) => `--${flag}`
+): S {
+  const read = ([name, setting]: [string, Setting<unknown>]): [string, unknown] => {
+    const flag = flags[setting.flag]
+    const text = flag ?? (env[setting.variable] || undefined)
+    if (text === undefined) return [name, setting.fallback]
+    try {
+      return [name, setting.parse(text)]
+    } catch (error) {
+      const source = flag === undefined ? setting.variable : nameOf(name, setting.flag)
+      throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)
+    }
+  }
+  return Object.fromEntries(Object.entries(table as { [name: string]: Setting<unknown> }).map(read)) as S
+}
+
+/** One line per setting, for `--help`. */
+export function settingsHelp<S>(table: SettingsTable<S>): string {
+  return Object.values<Setting<unknown>>(table)
+    .map(({ flag, value, variable, shown, help }) =>
+      `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll('`', ''))
+    .join('\n')
+}

@@ -1,0 +1,79 @@
+/** The values of settings: each takes a text and gives the value, or throws an `Error` that says what it must be. */
+import { parseAddressSet, type AddressSet } from '../http/address.ts'
+import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
+
+/** Throws an `Error` that says what a value must be. */
+export function fail(mustBe: string): never { throw new Error(mustBe) }
+
+/** An IP address, or a name; a name whose last label is all digits is a malformed address. */
+export function listenAddress(text: string): string {
+  const isName = /^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*$/.test(text)
+  const isAddress = !text.includes('/') && parseAddressSet([text]) !== undefined
+  return isName || isAddress ? text : fail('an IP address or a name')
+}
+
+/** Any text that is not empty. */
+export function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
+
+/** A whole number in a range, its ends included. */
+export function integer(least: number, most: number): (text: string) => number {
+  return text => {
+    const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : -1
+    return value >= least && value <= most ? value : fail(`a whole number from ${least} to ${most}`)
+  }
+}
+
+/** One of some words. */
+export function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
+  return text => words.find(word => word === text) ?? fail(words.join(' or '))
+}
+
+/** `on` or `off`. */
+export function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
+
+/** Addresses and ranges, but not the range of all addresses. */
+export function addresses(text: string): AddressSet {
+  const items = list(text)
+  if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies, not the range of all addresses')
+  return (items.length === 0 ? undefined : parseAddressSet(items)) ??
+    fail('IP addresses or CIDR ranges, separated by commas')
+}
+
+/** A number of minutes, fractions allowed. */
+export function minutes(text: string): number {
+  const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
+  if (value > 0 && value <= MAX_TOKEN_TTL_MINUTES) return value
+  return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
+}
+
+/** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
+export function exactOrigin(text: string): string {
+  const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
+  if (!/^https?:[^*]+$/.test(text) || !URL.canParse(text)) fail(mustBe)
+  return new URL(text).origin === text ? text : fail(mustBe)
+}
+
+/** Items separated by commas. */
+export function list(text: string): string[] {
+  return text.split(',').map(item => item.trim()).filter(item => item !== '')
+}
+
+/** A host's name, with or without a port. */
+export function hostName(text: string): string {
+  return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
+}
+
+/** Which ability each of some operations needs: `operation=ability` pairs. */
+export function abilities(operations: readonly string[]): (text: string) => ReadonlyMap<string, string> {
+  return text => {
+    const found = new Map<string, string>()
+    for (const pair of list(text)) {
+      const [operation = '', ability = '', ...rest] = pair.split('=')
+      if (!operations.includes(operation)) fail(`operations out of ${operations.join(', ')}, each with =ability`)
+      if (found.has(operation)) fail('operation=ability pairs, each operation once')
+      if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
+      found.set(operation, ability)
+    }
+    return found
+  }
+}

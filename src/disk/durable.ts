@@ -1,0 +1,83 @@
+/** Making sure that the device holds what the system's cache shows. */
+import { Buffer } from 'node:buffer'
+import { systemCode } from '../errors.ts'
+import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
+import type { Descriptor, Files } from './files.ts'
+
+/** What a sync gives where the runtime or the file system has none. */
+const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+
+/** Makes the names in a folder durable; false where that cannot be asked for. */
+export function syncNames(files: Files, folder: string): boolean {
+  try {
+    files.sync(folder)
+    return true
+  } catch (error) {
+    if (!CANNOT_SYNC.includes(systemCode(error))) throw error
+    return false
+  }
+}
+
+/**
+ * Makes a file durable that somebody else may have written. After an I/O error a sync may succeed though the device
+ * lacks what the cache holds, if another process was told of the error; so what may be hit by that, from `doubtfulFrom`
+ * on, is written again. Where the runtime refuses to sync, the whole file is.
+ */
+export function makeDurable(files: Files, path: string, doubtfulFrom: number = Infinity): void {
+  let from = doubtfulFrom
+  try {
+    files.sync(path)
+  } catch (error) {
+    if (!CANNOT_SYNC.includes(systemCode(error))) throw error
+    from = 0
+  }
+  if (from >= files.stat(path)!.bytes) return
+  const source = files.openToRead(path)
+  try {
+    overwrite(files, path, target => {
+      const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+      for (let at = from; ;) {
+        const read = files.readAt(source, chunk, at)
+        if (read === 0) break
+        writeAll(files, target, chunk.subarray(0, read), at)
+        at += read
+      }
+    })
+  } finally {
+    files.close(source)
+  }
+}
+
+/**
+ * Cuts a file back to a length, durably. What is cut off is overwritten with zeros first: until the truncation is
+ * durable, a power cut during the next write would mix its sectors with old ones.
+ */
+export function cutBack(files: Files, path: string, bytes: number): void {
+  overwrite(files, path, target => {
+    const size = files.openStat(target).bytes
+    const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
+    // The rest of its last block by itself: a tail that begins with zeros within a block is known to be no record.
+    // Where the file ends with a block, zeros would look like a lost one; and there is no block to share with old
+    // bytes.
+    if (blockEnd > bytes) {
+      for (let at = bytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
+        writeAll(files, target, Buffer.alloc(Math.min(end, size) - at), at)
+      }
+    }
+    files.truncate(target, bytes)
+  })
+  makeDurable(files, path, Math.max(0, bytes - 1))
+}
+
+function overwrite(files: Files, path: string, act: (target: Descriptor) => void): void {
+  const target = files.openToOverwrite(path)
+  try {
+    act(target)
+  } finally {
+    files.close(target)
+  }
+}
+
+function writeAll(files: Files, descriptor: Descriptor, bytes: Buffer, offset: number): void {
+  for (let at = 0; at < bytes.length;) at += files.writeAt(descriptor, bytes.subarray(at), offset + at)
+}

@@ -1,0 +1,114 @@
+/**
+ * Making a file whole or not at all: it is written durably under a temporary name, and then given its own. A process
+ * that is killed leaves at most `NAME.N.part`, which `removeLeftovers` removes.
+ */
+import { Buffer } from 'node:buffer'
+import { basename, dirname, join } from 'node:path'
+import { systemCode } from '../errors.ts'
+import { READ_CHUNK_BYTES } from '../limits.ts'
+import type { Descriptor, Files } from './files.ts'
+
+/** A new file that is being written; what was written is on the device. */
+export interface NewFile {
+  /** Its temporary path, for reading it back. */
+  readonly path: string
+  /** Text is written as UTF-8. */
+  write(piece: Buffer | string): void
+}
+
+interface WholeFileOptions {
+  /** The file takes the place of another one. Without it the name must be free; else the error's code is EEXIST. */
+  readonly replaces?: boolean
+  /** The caller syncs the folder, or can do without. Else it is tried before anything is made. */
+  readonly leavesNames?: boolean
+}
+
+/** So many others make the same file at once, or died over it, at the most. */
+const MAX_PARTS = 100
+
+/** Where files have no second names: FAT, some network file systems. */
+const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/** Makes a file, mode 0600; gives what `make` gives. When it throws, nothing is left under either name. */
+export async function makeWhole<T>(
+  files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
+): Promise<T> {
+  const { replaces = false, leavesNames = false } = options
+  if (!replaces) refuseTaken(files, path)
+  if (!leavesNames) files.sync(dirname(path))
+  const [part, descriptor] = createPart(files, path)
+  try {
+    let made: T
+    try {
+      const write = (piece: Buffer | string): void => writeWhole(files, descriptor, Buffer.from(piece))
+      made = await make({ path: part, write })
+    } finally {
+      files.close(descriptor)
+    }
+    if (replaces) files.rename(part, path)
+    else linkInPlace(files, part, path)
+    if (!leavesNames) files.sync(dirname(path))
+    return made
+  } finally {
+    if (files.stat(part) !== undefined) files.remove(part)
+  }
+}
+
+/** The last two are those of older versions. */
+const LEFTOVER = /^(\d+\.part|new|rewrite)$/
+
+/** Removes what was left by processes that were killed while they made the file of this path. */
+export function removeLeftovers(files: Files, path: string): void {
+  const start = `${basename(path)}.`
+  for (const name of files.list(dirname(path))) {
+    if (name.startsWith(start) && LEFTOVER.test(name.slice(start.length))) files.remove(join(dirname(path), name))
+  }
+}
+
+/** Appends all of the bytes to a file that was opened to append. */
+function writeWhole(files: Files, descriptor: Descriptor, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+}
+
+/** Copies a part of a file. */
+export function copyBytes(
+  files: Files, from: string, to: NewFile, startBytes: number, endBytes: number, onProgress?: (reached: number) => void
+): void {
+  const source = files.openToRead(from)
+  try {
+    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+    for (let at = startBytes; ; onProgress?.(at)) {
+      const read = Math.min(files.readAt(source, chunk, at), endBytes - at)
+      if (read <= 0) break
+      to.write(chunk.subarray(0, read))
+      at += read
+    }
+  } finally {
+    files.close(source)
+  }
+}
+
+function createPart(files: Files, path: string): readonly [part: string, descriptor: Descriptor] {
+  for (let n = 1; ; n++) {
+    try {
+      const part = `${path}.${n}.part`
+      return [part, files.createToAppend(part)]
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST' || n === MAX_PARTS) throw error
+    }
+  }
+}
+
+function linkInPlace(files: Files, part: string, path: string): void {
+  try {
+    files.link(part, path)
+  } catch (error) {
+    if (!WITHOUT_LINKS.includes(systemCode(error))) throw error
+    refuseTaken(files, path)
+    files.rename(part, path)
+  }
+}
+
+function refuseTaken(files: Files, path: string): void {
+  if (files.stat(path) !== undefined) throw Object.assign(new Error(`${path} exists already`), { code: 'EEXIST' })
+}

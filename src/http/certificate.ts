@@ -1,0 +1,52 @@
+/** The files of the HTTPS certificate: read at the start, checked regularly, reloaded when they change. */
+import type { Buffer } from 'node:buffer'
+import { Failure, systemCode } from '../errors.ts'
+import type { Certificate } from './listener.ts'
+import type { Files } from '../disk/files.ts'
+import { TLS_CHECK_MS } from '../limits.ts'
+
+/** A certificate that follows its files. */
+interface FollowedCertificate {
+  readonly current: Certificate
+  /** Sets the function that gets a renewed certificate; if it throws, that is reported and the old one stays. */
+  onChange(renew: (certificate: Certificate) => void): void
+  close(): void
+}
+
+/** Reads the two files, PEM; throws `certificate-invalid` when that fails. */
+export function openCertificate(
+  files: Files, certFile: string, keyFile: string,
+  log: { info(line: string): void, warn(line: string): void }
+): FollowedCertificate {
+  const readFile = (path: string): Buffer => {
+    try {
+      return files.read(path)
+    } catch (error) {
+      throw new Failure('certificate-invalid', `${path}: ${systemCode(error)}`, { cause: error })
+    }
+  }
+  const read = (): Certificate => ({ cert: readFile(certFile), key: readFile(keyFile) })
+  const current = read()
+  let seen = current
+  let renew = (_certificate: Certificate): void => {}
+  let fault = ''
+  const look = (): void => {
+    try {
+      const found = read()
+      const isSame = found.cert.equals(seen.cert) && found.key.equals(seen.key)
+      if (!isSame) {
+        seen = found
+        renew(found)
+        log.info('the certificate was renewed')
+      }
+      fault = ''
+    } catch (error) {
+      // Reported once: while two files are replaced one after the other, they do not match for a moment.
+      const why = error instanceof Failure ? error.message : systemCode(error)
+      if (why !== fault) log.warn(`the certificate was not renewed, the old one stays: ${why}`)
+      fault = why
+    }
+  }
+  const timer = setInterval(look, TLS_CHECK_MS).unref()
+  return { current, onChange: use => { renew = use }, close: () => clearInterval(timer) }
+}

@@ -1,0 +1,41 @@
+/** The lock socket: it shows that a process has the data folder, and takes the operator's requests. */
+import { Buffer } from 'node:buffer'
+import { createConnection } from 'node:net'
+import { relative } from 'node:path'
+import { Failure, systemCode } from '../errors.ts'
+import { listen, type Answer } from './listener.ts'
+
+/** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
+const MAX_SOCKET_PATH_BYTES = 103
+
+/** A lock socket that answers requests. */
+export function localDoor(answer: Answer): {
+  open(path: string): Promise<() => Promise<void>>
+  knock(path: string): Promise<boolean>
+} {
+  return {
+    open: async path => {
+      const listener = await listen({ path: shortestPath(path) }, answer)
+      return () => listener.close(0)
+    },
+    knock
+  }
+}
+
+/** Whether a process listens at a path. */
+export function knock(path: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = createConnection(shortestPath(path))
+    socket.on('connect', () => { socket.destroy(); resolve(true) })
+    // Only these two mean that there is no listener; an overloaded one gives another error.
+    socket.on('error', error => resolve(!['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))))
+  })
+}
+
+/** The path, or its way from the working folder, whichever is shorter; throws if both are too long for a socket. */
+export function shortestPath(path: string): string {
+  const way = relative(process.cwd(), path)
+  const found = way.length < path.length ? way : path
+  if (Buffer.byteLength(found) <= MAX_SOCKET_PATH_BYTES) return found
+  throw new Failure('folder-unusable', `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`)
+}

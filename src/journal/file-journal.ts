@@ -1,0 +1,209 @@
+/**
+ * The writer of the journal in a file. The file is opened with `O_APPEND|O_DSYNC`: a write that has returned is on the
+ * device.
+ *
+ * A failed write is cut back to the last good length. Where that does not work, or the device reports an error but that
+ * it is full, it is not known what it holds from there on, and asking again may well say that all is fine when it is
+ * not (what is called fsyncgate). Then the journal fails: it takes no more writes until a restart has read the file
+ * again and written its end again.
+ */
+import { Buffer } from 'node:buffer'
+import { constants } from 'node:os'
+import { Failure, systemCode } from '../errors.ts'
+import { nonces, sealBatch } from './batch.ts'
+import { cutBack } from '../disk/durable.ts'
+import type { Descriptor, FileStat, Files } from '../disk/files.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
+import type {
+  DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Reencrypted, Rotated
+} from './journal.ts'
+import { addKey, type Keyring } from './keys.ts'
+import { isoTime } from './line.ts'
+import type { Recovered } from './recover.ts'
+import { olderKeys, reencryptJournal } from './reencrypt.ts'
+
+const EDQUOT = -constants.errno.EDQUOT
+
+/** What a file journal is opened with. */
+export interface FileJournalOptions extends JournalOptions {
+  readonly files: Files
+  /** The data folder; it exists and is locked. */
+  readonly folder: string
+  /** Gets the share of the journal that is read, 0 to 1. */
+  readonly onProgress?: (share: number) => void
+}
+
+/** The journal in a file, and its operator's functions. */
+export class FileJournal implements DurableJournal {
+  readonly maxBatchRecords: number = MAX_COMMIT_RECORDS
+  readonly maxBatchBytes: number = MAX_COMMIT_BYTES
+  readonly maxEventBytes: number = MAX_EVENT_BYTES
+  readonly #options: FileJournalOptions
+  readonly #path: string
+  #keys: Keyring
+  #descriptor: Descriptor
+  #file: FileStat
+  readonly #nonce: () => Buffer
+  #seq: number
+  #head: string
+  #goodBytes: number
+  #fault: string | undefined
+  /** Whether the file may differ from what this process knows of it. */
+  #isBusy = false
+
+  /** `fault` is why it takes no writes. */
+  constructor(
+    options: FileJournalOptions, path: string, keys: Keyring, found: Recovered, fault: string | undefined
+  ) {
+    this.#options = options
+    this.#path = path
+    this.#keys = keys
+    this.#descriptor = options.files.openToAppend(path)
+    try {
+      this.#file = options.files.openStat(this.#descriptor)
+    } catch (error) {
+      options.files.close(this.#descriptor)
+      throw error
+    }
+    this.#nonce = nonces(options.random)
+    this.#seq = found.records
+    this.#head = found.head
+    this.#goodBytes = found.goodBytes
+    this.#fault = fault
+  }
+
+  health(): JournalHealth {
+    if (this.#fault === undefined && !this.#isBusy) this.#checkFile()
+    return { fault: this.#fault, records: this.#seq, head: this.#head }
+  }
+
+  /** The file, the file of its keys, and how long the file is, all of it durable. */
+  location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
+
+  async append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
+    if (this.#fault !== undefined) throw new Failure('journal-failed', this.#fault)
+    if (events.length === 0) return []
+    if (!this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    this.#isBusy = true
+    try {
+      return await this.#write(events)
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  async close(): Promise<void> { this.#options.files.close(this.#descriptor) }
+
+  async rotateKey(): Promise<Rotated> {
+    this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
+    return { key: this.#keys.newest.name, seals: true }
+  }
+
+  async reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted> {
+    const { files, random } = this.#options
+    const path = this.#path
+    if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    const nonce = nonces(random)
+    this.#isBusy = true
+    try {
+      const made = await reencryptJournal({
+        files, path, keys: this.#keys, bytes: this.#goodBytes, nonce, onProgress, signal
+      })
+      this.#reopen(made)
+      return { unneeded: olderKeys(this.#keys), head: made.head }
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  #reopen(made: Recovered): void {
+    const { files } = this.#options
+    try {
+      const old = this.#descriptor
+      this.#descriptor = files.openToAppend(this.#path)
+      files.close(old)
+      this.#file = files.openStat(this.#descriptor)
+      this.#goodBytes = made.goodBytes
+      this.#head = made.head
+    } catch (error) {
+      throw this.#fail(`the new journal could not be opened: ${systemCode(error)}`)
+    }
+  }
+
+  /** Not `async`, so that the lines can be freed while the write is under way. */
+  #write(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
+    const time = isoTime(this.#options.wallMs())
+    const { records, lines, head } = sealBatch(
+      events, this.#seq, this.#head, { time, key: this.#keys.newest, nonce: this.#nonce })
+    const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
+    const tell = this.#options.onWrite?.()
+    return new Promise((resolve, reject) => {
+      this.#options.files.append(this.#descriptor, bytes, (error, written) => {
+        const isShort = error === null && written < bytes.length
+        tell?.(error === null && !isShort)
+        const failure = error !== null || isShort
+          ? this.#undo(isShort ? `${written} of ${bytes.length} bytes` : systemCode(error), isShort || isFull(error))
+          : this.#accept(bytes.length)
+        if (failure !== undefined) return reject(failure)
+        this.#seq += records.length
+        this.#head = head
+        resolve(records)
+      })
+    })
+  }
+
+  /** The write is on the device: it counts if the file is still the one that the next start will read. */
+  #accept(bytes: number): Failure | undefined {
+    this.#goodBytes += bytes
+    return this.#checkFile() ? undefined : new Failure('journal-failed', this.#fault!)
+  }
+
+  /** Cuts a failed write back. It heals where the device was only full; other errors leave open what it holds. */
+  #undo(what: string, heals: boolean): Failure {
+    if (!this.#checkFile(true)) return new Failure('journal-failed', this.#fault!)
+    try {
+      cutBack(this.#options.files, this.#path, this.#goodBytes)
+    } catch (error) {
+      return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
+    }
+    if (!heals) return this.#fail(`the device reported an error: ${what}`)
+    if (!this.#checkFile()) return new Failure('journal-failed', this.#fault!)
+    this.#options.warn(`a write to the journal failed and was cut back: ${what}`)
+    return new Failure('write-failed', what)
+  }
+
+  /**
+   * Fails the journal if the file under the journal's name is not the one that was opened, or not as long as it
+   * should be.
+   */
+  #checkFile(ofAnyLength: boolean = false): boolean {
+    let stat: FileStat | undefined
+    try {
+      stat = this.#options.files.stat(this.#path)
+    } catch (error) {
+      this.#fail(`${this.#path}: ${systemCode(error)}`)
+      return false
+    }
+    if (stat === undefined) this.#fail(`${this.#path} was removed`)
+    else if (!isSame(stat, this.#file)) this.#fail(`${this.#path} was replaced`)
+    else if (stat.bytes !== this.#goodBytes && !ofAnyLength) {
+      this.#fail(`${this.#path} was changed by another program`)
+    }
+    return this.#fault === undefined
+  }
+
+  #fail(fault: string): Failure {
+    this.#fault = fault
+    this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
+    return new Failure('journal-failed', fault)
+  }
+}
+
+/** Whether an error says that there is no room, which may change. */
+export function isFull(error: unknown): boolean {
+  // This Node has no name for the error of an exhausted quota; another one may have.
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
+    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
+}
+
+function isSame(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }

@@ -1,0 +1,129 @@
+/** The journal in a file, `journal.jsonl`: how it is opened, and made on the first start. */
+import { dirname, join } from 'node:path'
+import { Failure, systemCode } from '../errors.ts'
+import type { Apply } from './journal.ts'
+import { cutBack, makeDurable, syncNames } from '../disk/durable.ts'
+import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
+import { FileJournal, isFull, type FileJournalOptions } from './file-journal.ts'
+import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
+import { isoTime } from './line.ts'
+import { readJournal, type Recovered } from './recover.ts'
+
+export type { FileJournal } from './file-journal.ts'
+
+/** The journal's name in its folder. */
+export const JOURNAL_FILE = 'journal.jsonl'
+
+/**
+ * Opens the journal of a folder, makes it (and its key file) on the first start, and applies every record. Rejects with
+ * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
+ */
+export async function openFileJournal(options: FileJournalOptions, apply: Apply): Promise<FileJournal> {
+  const { files, folder } = options
+  try {
+    // Links are resolved once: replacing the file must not replace the link to it.
+    const keyFile = files.real(options.keyFile)
+    return await open({ ...options, keyFile }, files.real(join(folder, JOURNAL_FILE)), apply)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+  }
+}
+
+async function open(options: FileJournalOptions, path: string, apply: Apply): Promise<FileJournal> {
+  const { files, folder, keyFile } = options
+  if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+  const isNew = files.stat(path) === undefined
+  const keys = await openKeys(options, isNew, path)
+  if (isNew) files.close(files.createToAppend(path))
+  const { links } = files.stat(path)!
+  if (links > 1) {
+    const why = `${path} is a hard link, and another service could use its other name; put a copy in its place`
+    throw new Failure('folder-unusable', why)
+  }
+  const found = readJournal(files, path, keys, apply, options)
+  for (const file of [path, keyFile]) removeLeftovers(files, file)
+  keepPrivate(options, folder, 0o700)
+  keepPrivate(options, keyFile, 0o600)
+  keepPrivate(options, path, 0o600)
+  const fault = await whereThereIsRoom(options, async () => {
+    makeAllDurable(options, path, found, isNew)
+    if (found.tornBytes > 0) await moveTail(options, path, found)
+  })
+  return new FileJournal(options, path, keys, found, fault)
+}
+
+/** The keys of the journal; new ones only where no journal exists yet. */
+async function openKeys(options: FileJournalOptions, isNew: boolean, path: string): Promise<Keyring> {
+  const { files, keyFile } = options
+  const keys = readKeyFile(files, keyFile)
+  if (keys !== undefined) {
+    if (isNew) options.warn(`${path} does not exist, though its key does; starting a new journal`)
+    return keys
+  }
+  if (!isNew) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
+  try {
+    return await createKeyFile(files, keyFile, options.random)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure('folder-unusable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
+  }
+}
+
+/** Gives why the journal takes no writes where the disk is full: it can be read all the same. */
+async function whereThereIsRoom({ warn }: FileJournalOptions, step: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await step()
+    return undefined
+  } catch (error) {
+    if (!isFull(error instanceof Failure ? error.cause : error)) throw error
+    const why = error instanceof Failure ? error.message : systemCode(error)
+    warn(`the journal takes no writes until a restart: ${why}`)
+    return why
+  }
+}
+
+/** What was read may be in the system's cache alone: of a copy that was just made, or of a write that has failed. */
+function makeAllDurable(options: FileJournalOptions, path: string, found: Recovered, isNew: boolean): void {
+  const { files, keyFile, warn } = options
+  try {
+    makeDurable(files, keyFile)
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
+  }
+  for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {
+    if (syncNames(files, folder) || !isNew) continue
+    warn(`the new files' names in ${folder} could not be made durable; ` +
+      'a crash of the machine within the next seconds could undo them')
+  }
+  makeDurable(files, path, found.lastWriteBytes)
+}
+
+/** Moves a torn tail into a file of its own, and cuts it off. */
+async function moveTail(options: FileJournalOptions, path: string, { goodBytes, tornBytes }: Recovered): Promise<void> {
+  const { files, wallMs, warn } = options
+  const stem = `${path}.torn-${isoTime(wallMs())}`
+  let tail = stem
+  for (let n = 2; files.stat(tail) !== undefined; n++) tail = `${stem}-${n}`
+  const what = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
+  try {
+    await makeWhole(files, tail, file => copyBytes(files, path, file, goodBytes, Infinity), { leavesNames: true })
+    cutBack(files, path, goodBytes)
+  } catch (error) {
+    const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`
+    throw new Failure('folder-unusable', why, { cause: error })
+  }
+  warn(`the journal ended in ${what}; they were moved to ${tail}`)
+}
+
+/** Removes other users' permissions; a folder or file of another user stays as it is. */
+function keepPrivate({ files, warn }: FileJournalOptions, path: string, mode: number): void {
+  const stat = files.stat(path)
+  if (stat === undefined || (stat.mode & ~mode & 0o077) === 0) return
+  try {
+    files.setMode(path, mode)
+  } catch (error) {
+    warn(`${path} is open to others (mode ${stat.mode.toString(8)}) and could not be closed: ${systemCode(error)}`)
+  }
+}

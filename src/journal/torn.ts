@@ -1,0 +1,64 @@
+/**
+ * What a crash leaves of a write at the end of a journal; the steps are those of the README beside this file.
+ *
+ * Sectors that were not written are zeros. A write that was acknowledged is never taken for a torn one, but where
+ * damage has left exactly what a crash would have left of the last write.
+ */
+import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
+import { parseLine, startsWrite, type Line } from './line.ts'
+
+/** Takes apart an ended line, given without its line end, that is not too long; undefined if it has not the form. */
+export function parseEnded(text: string): Line | undefined {
+  return text.length <= MAX_LINE_BYTES ? parseLine(text) : undefined
+}
+
+/**
+ * Why a tail is not one torn write; undefined: it is. `tail` has a character for each byte, from where the first line
+ * begins that has not the form, and which would be number `seq`; `offset` is that place in the file.
+ */
+export function tornFault(tail: string, offset: number, seq: number): string | undefined {
+  if (tail.length > MAX_WRITE_BYTES) return 'what follows is longer than a write'
+  const whole = `{"seq":${seq},"time":"`
+  const begins = tail.slice(0, whole.length).replace(/\0.*/s, '')
+  if (!whole.startsWith(begins)) return `it does not begin as line ${seq} would`
+  const runs = zeroRuns(tail)
+  // A tail that begins with zeros within a block was being cut back, or nothing of it arrived in that block.
+  const isUnwritten = runs[0]?.start === 0 && offset % BLOCK_BYTES !== 0
+  if (!isUnwritten && runs.some(run => holdsLostBlock(run, tail.length, offset))) return 'a block of the file is lost'
+  const lost = runs.filter(run => isLostSectors(run, tail.length, offset))
+  for (let start = 0, end = tail.indexOf('\n'); end >= 0; start = end + 1, end = tail.indexOf('\n', start)) {
+    const text = tail.slice(start, end)
+    // Where a line end was lost, the line behind it is the end of a malformed one.
+    const at = Math.max(0, text.lastIndexOf('{"seq":'))
+    const line = parseEnded(text.slice(at))
+    if (line !== undefined && startsWrite(line)) return 'another write follows it'
+    const isWhole = line !== undefined && at === 0
+    if (!isWhole && !lost.some(run => run.start >= start && run.end <= end)) {
+      return 'a line of it is ended, and no sector of that is lost'
+    }
+  }
+  return undefined
+}
+
+/** Where zeros are, in characters of the tail. */
+interface Run { readonly start: number, readonly end: number }
+
+function zeroRuns(tail: string): Run[] {
+  return Array.from(tail.matchAll(/\0+/g), ({ index, 0: zeros }) => ({ start: index, end: index + zeros.length }))
+}
+
+/** Whether zeros are sectors that were not written: the write may begin, and the file end, within one. */
+function isLostSectors({ start, end }: Run, tailBytes: number, offset: number): boolean {
+  return (start === 0 || (offset + start) % SECTOR_BYTES === 0) &&
+    (end === tailBytes || (offset + end) % SECTOR_BYTES === 0)
+}
+
+/**
+ * Whether zeros fill a block of the file, which is damage, since it may have held older writes. More than a block of
+ * zeros at the end is none: ext4 may record a file's length before the new blocks of its last write.
+ */
+function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number): boolean {
+  const block = Math.ceil((offset + start) / BLOCK_BYTES) * BLOCK_BYTES - offset
+  if (start > 0 && end === tailBytes && end - block > BLOCK_BYTES) return false
+  return block < end && Math.min(block + BLOCK_BYTES, tailBytes) <= end
+}

@@ -1,0 +1,101 @@
+/**
+ * The validator: a shape is a table from field to rule; a value either has it, and comes back typed with only the
+ * fields of the shape, or every failing field is listed with its messages.
+ */
+import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
+
+/** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
+export interface Rule<T> {
+  readonly optional: boolean
+  readonly fault: (field: string, value: unknown) => string | undefined
+  /** Never set: it carries the type of a valid value. */
+  readonly type?: T
+}
+
+/** A table of rules by field. */
+export type Shape = { readonly [field: string]: Rule<unknown> }
+
+/** The type of a value that has the shape. */
+export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
+
+/** The messages of each failing field. */
+export type FieldErrors = { readonly [field: string]: readonly string[] }
+
+/** All of them in one line, for callers without a form. */
+export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
+
+/** What `check` finds. */
+export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
+
+/** Checks a JSON object against a shape. Fields that the shape does not have are left out of the value. */
+export function check<S extends Shape>(shape: S, object: { readonly [field: string]: unknown }): Checked<Shaped<S>> {
+  const value: { [field: string]: unknown } = {}
+  const errors: { [field: string]: string[] } = {}
+  let ok = true
+  for (const field of Object.keys(shape)) {
+    const rule = shape[field]!
+    const given = Object.hasOwn(object, field) ? object[field] : undefined
+    if (given === undefined && rule.optional) continue
+    const fault = rule.fault(field, given)
+    if (fault === undefined) { value[field] = given; continue }
+    errors[field] = [fault]
+    ok = false
+  }
+  return ok ? { ok, value: value as Shaped<S> } : { ok, errors }
+}
+
+/** A rule for a required field; `mustBe` completes the message about an invalid value. */
+function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
+  return {
+    optional: false,
+    fault: (field, value) => value === undefined || value === null || value === ''
+      ? `The ${field} field is required.`
+      : isKept(value) ? undefined : `The ${field} field must ${mustBe}.`
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** A string of at least one character. */
+export const text: Rule<string> = rule(isText, 'be a string')
+
+/** A string of at least one and at most `maxLength` UTF-16 units. */
+export function textUpTo(maxLength: number): Rule<string> {
+  const short = rule<string>(
+    value => (value as string).length <= maxLength, `not be greater than ${maxLength} characters`)
+  return { ...short, fault: (field, value) => text.fault(field, value) ?? short.fault(field, value) }
+}
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
+/** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
+export const email: Rule<string> = rule(
+  value => isText(value) && value.length <= MAX_EMAIL_CHARACTERS && EMAIL.test(value), 'be a valid email address')
+
+/** A number within bounds, both included. */
+export function number(least: number, most: number): Rule<number> {
+  return rule(value => typeof value === 'number' && value >= least && value <= most,
+    `be a number between ${least} and ${most}`)
+}
+
+/** A list of strings of at least one character. */
+export const texts: Rule<readonly string[]> = rule(
+  value => Array.isArray(value) && value.every(isText), 'be a list of strings')
+
+/** One of some numbers. */
+export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
+  return rule(value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
+}
+
+/** A list of objects that each have a shape. */
+export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
+  const isItem = (item: unknown): boolean =>
+    typeof item === 'object' && item !== null && check(shape, item as { readonly [field: string]: unknown }).ok
+  return rule(value => Array.isArray(value) && value.every(isItem),
+    `be a list of objects with ${Object.keys(shape).join(', ')}`)
+}
+
+/** The same rule for a field that may be absent. */
+export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
+  return { ...rule, optional: true }
+}

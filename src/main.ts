@@ -1,0 +1,70 @@
+/** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
+import { settingsHelp } from './config/read.ts'
+import { disk } from './disk/files.ts'
+import { Failure } from './errors.ts'
+import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
+import { showProgress, type Log } from './log.ts'
+import { openService } from './service.ts'
+import { SETTINGS, readSettings } from './settings.ts'
+
+const ERROR = 3
+const WARNING = 4
+
+/** Writes to standard error; where that is systemd's journal, with the priority of the line (sd-daemon(3)). */
+function report(priority: number, line: string): void {
+  const { device, inode } = disk.openStat(process.stderr.fd)
+  const isJournal = process.env['JOURNAL_STREAM'] === `${device}:${inode}`
+  process.stderr.write(`${isJournal ? `<${priority}>` : ''}${line}\n`)
+}
+
+async function main(): Promise<void> {
+  // A reader of the output that goes away costs lines, not the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  if (process.argv.includes('--help')) {
+    console.log(`usage: node dist/server.js [settings]\n\n${settingsHelp(SETTINGS)}`)
+    return
+  }
+  assertLimits()
+  const stop = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
+  const settings = readSettings(process.argv.slice(2), process.env)
+  if (settings.accessLog && process.stdout.isTTY) {
+    const why = 'a paused terminal would hold up requests'
+    throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
+  }
+  // The lines of the access log are JSON; what a person reads must not stand between them.
+  const output = settings.accessLog ? process.stderr : process.stdout
+  const log: Log = {
+    info: line => output.write(`${line}\n`),
+    warn: line => report(WARNING, `warning: ${line}`),
+    progress: (what, share) => showProgress(process.stderr, what, share),
+    access: { write: line => process.stdout.write(line), pendingBytes: () => process.stdout.writableLength }
+  }
+  const service = await openService(settings, log)
+  try {
+    await service.listen()
+  } catch (error) {
+    await service.close()
+    throw error
+  }
+  const onStop = async (): Promise<void> => {
+    await service.close()
+    // Not before the last line is out, but not after a reader either who takes none.
+    output.write('stopped\n', () => process.exit(0))
+    setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)
+  }
+  if (stop.signal.aborted) return onStop()
+  stop.signal.addEventListener('abort', () => void onStop())
+  log.info('ready')
+}
+
+/** Runs the program. */
+export async function runServer(): Promise<void> {
+  try {
+    await main()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    report(ERROR, `error: ${error.message}`)
+    process.exit(error.code === 'setting-invalid' ? 2 : 1)
+  }
+}

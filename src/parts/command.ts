@@ -1,0 +1,100 @@
+/** What a command of the operator's program is, and what it may use. */
+import type { StorageSettings } from '../config/core-settings.ts'
+import type { JournalLocation, JournalRecord } from '../journal/journal.ts'
+import type { Buffer } from 'node:buffer'
+import type { CommittedState } from '../store/state.ts'
+
+/** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
+export class OperatorError extends Error {}
+
+/** Ends a command: it was called in a wrong way. The program's exit code is 2. */
+export class UsageError extends Error {}
+
+/** A command line, taken apart. */
+export interface Arguments {
+  readonly positionals: readonly string[]
+  readonly flags: { readonly [name: string]: string | boolean | undefined }
+}
+
+/** Where a journal is, and what is known of it; without a service, its length is all there is. */
+export interface JournalStatus extends JournalLocation {
+  /** Why the service takes no more changes. */
+  readonly fault?: string
+  /** Whether it may take some again without a restart. */
+  readonly mayHeal?: boolean
+  readonly records?: number
+  readonly head?: string
+  /** Of a re-encryption that is under way. */
+  readonly progress?: number
+}
+
+/** Takes each record, the state before it, and its line as it stands. */
+export type OnRecord = (record: JournalRecord, state: CommittedState, text: string) => void
+
+/** A journal that was read to its end and found whole. */
+export interface JournalRead {
+  readonly records: number
+  readonly head: string
+  /** The length of its whole lines, in a file, and of an unfinished last write, which the next start moves aside. */
+  readonly goodBytes?: number
+  readonly tornBytes: number
+  readonly state: CommittedState
+}
+
+/** A store within reach, once it is asked for something. */
+export interface Reached {
+  readonly settings: StorageSettings
+  /** Asks whoever holds the lock, or takes it; gives the answer's body, throws an `OperatorError` with its message. */
+  ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
+  /** Asks the process that holds the lock, once, and never opens the folder; undefined if none answers. */
+  look(path: string): Promise<any>
+  /** Where the journal is. */
+  status(): Promise<JournalStatus>
+  /** Reads the journal up to where it is acknowledged, verifying all of it, and changes nothing. */
+  read(status: JournalStatus, onRecord?: OnRecord): Promise<JournalRead>
+  close(): Promise<void>
+}
+
+/** What the operator sees and types. */
+export interface CommandTerminal {
+  /** A result: in words, or, where `--json` asks for that, as one line of JSON. */
+  show(data: object, ...lines: readonly string[]): void
+  /** A list of results: a table with a header, or JSON. */
+  list(items: readonly object[]): void
+  warn(line: string): void
+  progress(what: string, share: number): void
+  pass(text: string): void
+  clip(text: string): void
+  readonly showsResults: boolean
+  readonly isInteractive: boolean
+  /** The first line of standard input, or what is typed twice without echo; `fault` says what is wrong with it. */
+  newSecret(fromInput: boolean, fault?: (secret: string) => string | undefined): Promise<string>
+  readInput(maxBytes: number): Promise<Buffer>
+  confirm(what: string, isGiven: boolean): Promise<void>
+}
+
+/** What a command works with. */
+export interface Context extends Arguments {
+  readonly terminal: CommandTerminal
+  /** The running service or, where none runs, the folder opened for this command. */
+  readonly store: Reached
+}
+
+/** An option of a command; `value` names what follows it, in brackets where it may be missing; undefined: nothing. */
+export interface Option {
+  readonly value?: string
+  readonly help: string
+}
+
+/** A command: `name` is its words, `positionals` the names of what follows; `[NAME]`, at the end, may be missing. */
+export interface Command {
+  readonly name: string
+  readonly positionals?: readonly string[]
+  readonly options?: { readonly [flag: string]: Option }
+  readonly help: string
+  /** Where the journal is that it works on, whatever the settings say. Throws a `UsageError`. */
+  journal?(flags: Arguments['flags']): string
+  /** Whether it makes what does not exist yet. */
+  readonly mayCreate?: boolean
+  run(context: Context): Promise<void>
+}

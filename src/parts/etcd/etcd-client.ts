@@ -1,0 +1,204 @@
+/**
+ * A client of etcd's JSON gateway (etcd 3.4 and later): requests with a bound, over several endpoints, as a user.
+ *
+ * The gateway takes a POST of JSON at `/v3/…`. Bytes are base64 in it, 64-bit integers are strings, and what is 0,
+ * empty or false is left out. A failure is an HTTP status and, in the body, gRPC's code and a message. A watch answers
+ * by a stream of JSON objects, a line each, that are cut into chunks anywhere.
+ *
+ * A request is repeated, at the next endpoint, until one answers or the bound is reached. So a change must be worded
+ * so that it happens once (see `etcd-log.ts`).
+ */
+import { Buffer } from 'node:buffer'
+import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { Failure, systemCode } from '../../errors.ts'
+import {
+  ETCD_ATTEMPT_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES
+} from './etcd-limits.ts'
+
+/** What a client is made with. */
+export interface EtcdAccess {
+  /** Origins: a scheme, a host, a port. */
+  readonly endpoints: readonly string[]
+  readonly user?: { readonly name: string, readonly password: string } | undefined
+  /** PEM; without `ca`, those that Node knows. */
+  readonly ca?: Buffer | undefined
+  readonly cert?: Buffer | undefined
+  readonly key?: Buffer | undefined
+}
+
+/** gRPC's codes for what may go otherwise at another time or endpoint: etcd is starting, stopping, without a leader. */
+const TRANSIENT_CODES = [1, 2, 4, 13, 14]
+const UNAUTHENTICATED = 16
+
+/** A failed attempt of which its endpoint is not to blame: another token, or a smaller answer, is what it needs. */
+class SameEndpoint extends Error {}
+
+const SILENT = new Error('no answer in time')
+
+interface Answer { readonly status: number, readonly answer: any }
+
+/** A request under way; `stop` destroys it, or its answer. */
+interface Sent { readonly response: Promise<IncomingMessage>, readonly stop: (why: Error) => void }
+
+/** Requests to a cluster. */
+export class EtcdClient {
+  readonly #access: EtcdAccess
+  readonly #agents: readonly [HttpAgent, HttpsAgent]
+  /** The endpoint that is asked first: the last one that did not fail. */
+  #at = 0
+  #token: string | undefined
+  #isClosed = false
+
+  constructor(access: EtcdAccess) {
+    const { ca, cert, key } = access
+    this.#access = access
+    this.#agents = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true, ca, cert, key })]
+  }
+
+  /**
+   * Asks until an endpoint answers. `bodyOf` gets the number of the attempt, from 0: a later one should ask for less,
+   * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint answered
+   * within `boundMs` (the last attempt may take a moment longer), with `journal-refused` and etcd's own words, and with
+   * `journal-closed`.
+   */
+  async ask(path: string, bodyOf: (attempt: number) => object, boundMs: number): Promise<any> {
+    const endMs = performance.now() + boundMs
+    for (let attempt = 0; ; attempt++) {
+      const at = this.#at
+      try {
+        return await this.#askOnce(at, path, JSON.stringify(bodyOf(attempt)))
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
+        if (!(error instanceof SameEndpoint)) this.#leave(at)
+        if (performance.now() > endMs) {
+          throw new Failure('journal-unreachable', `${this.#access.endpoints[at]}: ${systemCode(error)}`)
+        }
+      }
+      await new Promise(resolve => setTimeout(resolve, ETCD_RETRY_PAUSE_MS))
+    }
+  }
+
+  /**
+   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended; rejects when it could
+   * not begin, or was silent for `silenceMs`. What `take` throws ends it.
+   */
+  async follow(
+    path: string, body: object, take: (message: any) => void, signal: AbortSignal,
+    silenceMs: number = ETCD_WATCH_SILENCE_MS
+  ): Promise<void> {
+    const at = this.#at
+    try {
+      const token = await this.#authenticated(at, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)
+      const { response, stop } = this.#send(at, path, JSON.stringify(body), token, signal)
+      const timer = setTimeout(stop, silenceMs, SILENT)
+      try {
+        let rest = ''
+        for await (const chunk of (await response).setEncoding('utf8')) {
+          timer.refresh()
+          const lines = (rest + String(chunk)).split('\n')
+          rest = lines.pop()!
+          if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message without an end')
+          for (const line of lines.filter(line => line !== '')) take(JSON.parse(line))
+        }
+      } finally {
+        clearTimeout(timer)
+      }
+    } catch (error) {
+      // A member without a leader ends its watches and takes no new ones; a silent one may have nothing to report.
+      if (!signal.aborted && error !== SILENT) this.#leave(at)
+      throw error
+    }
+  }
+
+  /** Lets go of all connections. */
+  close(): void {
+    this.#isClosed = true
+    for (const agent of this.#agents) agent.destroy()
+  }
+
+  /** Turns to the next endpoint, unless another request has done so already. */
+  #leave(at: number): void {
+    if (this.#at === at) this.#at = (at + 1) % this.#access.endpoints.length
+  }
+
+  /** One attempt, which has a deadline as a whole. */
+  async #askOnce(at: number, path: string, text: string): Promise<any> {
+    const endMs = performance.now() + ETCD_ATTEMPT_TIMEOUT_MS
+    const isOld = this.#token !== undefined
+    const token = await this.#authenticated(at, endMs)
+    const { status, answer } = await this.#exchange(at, path, text, token, endMs)
+    if (status === 200) return answer
+    const { code, message } = answer
+    // The token has expired, or this member has forgotten it, or users were just changed.
+    if (code === UNAUTHENTICATED || /auth store is old/.test(message)) {
+      if (this.#token === token) this.#token = undefined
+      throw isOld ? new SameEndpoint(message) : new Error(message)
+    }
+    throw TRANSIENT_CODES.includes(code) ? new Error(message) : new Failure('journal-refused', message)
+  }
+
+  async #authenticated(at: number, endMs: number): Promise<string | undefined> {
+    const { user } = this.#access
+    if (user === undefined || this.#token !== undefined) return this.#token
+    const { status, answer } = await this.#exchange(at, '/v3/auth/authenticate', JSON.stringify(user), undefined, endMs)
+    if (status === 200) return this.#token = String(answer.token)
+    if (TRANSIENT_CODES.includes(answer.code)) throw new Error(answer.message)
+    throw new Failure('journal-refused', `user ${user.name}: ${answer.message}`)
+  }
+
+  async #exchange(at: number, path: string, text: string, token: string | undefined, endMs: number): Promise<Answer> {
+    const { response, stop } = this.#send(at, path, text, token)
+    const timer = setTimeout(stop, Math.max(1, endMs - performance.now()), SILENT)
+    try {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      for await (const chunk of await response) {
+        chunks.push(chunk)
+        if ((bytes += chunk.length) > MAX_ETCD_ANSWER_BYTES) throw new SameEndpoint('its answer is too large')
+      }
+      return answerOf((await response).statusCode!, Buffer.concat(chunks).toString())
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #send(at: number, path: string, text: string, token: string | undefined, signal?: AbortSignal): Sent {
+    const url = new URL(path, this.#access.endpoints[at])
+    const isTls = url.protocol === 'https:'
+    const headers: Record<string, string> = {
+      'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)),
+      'Grpc-Metadata-Hasleader': 'true', ...(token === undefined ? {} : { Authorization: token })
+    }
+    const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
+    if (signal !== undefined) options.signal = signal
+    const request = (isTls ? requestHttps : requestHttp)(url, options)
+    // Of a request that is destroyed, an answer under way would only report that it was cut off.
+    let stopped: { destroy(why: Error): unknown } = request
+    const response = new Promise<IncomingMessage>((resolve, reject) => {
+      request.on('response', answer => { resolve(answer); stopped = answer })
+      request.on('error', reject)
+      request.end(text)
+    })
+    return { response, stop: why => { stopped.destroy(why) } }
+  }
+}
+
+/** What an endpoint has answered; throws where it is not the gateway that has. */
+function answerOf(status: number, text: string): Answer {
+  // Behind the JSON of a failure the gateway of etcd 3.4 sends a trailer as if it were a part of the body.
+  const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
+  const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
+  if (isAnswer) return { status, answer: status === 200 ? answer : { ...answer, message: String(answer.message) } }
+  const why = `HTTP status ${status}, and no answer of etcd's`
+  throw status < 500 && status !== 200 ? new Failure('journal-refused', why) : new Error(why)
+}
+
+function parsed(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+/** What this instance has applied of the journal that all share. */
+import { Failure, systemCode } from '../../errors.ts'
+import type { KeyFinder } from '../../journal/keys.ts'
+import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
+import { verified, type OnLine } from '../../journal/recover.ts'
+import { positionOf, START, type Position, type Stored } from './etcd-log.ts'
+
+/** The first line of an append under way, and whether it is in its place; undefined: nobody knows yet. */
+export interface Pending {
+  readonly seq: number
+  readonly text: string
+  isOurs: boolean | undefined
+}
+
+/** How many writes are remembered: more than instances wait for their turn. */
+const MAX_WRITES = 64
+
+/** The newest record that was applied, and the way to the next. */
+export class Replica {
+  readonly #apply: OnLine
+  readonly #keys: KeyFinder
+  readonly #name: string
+  position: Position = START
+  head: string = FIRST_HASH
+  /** The first records of the last writes, whoever made them. */
+  #writes: number[] = []
+  /** What of this instance's own is about to follow the newest record. */
+  pending: Pending | undefined
+
+  /** `name` is the journal's, for errors. */
+  constructor(apply: OnLine, keys: KeyFinder, name: string) {
+    this.#apply = apply
+    this.#keys = keys
+    this.#name = name
+  }
+
+  /** How many writes it has taken behind a record. */
+  writesAfter(seq: number): number { return this.#writes.filter(first => first > seq).length }
+
+  /**
+   * Applies records that follow, and skips those that are applied. Throws `journal-damaged` or `key-unknown` where one
+   * does not follow, having applied those before it.
+   */
+  take(records: readonly Stored[]): void {
+    for (const record of records) {
+      const { seq, text } = record
+      if (seq === this.pending?.seq) this.pending.isOurs = text === this.pending.text
+      if (seq <= this.position.seq) continue
+      try {
+        const line = parseLine(text)
+        if (seq !== this.position.seq + 1) throw new Error(`record ${seq} follows it`)
+        if (line === undefined) throw new Error('it is not a line of a journal')
+        this.#apply(verified(line, seq, this.head, this.#keys, this.#name), text)
+        this.head = line.hash
+        if (startsWrite(line)) this.#writes.push(seq)
+        if (this.#writes.length > 2 * MAX_WRITES) this.#writes = this.#writes.slice(-MAX_WRITES)
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        const what = `${this.#name}, record ${this.position.seq + 1}: ${systemCode(error)}`
+        throw new Failure('journal-damaged', what, { cause: error })
+      }
+      this.position = positionOf(record)
+    }
+  }
+}

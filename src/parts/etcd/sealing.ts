@@ -1,0 +1,82 @@
+/**
+ * Which key an instance seals with: the one that the marker names, whichever is the newest in its own key file. The
+ * operator may replace that file at any time; it is read again when a key is asked for that it lacked.
+ */
+import type { Buffer } from 'node:buffer'
+import type { Files } from '../../disk/files.ts'
+import { Failure } from '../../errors.ts'
+import type { Rotated } from '../../journal/journal.ts'
+import { addKey, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
+import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
+import type { EtcdLog } from './etcd-log.ts'
+
+/** What an instance knows of the keys. */
+export class Sealing implements KeyFinder {
+  readonly #files: Files
+  readonly #keyFile: string
+  readonly #log: EtcdLog
+  #keys: Keyring
+
+  constructor(files: Files, keyFile: string, keys: Keyring, log: EtcdLog) {
+    this.#files = files
+    this.#keyFile = keyFile
+    this.#keys = keys
+    this.#log = log
+  }
+
+  /** Throws `key-unknown` where the file lacks the key or is gone, and as `readKeyFile` does. */
+  readonly find = (name: string): Key => {
+    const known = this.#keys.find(name)
+    if (known !== undefined) return known
+    this.#keys = this.#read(name)
+    return this.#keys.find(name)!
+  }
+
+  /** Why the journal may not be used; the marker has been read. */
+  unusable(): Failure | undefined {
+    const { text, key, state } = this.#log.marker!
+    const { prefix } = this.#log
+    if (state === undefined) return undefined
+    if (state === 'copying') {
+      return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
+    }
+    const to = text.split(' ')[2]
+    const why = state === 'moved' ? `${prefix} is now at ${to}; set ETCD_PREFIX to that`
+      : `an older version began to move ${prefix} to ${to}; finish that with it, or put ${key} alone into ${prefix}.key`
+    return new Failure('journal-moved', why)
+  }
+
+  /** The key to seal with, or why there is none; the marker has been read. */
+  key(): Key | Failure {
+    try {
+      return this.find(this.#log.marker!.key)
+    } catch (error) {
+      return error as Failure
+    }
+  }
+
+  /**
+   * Puts a new key into the file, or, where the file has one that is newer than the marker's, has all instances seal
+   * with that from now on. Throws what `key` gives, and `write-failed` where another rotation was faster.
+   */
+  async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
+    const marker = this.#log.marker!
+    this.#keys = this.#read(marker.key)
+    const { name } = this.#keys.newest
+    if (name === marker.key) {
+      this.#keys = await addKey(this.#files, this.#files.real(this.#keyFile), random)
+      return { key: this.#keys.newest.name, seals: false }
+    }
+    const changed = await this.#log.change(marker, name, ETCD_WRITE_TIMEOUT_MS)
+    if (changed?.text !== name) throw new Failure('write-failed', 'another rotation came first; look, and try again')
+    return { key: name, seals: true }
+  }
+
+  /** The file as it is now, if it has a key. */
+  #read(name: string): Keyring {
+    const keys = readKeyFile(this.#files, this.#keyFile)
+    if (keys?.find(name) !== undefined) return keys
+    const where = 'copy the key file of an instance that has it'
+    throw new Failure('key-unknown', `${this.#keyFile} has no key ${name}; ${where}`)
+  }
+}

@@ -1,0 +1,179 @@
+/** The routes of this part; they are guarded and limited like those of the contract. */
+import { BUSY, invalid } from '../../api/answers.ts'
+import { idOf } from '../../api/entry-routes.ts'
+import { route, type Route, type RouteDescription } from '../../api/route.ts'
+import type { CoreSettings } from '../../config/core-settings.ts'
+import { Failure } from '../../errors.ts'
+import { RateLimit } from '../../http/rate-limit.ts'
+import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import type { Params } from '../../http/router.ts'
+import { textUpTo } from '../../json/validator.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
+import type { Session } from '../../store/accounts.ts'
+import type { Entry } from '../../store/events.ts'
+import type { Store } from '../../store/store.ts'
+import type { PartContext } from '../part.ts'
+import { HistoryReader, type Change } from './history.ts'
+
+const UNKNOWN = messageReply(404, 'contraseña no encontrada')
+const RESTORED = messageReply(200, 'contraseña restaurada')
+const CHANGED = messageReply(200, 'contraseña cambiada')
+const WRONG = invalid({ password: ['The current password is not correct.'] })
+
+/** The newest deleted entries that are given, and how many entries are looked at before others have their turn. */
+const MAX_DELETED = 1000
+const SLICE_ENTRIES = 10_000
+
+const nowMs = (): number => performance.now()
+
+/** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
+export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly Route[] {
+  const unknownId = (params: Params): Reply | undefined =>
+    store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+  const routes: Route[] = [
+    {
+      operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
+      handle: async () => jsonReply(200, { passwords: await deletedEntries(store), status: 200 })
+    },
+    {
+      operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
+      beforeBody: unknownId, storingFailed: 'Error restoring password',
+      handle: async ({ params, session }) =>
+        await store.restoreEntry(idOf(params), session?.user ?? null) ? RESTORED : UNKNOWN
+    }
+  ]
+  if (journal !== undefined && journal.location().endpoints === undefined) {
+    const reader = new HistoryReader(journal, nowMs)
+    routes.push({
+      operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
+      beforeBody: unknownId,
+      handle: async ({ params }) => {
+        const history = await reader.read(idOf(params))
+        return history === undefined ? BUSY : jsonReply(200, { history: history.map(one => named(store, one)),
+          status: 200 })
+      }
+    })
+  }
+  if (settings.auth === 'bearer') routes.push(ownPasswordRoute(store, settings))
+  return routes
+}
+
+/** The deleted entries, newest first. */
+async function deletedEntries(store: Store): Promise<readonly Entry[]> {
+  const found: Entry[] = []
+  for (let id = store.entryCount; id > 0 && found.length < MAX_DELETED; id--) {
+    if (store.entryText(id)!.endsWith('"status":0}')) found.push(store.entry(id)!)
+    if (id % SLICE_ENTRIES === 0) await new Promise(resolve => setImmediate(resolve))
+  }
+  return found
+}
+
+/** A change with the name of the user in the place of the number. */
+function named({ accounts }: Store, { by, ...change }: Change): object {
+  const email = accounts.users().find(({ id }) => id === by)?.email ?? (by === null ? null : `#${by}`)
+  return { ...change, by: email }
+}
+
+function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Route {
+  const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
+  return route({
+    operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
+    // As for a login: whoever has a token must not be able to find out the password by trying.
+    rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
+    shape: { password, newPassword: password }, storingFailed: 'Error changing password',
+    handle: async ({ body, session, client }) => {
+      const email = emailOf(accounts, session)
+      // The token that this issues ends with all others of the user when the password is changed.
+      if (await accounts.login(email, body.password, 1, client) === undefined) return WRONG
+      try {
+        return await accounts.setPassword(email, body.newPassword) ? CHANGED : WRONG
+      } catch (error) {
+        if (error instanceof Failure && error.code === 'input-invalid') {
+          return invalid({ newPassword: [error.message.replace('The password field', 'The newPassword field')] })
+        }
+        throw error
+      }
+    }
+  })
+}
+
+function emailOf(accounts: Store['accounts'], session: Session | undefined): string {
+  return accounts.users().find(({ id }) => id === session?.user)?.email ?? ''
+}
+
+const EXAMPLE: Entry = { id: 1, password: 'S3cr3ta', sistema: 'correo', usuario: 'ana', status: 0 }
+const TEXT = { type: 'string' }
+const ENTRY = {
+  type: 'object', required: ['id', 'password', 'sistema', 'usuario', 'status'], additionalProperties: false,
+  properties: { id: { type: 'integer', minimum: 1 }, password: TEXT, sistema: TEXT, usuario: TEXT,
+    status: { const: 0 } }
+}
+const UNKNOWN_ANSWER = { status: 404, body: JSON.parse(UNKNOWN.body as string) as object }
+const OK_STATUS = { const: 200 }
+
+const DELETED: RouteDescription = {
+  tag: 'extra', summary: 'The deleted entries, newest first.',
+  description: `At most ${MAX_DELETED}. Served where \`EXTRA_ROUTES=on\`.`,
+  answers: {
+    deleted: {
+      status: 200, body: { passwords: [EXAMPLE], status: 200 },
+      schema: {
+        type: 'object', required: ['passwords', 'status'], additionalProperties: false,
+        properties: { passwords: { type: 'array', items: ENTRY }, status: OK_STATUS }
+      }
+    }
+  }
+}
+const RESTORE: RouteDescription = {
+  tag: 'extra', summary: 'Makes a deleted entry active again.',
+  description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`.',
+  ids: { restored: 1, unknown: 999_999_999 },
+  answers: { restored: { status: 200, body: JSON.parse(RESTORED.body as string) }, unknown: UNKNOWN_ANSWER }
+}
+const HISTORY: RouteDescription = {
+  tag: 'extra', summary: 'The changes of an entry, newest first.',
+  description: 'With the fields that each set, former passwords among them. One history is read at a time; 503 asks ' +
+    'come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+  ids: { history: 1, unknown: 999_999_999 },
+  answers: {
+    history: {
+      status: 200,
+      body: {
+        history: [{
+          time: '2026-01-31T12:00:00.000Z', change: 'created', fields: { password: 'S3cr3ta', sistema: 'correo',
+            usuario: 'ana' },
+          by: 'ana@example.org'
+        }],
+        status: 200
+      },
+      schema: {
+        type: 'object', required: ['history', 'status'], additionalProperties: false,
+        properties: {
+          history: {
+            type: 'array',
+            items: {
+              type: 'object', required: ['time', 'change', 'fields', 'by'], additionalProperties: false,
+              properties: {
+                time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored'] }, by: { type: ['string',
+                  'null'] },
+                fields: { type: 'object', additionalProperties: false, properties: { password: TEXT, sistema: TEXT,
+                  usuario: TEXT } }
+              }
+            }
+          },
+          status: OK_STATUS
+        }
+      }
+    },
+    unknown: UNKNOWN_ANSWER
+  }
+}
+const OWN_PASSWORD: RouteDescription = {
+  tag: 'extra', summary: 'Changes the password of the user whose token it is.',
+  description: 'All tokens of the user end. Served where `EXTRA_ROUTES=on` and `AUTH=bearer`.',
+  bodies: { changed: { password: 'correct horse battery staple', newPassword: 'battery staple horse correct' } },
+  answers: {
+    changed: { status: 200, body: JSON.parse(CHANGED.body as string) },
+    wrong: { status: 400, body: JSON.parse(WRONG.body as string) }
+  }
+}

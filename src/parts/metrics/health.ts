@@ -1,0 +1,79 @@
+/**
+ * Health and metrics, for whoever watches over the service: clients on its own machine, and those with a token, unless
+ * a setting lets everybody. They are outside `/api`, are not limited, and tell no secret.
+ */
+import { isLoopback } from '../../http/address.ts'
+import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
+import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
+import { exposition, EXPOSITION_TYPE, type Metric } from './exposition.ts'
+import type { Journal } from '../../journal/journal.ts'
+import type { Call, Route, RouteDescription } from '../../api/route.ts'
+import type { Audience } from './part.ts'
+
+interface HealthRoutesOptions {
+  readonly health: Audience
+  readonly metrics: Audience
+  /** Names by which a client on this machine may call the service. */
+  readonly allowedHosts: ReadonlySet<string>
+  readonly journal: Pick<Journal, 'health'>
+  /** Gives what is measured. */
+  readonly measure: () => readonly Metric[]
+}
+
+const HEALTHY = messageReply(200, 'OK')
+const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
+const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
+const NOT_LOCAL =
+  messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
+const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
+const exposed = (metrics: readonly Metric[]): Reply =>
+  ({ status: 200, body: exposition(metrics), kind: EXPOSITION })
+
+const EXAMPLE = '# HELP entries Entries in the store.\n# TYPE entries gauge\nentries{status="active"} 1\n'
+
+const bodyOf = ({ body }: Reply): unknown => JSON.parse(body as string)
+const refusal = (audience: Audience): RouteDescription['answers'] =>
+  audience === 'public' ? {} : { notLocal: { status: 403, body: bodyOf(NOT_LOCAL) } }
+
+/** The routes that the settings leave. */
+export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
+  const { journal, measure, allowedHosts } = options
+  const forAudience = (audience: Audience, answer: () => Reply) => (call: Call<unknown>): Reply =>
+    audience === 'public' || call.session !== undefined || isLocal(call, allowedHosts) ? answer() : NOT_LOCAL
+  const routes: readonly (readonly [Audience, Route])[] = [
+    [options.health, {
+      operation: 'health', method: 'GET', path: '/healthz', isPublic: true, allowsStaleReads: true, allowsHttp: true,
+      description: {
+        tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
+        answers: {
+          healthy: { status: 200, body: bodyOf(HEALTHY) }, failed: { status: 503, body: bodyOf(FAILED) },
+          waiting: { status: 503, body: bodyOf(WAITING) }, ...refusal(options.health)
+        }
+      },
+      // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
+      handle: forAudience(options.health, () => {
+        const { fault, mayHeal } = journal.health()
+        if (fault === undefined) return HEALTHY
+        return mayHeal === true ? WAITING : FAILED
+      })
+    }],
+    [options.metrics, {
+      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, allowsStaleReads: true, allowsHttp: true,
+      description: {
+        tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
+        answers: {
+          exposed: { status: 200, type: EXPOSITION_TYPE, body: EXAMPLE, schema: { type: 'string' } },
+          ...refusal(options.metrics)
+        }
+      },
+      handle: forAudience(options.metrics, () => exposed(measure()))
+    }]
+  ]
+  return routes.filter(([audience]) => audience !== 'off').map(([, route]) => route)
+}
+
+/** Whether a program on this machine asks: no proxy for somebody else, and no web page in its browser. */
+function isLocal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): boolean {
+  return isLoopback(client) && head.forwardedFor === undefined && isHostAllowed(head.host!, allowedHosts) &&
+    !isFromOtherSite(head.fetchSite)
+}

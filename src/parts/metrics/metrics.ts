@@ -1,0 +1,134 @@
+/** What the service measures of itself. Names follow Prometheus: base units, `_total`. */
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+import type { Store } from '../../store/store.ts'
+import { VERSION } from '../../version.ts'
+import type { Observer } from '../part.ts'
+import type { Labelled, Metric } from './exposition.ts'
+import { Histogram } from './histogram.ts'
+
+const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+/** How often the event loop's delay is looked at; what Node measures includes it. */
+const DELAY_INTERVAL_MS = 10
+const QUANTILES = [0.5, 0.9, 0.99]
+const HIGHEST_STATUS = 599
+
+interface RouteCounts {
+  readonly byStatus: Float64Array
+  readonly seconds: Histogram
+}
+
+/** What is asked when the metrics are. */
+export interface Measured {
+  readonly store: Store
+  readonly rateLimitClients: number
+  readonly connections: number
+}
+
+/** The counters of one service, from its start on. */
+export class Metrics implements Observer {
+  readonly #routes = new Map<string, RouteCounts>()
+  readonly #malformed = new Float64Array(HIGHEST_STATUS + 1)
+  readonly #writes = new Histogram(WRITE_SECONDS)
+  #writeErrors = 0
+  // The types of Node 20 lack its count.
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: DELAY_INTERVAL_MS }) as
+    IntervalHistogram & { readonly count: number }
+
+  constructor() { this.#loopDelay.enable() }
+
+  requestEnded(operation: string = 'none', status: number, ms: number): void {
+    let counts = this.#routes.get(operation)
+    if (counts === undefined) {
+      counts = { byStatus: new Float64Array(HIGHEST_STATUS + 1), seconds: new Histogram(REQUEST_SECONDS) }
+      this.#routes.set(operation, counts)
+    }
+    counts.byStatus[status]!++
+    counts.seconds.observe(ms / 1000)
+  }
+
+  malformedRefused(status: number): void { this.#malformed[status]!++ }
+
+  journalWritten(ms: number, isMade: boolean): void {
+    this.#writes.observe(ms / 1000)
+    if (!isMade) this.#writeErrors++
+  }
+
+  close(): void { this.#loopDelay.disable() }
+
+  all({ store, rateLimitClients, connections }: Measured): readonly Metric[] {
+    const { entryCount, activeCount } = store
+    return [
+      gauge('build_info', 'The program and its runtime.', [[1, { version: VERSION, node: process.version }]]),
+      ...this.#requests(),
+      ...this.#journal(store),
+      gauge('entries', 'Entries in the store.',
+        [[activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]]),
+      gauge('rate_limit_clients', 'Clients in the table of the rate limit.', [[rateLimitClients]]),
+      gauge('http_connections', 'Open connections.', [[connections]]),
+      ...this.#process()
+    ]
+  }
+
+  #requests(): Metric[] {
+    const routes = [...this.#routes]
+    return [
+      counter('http_requests_total', 'Requests that were answered; route is none where no route was reached.',
+        routes.flatMap(([route, counts]) => byStatus(counts.byStatus, { route }))),
+      {
+        name: 'http_request_duration_seconds', type: 'histogram', help: 'From the head of a request to its answer.',
+        values: routes.map(([route, { seconds }]) => [seconds, { route }])
+      },
+      counter('http_malformed_requests_total', 'Answers to what was not an HTTP request, or came too late.',
+        byStatus(this.#malformed, {}))
+    ]
+  }
+
+  #journal(store: Store): Metric[] {
+    const { fault, records, waiting } = store.health()
+    return [
+      {
+        name: 'journal_write_duration_seconds', type: 'histogram',
+        help: 'Writes to the journal, each of one or more records, until they were durable or had failed.',
+        values: [[this.#writes]]
+      },
+      counter('journal_write_errors_total', 'Writes to the journal that failed.', [[this.#writeErrors]]),
+      gauge('journal_records', 'Records in the journal.', [[records]]),
+      gauge('journal_queue_length', 'Changes that wait for the journal.', [[waiting]]),
+      gauge('journal_failed', '1 while the journal takes no writes.', [[fault === undefined ? 0 : 1]])
+    ]
+  }
+
+  #process(): Metric[] {
+    const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+    const { user, system } = process.cpuUsage()
+    const delay = this.#loopDelay
+    const seconds = (measuredNs: number): number => Math.max(0, measuredNs / 1e9 - DELAY_INTERVAL_MS / 1000)
+    return [
+      {
+        name: 'nodejs_eventloop_delay_seconds', type: 'summary', help: 'How late a timer of the event loop was.',
+        values: QUANTILES.map(quantile => [seconds(delay.percentile(quantile * 100)), { quantile: String(quantile) }]),
+        count: delay.count, sum: delay.count === 0 ? 0 : seconds(delay.mean) * delay.count
+      },
+      gauge('process_resident_memory_bytes', 'Resident memory.', [[rss]]),
+      gauge('nodejs_heap_size_total_bytes', 'The heap.', [[heapTotal]]),
+      gauge('nodejs_heap_size_used_bytes', 'What is used of the heap.', [[heapUsed]]),
+      gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap.', [[external]]),
+      counter('process_cpu_seconds_total', 'Time on a processor, user and system.', [[(user + system) / 1e6]]),
+      gauge('process_start_time_seconds', 'When the process began, in Unix time.', [[performance.timeOrigin / 1000]])
+    ]
+  }
+}
+
+function byStatus(counts: Float64Array, labels: { readonly route?: string }): Labelled<number>[] {
+  return [...counts].flatMap((count, status): Labelled<number>[] =>
+    count === 0 ? [] : [[count, { ...labels, status: String(status) }]])
+}
+
+function counter(name: string, help: string, values: readonly Labelled<number>[]): Metric {
+  return { name, help, type: 'counter', values }
+}
+
+function gauge(name: string, help: string, values: readonly Labelled<number>[]): Metric {
+  return { name, help, type: 'gauge', values }
+}

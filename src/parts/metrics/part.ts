@@ -1,0 +1,33 @@
+/** `/healthz` and `/metrics`, for whoever watches over the service. */
+import { oneOf } from '../../config/values.ts'
+import type { Part } from '../part.ts'
+import type { Metric } from './exposition.ts'
+
+/** Who may ask: clients on this machine and those with a token; everybody; nobody. */
+export type Audience = 'local' | 'public' | 'off'
+
+interface MetricsSettings {
+  readonly health: Audience
+  readonly metrics: Audience
+}
+
+export const metrics: Part<MetricsSettings> = {
+  settings: {
+    health: {
+      variable: 'HEALTH', flag: 'health', value: 'WHO', fallback: 'local', shown: '`local`',
+      help: 'Who may read `/healthz`: `local`, this machine and anyone with a token; `public`, anyone; `off`.',
+      parse: oneOf('local', 'public', 'off')
+    },
+    metrics: {
+      variable: 'METRICS', flag: 'metrics', value: 'WHO', fallback: 'local', shown: '`local`',
+      help: 'Who may read `/metrics`; as `HEALTH`.', parse: oneOf('local', 'public', 'off')
+    }
+  },
+  open: async ({ settings, store, load }) => {
+    const [{ Metrics }, { healthRoutes }] = await Promise.all([import('./metrics.ts'), import('./health.ts')])
+    const observer = new Metrics()
+    const measure = (): readonly Metric[] => observer.all({ store, ...load() })
+    const routes = healthRoutes({ ...settings, journal: store, measure })
+    return { routes, observer, close: () => observer.close() }
+  }
+}

@@ -1,0 +1,116 @@
+/** The commands on users and tokens. */
+import { minutes } from '../../config/values.ts'
+import { email as emailRule } from '../../json/validator.ts'
+import { passwordFault } from '../../store/account-rules.ts'
+import { ANY_ABILITY } from '../../store/events.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
+
+const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
+const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
+
+interface ListedUser { readonly email: string, readonly abilities: readonly string[] }
+
+function abilitiesOf({ flags }: Context): string[] | undefined {
+  if (typeof flags['abilities'] !== 'string') return undefined
+  const abilities = flags['abilities'].split(',').map(ability => ability.trim())
+  if (abilities.includes('')) throw new UsageError('--abilities must be names, separated by commas')
+  return abilities
+}
+
+function ttlMinutesOf({ flags }: Context): number | undefined {
+  const text = flags['ttl-minutes']
+  try {
+    return text === undefined ? undefined : minutes(String(text))
+  } catch (error) {
+    throw new UsageError(`--ttl-minutes must be ${(error as Error).message}`)
+  }
+}
+
+/** Asks for a new password, after it is known that the address is one, and is taken or not, as it must be. */
+async function newPassword({ store, positionals: [email = ''], flags, terminal }: Context,
+  isTaken: boolean): Promise<string> {
+  const fault = emailRule.fault('email', email)
+  if (fault !== undefined) throw new OperatorError(fault)
+  const users: readonly ListedUser[] = await store.ask('GET', '/operator/users')
+  if (users.some(user => user.email === email.toLowerCase()) !== isTaken) {
+    throw new OperatorError(isTaken ? 'there is no user with this address'
+      : 'there is a user with this address already')
+  }
+  return terminal.newSecret(flags['password-stdin'] === true, password => passwordFault(password, email))
+}
+
+/** Asks with the e-mail address of the first positional, and says what was done. */
+function byAddress(path: string, done: string): Command['run'] {
+  return async ({ store, positionals: [email], terminal }) => {
+    await store.ask('POST', path, { email })
+    terminal.show({ email, done }, `${email}: ${done}`)
+  }
+}
+
+const revokeAll = byAddress('/operator/tokens/revoke-all', 'all tokens revoked')
+
+/** `user …` and `token …`. */
+export const ACCOUNT_COMMANDS: readonly Command[] = [
+  {
+    name: 'user add', positionals: ['EMAIL'],
+    options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },
+    help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
+    run: async context => {
+      const { positionals: [email], flags, terminal } = context
+      const abilities = abilitiesOf(context)
+      const body = { email, name: flags['name'], abilities, password: await newPassword(context, false) }
+      const user = await context.store.ask('POST', '/operator/users/add', body)
+      const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
+      terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}`)
+    }
+  },
+  {
+    name: 'user list', help: 'lists the users',
+    run: async ({ store, terminal }) => terminal.list(await store.ask('GET', '/operator/users'))
+  },
+  {
+    name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
+    help: 'gives a user a new password and ends the user\'s tokens',
+    run: async context => {
+      const { store, positionals: [email], terminal } = context
+      await store.ask('POST', '/operator/users/password', { email, password: await newPassword(context, true) })
+      terminal.show({ email, done: 'new password' }, `${email}: new password, all tokens revoked`)
+    }
+  },
+  {
+    name: 'user remove', positionals: ['EMAIL'],
+    help: 'removes a user and ends the user\'s tokens',
+    run: byAddress('/operator/users/remove', 'removed, all tokens revoked')
+  },
+  {
+    name: 'token issue', positionals: ['EMAIL'],
+    options: { ...ABILITIES, 'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' } },
+    help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
+    run: async context => {
+      const { positionals: [email], terminal } = context
+      const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context) }
+      const issued = await context.store.ask('POST', '/operator/tokens/issue', body)
+      terminal.show(issued, issued.token)
+    }
+  },
+  {
+    name: 'token list', positionals: ['[EMAIL]'],
+    help: 'lists the tokens, all of them or a user\'s',
+    run: async ({ store, positionals: [email], terminal }) => {
+      const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
+      terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()))
+    }
+  },
+  {
+    name: 'token revoke', positionals: ['[ID]'],
+    options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
+    help: 'ends a token, or all of a user\'s',
+    run: async context => {
+      const { store, positionals: [id], flags, terminal } = context
+      if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')
+      if (id === undefined) return revokeAll({ ...context, positionals: [String(flags['all'])] })
+      await store.ask('POST', '/operator/tokens/revoke', { id })
+      terminal.show({ id, done: 'revoked' }, `${id}: revoked`)
+    }
+  }
+]

@@ -1,0 +1,51 @@
+/** Root at work in a folder of another user: what it makes there must be that user's, or the service cannot read it. */
+import { dirname, relative, resolve } from 'node:path'
+import { disk, type Files } from '../../disk/files.ts'
+
+/** The disk for the time being, until `end` is called. */
+interface AsOwner {
+  readonly files: Files
+  readonly end: () => void
+}
+
+/** What changes nothing in the folder that the keys are in, of leftovers and of names that are to be durable. */
+const LOOKS = ['list', 'sync']
+
+/** Nobody else. */
+export const STAYS: AsOwner = { files: disk, end: () => {} }
+
+/**
+ * Becomes the owner of a folder, if the process is root's and the folder is not. The owner may not be able to come to
+ * the folder (systemd keeps those of dynamic users below one that is root's), so it becomes the working folder, and
+ * `files` names what is in it from there; nor to read the keys, which `files` still reads as root.
+ */
+export function becomeOwner(folder: string, readAsRoot: string): AsOwner {
+  const { geteuid, getegid, seteuid, setegid } = process
+  const stat = disk.stat(folder)
+  const isRoot = geteuid?.() === 0 && stat !== undefined && stat.owner !== 0
+  if (!isRoot || getegid === undefined || seteuid === undefined || setegid === undefined) return STAYS
+  const group = getegid()
+  const cwd = process.cwd()
+  const names = [resolve(folder), disk.real(folder)]
+  const inside = (given: unknown): unknown => {
+    const name = typeof given === 'string' && names.find(name => given === name || given.startsWith(`${name}/`))
+    return name ? relative(name, given as string) || '.' : given
+  }
+  const begin = (): void => { setegid(stat.group); seteuid(stat.owner) }
+  const beRoot = (): void => { seteuid(0); setegid(group) }
+  const asRoot = (call: () => unknown): unknown => {
+    beRoot()
+    try {
+      return call()
+    } finally {
+      begin()
+    }
+  }
+  const calls = Object.entries(disk).map(([name, call]: [string, (...given: readonly unknown[]) => unknown]) =>
+    [name, (...given: readonly unknown[]) => name === 'real' || given[0] === readAsRoot ||
+      (LOOKS.includes(name) && given[0] === dirname(readAsRoot))
+      ? asRoot(() => call(...given)) : call(...given.map(inside))])
+  process.chdir(folder)
+  begin()
+  return { files: Object.fromEntries(calls) as Files, end: () => { beRoot(); process.chdir(cwd) } }
+}

@@ -1,0 +1,168 @@
+/**
+ * The way to the store. What changes something goes through the socket of the process that holds the folder or, where
+ * there is none, through one's own, after taking the lock: one code path, and always one writer. What only reads the
+ * journal reads its file, and asks nothing but how far it is acknowledged; without a service it needs neither the lock
+ * nor a file system that can be written.
+ */
+import { join, resolve } from 'node:path'
+import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
+import { disk, type Files } from '../../disk/files.ts'
+import { heldSockets } from '../../disk/lock.ts'
+import { Failure, systemCode } from '../../errors.ts'
+import { knock } from '../../http/local-socket.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
+import { readKeyFile } from '../../journal/keys.ts'
+import { JOURNAL_FILE } from '../../journal/open-file.ts'
+import { readJournal } from '../../journal/recover.ts'
+import { sentenceOf } from '../../json/validator.ts'
+import { JOURNALS } from '../../settings.ts'
+import { openStorage, type Storage } from '../../storage.ts'
+import { apply, emptyState } from '../../store/state.ts'
+import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
+import { STAYS, becomeOwner } from './as-owner.ts'
+import { requestLocal, type LocalAnswer } from './local-client.ts'
+import { operatorRoutes } from './routes.ts'
+import type { Terminal } from './terminal.ts'
+
+/** How often, and how long apart, somebody is asked again who is just about to open or to close. */
+const TRIES = 50
+const PAUSE_MS = 100
+
+/**
+ * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with a `OperatorError`
+ * when no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or when the
+ * folder is another user's and this one is not root.
+ */
+export function reachStore(
+  settings: StorageSettings & Pick<CoreSettings, 'abilities'>, mayCreate: boolean, terminal: Terminal
+): Reached {
+  let folder = resolve(settings.dataDir)
+  const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
+  const isFile = settings.journal === 'file'
+  let opened: Storage | undefined
+  let asOwner = STAYS
+  const live = (): Promise<string | undefined> => liveSocket(asOwner.files, folder)
+
+  const assertJournal = (): void => {
+    if (disk.stat(join(folder, JOURNAL_FILE)) !== undefined) return
+    throw new OperatorError(`there is no journal in ${folder}; the command init makes one`)
+  }
+
+  const endOwner = (): void => {
+    asOwner.end()
+    asOwner = STAYS
+  }
+
+  /** A socket that is listened on: somebody's, or one's own. */
+  const socket = async (): Promise<string | undefined> => {
+    const found = await live()
+    if (found !== undefined || opened !== undefined) return found
+    if (isFile && !mayCreate) assertJournal()
+    const user = process.geteuid?.()
+    const owner = disk.stat(folder)?.owner
+    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) {
+      throw new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, or as root`)
+    }
+    const real = disk.real(folder)
+    asOwner = becomeOwner(folder, keyFile)
+    if (asOwner !== STAYS) folder = real // of which sockets are called from the working folder, as the shortest way
+    try {
+      opened = await openStorage({ ...settings, dataDir: folder, keyFile }, JOURNALS, {
+        info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)
+      }, { mayCreate, files: asOwner.files })
+    } catch (error) {
+      endOwner()
+      throw error
+    }
+    opened.serveLocally(operatorRoutes(opened.store, opened.journal!))
+    return live()
+  }
+
+  const ask: Reached['ask'] = async (method, path, body) => {
+    for (let tries = 1; ; tries++) {
+      let asked = folder
+      try {
+        asked = await socket() ?? folder
+        const answer = await requestLocal(asked, method, path, body)
+        if (answer.status === 200) return answer.body
+        if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
+      } catch (error) {
+        if (!isMoment(asOwner.files, error, asked) || tries === TRIES) throw error
+      }
+      await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+    }
+  }
+
+  const read = async (status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> => {
+    const keys = readKeyFile(disk, status.keyFile)
+    if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
+    const state = emptyState()
+    const each = (record: JournalRecord, text: string): void => {
+      onRecord(record, state, text)
+      apply(state, record)
+    }
+    const onProgress = (share: number): void => terminal.progress('reading the journal', share)
+    const { path, bytes, endpoints, records = Infinity } = status
+    if (endpoints !== undefined) {
+      const kind = JOURNALS[settings.journal] ?? Object.values(JOURNALS)[0]
+      const found = await kind!.read!(settings, { path, records, keys, apply: each, onProgress })
+      onProgress(1)
+      if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
+      return { ...found, tornBytes: 0, state }
+    }
+    const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
+    // What a service has acknowledged is whole; a file that nobody has open may end in a write that a crash cut.
+    if (status.records !== undefined && found.goodBytes !== bytes) {
+      throw new Failure('journal-damaged', `${path} ends before its last record`)
+    }
+    return { ...found, state }
+  }
+
+  return {
+    settings, ask, read,
+    look: async path => {
+      try {
+        const found = await live()
+        return found && (await requestLocal(found, 'GET', path)).body
+      } catch {
+        return undefined
+      }
+    },
+    status: async () => {
+      if (!isFile || await live() !== undefined) return ask('GET', '/operator/status')
+      assertJournal()
+      const path = disk.real(join(folder, JOURNAL_FILE))
+      return { path, keyFile, bytes: disk.stat(path)!.bytes }
+    },
+    close: async () => {
+      const closing = opened
+      opened = undefined
+      try {
+        await closing?.close()
+      } finally {
+        endOwner()
+      }
+    }
+  }
+}
+
+/**
+ * Whether an error says that nobody has heard the request: whoever held the folder has just let go of it. Who lets go
+ * in order answers all that was heard, then removes its socket, then cuts what is left; who crashes leaves it.
+ */
+function isMoment(files: Files, error: unknown, socket: string): boolean {
+  if (error instanceof Failure) return error.code === 'folder-held'
+  if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return files.stat(socket) === undefined
+  return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
+}
+
+function errorOf({ body }: LocalAnswer): OperatorError {
+  const { message, errors } = body as { message: string, errors?: { [field: string]: string[] } }
+  return new OperatorError(errors === undefined ? message : sentenceOf(errors))
+}
+
+async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
+  if (files.stat(folder) === undefined) return undefined
+  for (const socket of heldSockets(files, folder)) if (await knock(socket)) return socket
+  return undefined
+}

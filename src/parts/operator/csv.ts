@@ -1,0 +1,109 @@
+/**
+ * CSV, RFC 4180: rows of cells, with commas between them; a cell in double quotes may hold commas, line ends, and
+ * quotes, which are written twice (§2.5 to 2.7).
+ *
+ * Beyond it: cells may be separated by semicolons or tabs; the text is UTF-8, with or without a byte order mark; a row
+ * ends with CR LF, LF or CR; an empty line is no row. What the grammar has no place for is refused, not guessed at: a
+ * guess would be a wrong password.
+ */
+import { Failure } from '../../errors.ts'
+
+/** A row and the line that it begins in, counted from 1. */
+export interface CsvRow {
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+/** What may stand between cells: spreadsheets write the others where a comma is the decimal point. */
+export type Separator = ',' | ';' | '\t'
+
+/** More than any program writes; a row of tens of millions would take the memory. */
+const MAX_CELLS = 1_000
+
+/**
+ * Reads a text row by row, in time linear in its length. Throws `csv-malformed`, naming line and column (in
+ * characters, from 1), also for a row that has not as many cells as the first (§2.4).
+ */
+export function * readCsv(text: string, separator: Separator = ','): Generator<CsvRow, void, void> {
+  let columns: number | undefined
+  let line = 1
+  for (let at = 0; at < text.length;) {
+    const { cells, end } = readRow(text, at, separator)
+    if (end > at) {
+      columns ??= cells.length
+      const { length } = cells
+      if (length !== columns) throw malformed(text, at, `${length} cells, where the first row has ${columns}`)
+      yield { line, cells }
+    }
+    const next = end + (text.startsWith('\r\n', end) ? 2 : 1)
+    line += linesOf(text.slice(at, next)).length - 1
+    at = next
+  }
+}
+
+/** Writes a row, its line end included. A cell must be well-formed: UTF-8 has no lone surrogates. */
+export function csvRow(cells: readonly string[]): string {
+  return `${cells.map(cell => MUST_BE_QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell).join(',')}\r\n`
+}
+
+/** Besides what the grammar asks for, what would pass for an empty line or for a byte order mark. */
+const MUST_BE_QUOTED = /^$|^\ufeff|[",\r\n]/
+
+const PLAIN = { ',': /[^",\r\n]*/y, ';': /[^";\r\n]*/y, '\t': /[^"\t\r\n]*/y }
+
+/** Reads a row from its first character to its end, which is a line end or that of the text. */
+function readRow(text: string, start: number, separator: Separator): { cells: string[], readonly end: number } {
+  const cells: string[] = []
+  for (let at = start; ;) {
+    const isQuoted = text[at] === '"'
+    const end = isQuoted ? quotedEnd(text, at, separator) : plainEnd(text, at, separator)
+    cells.push(isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
+    if (text[end] !== separator) return { cells, end }
+    if (cells.length === MAX_CELLS) throw malformed(text, end, `more than ${MAX_CELLS} cells`)
+    at = end + 1
+  }
+}
+
+function quotedEnd(text: string, start: number, separator: Separator): number {
+  let at = start + 1
+  for (;;) {
+    const quote = text.indexOf('"', at)
+    if (quote < 0) throw malformed(text, start, 'a quote that is not closed')
+    at = quote + 1
+    if (text[at] !== '"') break
+    at++
+  }
+  if (at < text.length && !`${separator}\r\n`.includes(text[at]!)) {
+    throw malformed(text, at, 'text behind a closing quote')
+  }
+  return at
+}
+
+function plainEnd(text: string, start: number, separator: Separator): number {
+  const plain = PLAIN[separator]
+  plain.lastIndex = start
+  plain.test(text)
+  const end = plain.lastIndex
+  if (text[end] === '"') throw malformed(text, end, 'a quote in a cell that does not begin with one')
+  return end
+}
+
+function malformed(text: string, at: number, what: string): Failure {
+  const lines = linesOf(text.slice(0, at))
+  return new Failure('csv-malformed', `line ${lines.length}, column ${[...lines.at(-1)!].length + 1}: ${what}`)
+}
+
+function linesOf(text: string): string[] { return text.split(/\r\n|\r|\n/) }
+
+/** The text of a file; throws `csv-malformed`, naming the place, for what is not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    // Written back, what could be read is the same again up to where it could not.
+    const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
+    const at = readable.findIndex((byte, i) => byte !== bytes[i])
+    const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })
+    throw malformed(before, before.length, 'what is not UTF-8')
+  }
+}

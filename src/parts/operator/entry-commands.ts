@@ -1,0 +1,189 @@
+/** The commands on entries: what the page offers, at a terminal. */
+import { randomInt } from 'node:crypto'
+import type { JournalRecord } from '../../journal/journal.ts'
+import type { Entry, EntryChanges, Events } from '../../store/events.ts'
+import type { CommittedState } from '../../store/state.ts'
+import { OperatorError, UsageError, type Command, type Context, type Option } from '../command.ts'
+import { recordDisclosure } from './disclosure.ts'
+
+/** What stands in the place of a password that was not asked for. */
+export const HIDDEN = '********'
+/** Asks for passwords to be seen. */
+export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
+
+const FIELDS = ['password', 'sistema', 'usuario'] as const
+const SYSTEM = { system: { value: 'S', help: 'the system that the password is for' } }
+const USER = { user: { value: 'U', help: 'the user name there' } }
+const PASSWORD = {
+  'password-stdin': { help: 'take the password from the first line of standard input' },
+  generate: { value: '[LENGTH]', help: 'make a password, of 20 characters unless told' }
+}
+const GENERATED = { least: 8, most: 1024, unlessTold: 20 }
+/** Those that are not easily taken for one another. */
+const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
+const UNKNOWN = 'contraseña no encontrada'
+
+function idOf({ positionals: [text] }: Context): number {
+  if (text === undefined || !/^[1-9][0-9]{0,14}$/.test(text)) throw new UsageError('ID must be a positive integer')
+  return Number(text)
+}
+
+/** The active entries, or all. */
+export async function entriesOf({ store }: Context, activeOnly: boolean): Promise<readonly Entry[]> {
+  const { state: { entries } } = await store.read(await store.status())
+  const all = Array.from({ length: entries.size }, (_, i) => entries.get(i + 1)!)
+  return activeOnly ? all.filter(({ status }) => status === 1) : all
+}
+
+/** An entry of the running service, or of the folder. */
+async function entryOf(context: Context, id: number): Promise<Entry> {
+  const { store } = context
+  if (await store.look('/operator/status') !== undefined) {
+    return (await store.ask('GET', `/api/getPassword/${id}`)).passwords
+  }
+  const entry = (await entriesOf(context, false))[id - 1]
+  if (entry === undefined) throw new OperatorError(UNKNOWN)
+  return entry
+}
+
+/** A password that was asked for, taken from standard input, or made. */
+async function passwordOf({ flags, terminal }: Context): Promise<string> {
+  const { generate } = flags
+  if (generate === undefined) return terminal.newSecret(flags['password-stdin'] === true)
+  const length = generate === true ? GENERATED.unlessTold : Number(generate)
+  if (!(length >= GENERATED.least && length <= GENERATED.most)) {
+    throw new UsageError(`--generate must be a length from ${GENERATED.least} to ${GENERATED.most}`)
+  }
+  return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
+}
+
+/** What a record says of an entry; undefined where it is about something else. */
+function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
+  if (type === 'entries.imported') {
+    const { first, entries } = data as Events['entries.imported']
+    return entries[id - first]
+  }
+  return type.startsWith('entry.') && (data as { id: number }).id === id ? data as EntryChanges : undefined
+}
+
+/** Who caused a record; `-` is the operator, or anybody in the open configuration. */
+export function authorOf(state: CommittedState, by: number | null): string {
+  return by === null ? '-' : state.users.get(by)?.email ?? String(by)
+}
+
+async function get(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const id = idOf(context)
+  const field = flags['field'] ?? (flags['clip'] === true ? 'password' : undefined)
+  const name = FIELDS.find(one => one === field)
+  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${FIELDS.join(', ')}`)
+  const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
+  const found = await entryOf(context, id)
+  if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
+  const entry = reveals ? found : { ...found, password: HIDDEN }
+  if (name === undefined) {
+    const { sistema, usuario, password, status } = entry
+    terminal.show(entry, `sistema   ${sistema}`, `usuario   ${usuario}`, `password  ${password}`,
+      `status    ${status === 1 ? 'active' : 'deleted'}`)
+  } else if (flags['clip'] === true) {
+    terminal.clip(entry[name])
+    terminal.show({ id, copied: name }, `entry ${id}: ${name} is in the clipboard, if the terminal allows that`)
+  } else terminal.show({ [name]: entry[name] }, entry[name])
+}
+
+async function add(context: Context): Promise<void> {
+  const { flags: { system: sistema, user: usuario }, terminal, store } = context
+  if (sistema === undefined || usuario === undefined) throw new UsageError('give --system S and --user U')
+  const body = { sistema, usuario, password: await passwordOf(context) }
+  const { id, message } = await store.ask('POST', '/operator/entries/add', body)
+  terminal.show({ id, message }, `entry ${id}: ${message}`)
+}
+
+async function edit(context: Context): Promise<void> {
+  const { flags, terminal, store } = context
+  const id = idOf(context)
+  const setsPassword = ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
+  const body = { sistema: flags['system'], usuario: flags['user'], password: setsPassword
+    ? await passwordOf(context) : undefined }
+  if (Object.values(body).every(value => value === undefined)) {
+    throw new UsageError('give what is to change: --system, --user, or --password')
+  }
+  const { message } = await store.ask('POST', `/api/updatePassword/${id}`, body)
+  terminal.show({ id, message }, `entry ${id}: ${message}`)
+}
+
+async function history(context: Context): Promise<void> {
+  const { store, flags, terminal } = context
+  const id = idOf(context)
+  const reveals = flags['reveal'] === true
+  if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
+  let found = false
+  await store.read(await store.status(), ({ time, type, by, data, ...record }, state) => {
+    const changes = changesOf({ ...record, time, type, by, data }, id)
+    if (changes === undefined) return
+    found = true
+    const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
+    const values = { password: reveals ? password : HIDDEN, sistema, usuario }
+    const author = authorOf(state, by)
+    terminal.show({ time, by: author, type, ...values }, `${time} ${author} ${type} ${JSON.stringify(values)}`)
+  })
+  if (!found) throw new OperatorError(UNKNOWN)
+}
+
+/** Asks with the id of the first positional, and says what came of it. */
+function byId(path: (id: number) => string, body: (id: number) => object | undefined): Command['run'] {
+  return async context => {
+    const id = idOf(context)
+    const { message } = await context.store.ask('POST', path(id), body(id))
+    context.terminal.show({ id, message }, `entry ${id}: ${message}`)
+  }
+}
+
+/** `entry …`. */
+export const ENTRY_COMMANDS: readonly Command[] = [
+  {
+    name: 'entry list', positionals: ['[FILTER]'],
+    help: 'lists the active entries, or those whose system or user holds FILTER; no passwords',
+    run: async context => {
+      const filter = context.positionals[0]?.toLowerCase() ?? ''
+      const entries = await entriesOf(context, true)
+      context.terminal.list(entries.map(({ id, sistema, usuario }) => ({ id, sistema, usuario }))
+        .filter(({ sistema, usuario }) => [sistema, usuario].some(text => text.toLowerCase().includes(filter))))
+    }
+  },
+  {
+    name: 'entry get', positionals: ['ID'],
+    options: {
+      field: { value: 'F', help: 'print this alone: password, sistema or usuario' },
+      clip: { help: 'put it into the clipboard of the terminal instead (OSC 52)' }, ...REVEAL
+    },
+    help: 'prints an entry; its password with --reveal or --field password, which is recorded',
+    run: get
+  },
+  {
+    name: 'entry add', options: { ...SYSTEM, ...USER, ...PASSWORD },
+    help: 'makes an entry, whose password it asks for',
+    run: add
+  },
+  {
+    name: 'entry edit', positionals: ['ID'],
+    options: { ...SYSTEM, ...USER, password: { help: 'ask for a new password' }, ...PASSWORD },
+    help: 'changes an entry',
+    run: edit
+  },
+  {
+    name: 'entry delete', positionals: ['ID'],
+    help: 'marks an entry as deleted; nothing is removed',
+    run: byId(id => `/api/deletePassword/${id}`, () => undefined)
+  },
+  {
+    name: 'entry restore', positionals: ['ID'],
+    help: 'makes a deleted entry active again',
+    run: byId(() => '/operator/entries/restore', id => ({ id }))
+  },
+  {
+    name: 'entry history', positionals: ['ID'], options: REVEAL,
+    help: 'prints every value that an entry ever had, when it got it, and by whom',
+    run: history
+  }
+]

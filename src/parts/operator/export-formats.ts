@@ -1,0 +1,72 @@
+/** How entries are written for other programs, and for this one. */
+import { randomBytes } from 'node:crypto'
+import type { Entry } from '../../store/events.ts'
+import { csvRow } from './csv.ts'
+import { OperatorError } from '../command.ts'
+
+/** A format: what stands before the entries, each of them, what stands between two, and what behind the last. */
+export interface Writer {
+  readonly head?: string
+  /** The text of an entry; throws a `OperatorError` for one that cannot be written so. */
+  readonly row: (entry: Entry) => string
+  readonly between?: string
+  readonly tail?: string
+  /** Whether it has no place for deleted entries. */
+  readonly activeOnly?: boolean
+}
+
+/** The columns of this program's own CSV. */
+export const OWN_HEADER = ['id', 'sistema', 'usuario', 'password', 'status'] as const
+
+/** Refuses an entry with characters that a format has no way to write. */
+function assertHolds(format: string, hasNoPlace: RegExp, { id, password, sistema, usuario }: Entry): void {
+  if (![password, sistema, usuario].some(text => hasNoPlace.test(text))) return
+  throw new OperatorError(`entry ${id} holds a character that ${format} cannot hold; use --format jsonl`)
+}
+
+const HALF = /\p{Surrogate}/u
+/** XML 1.0 §2.2; a carriage return would come back as a line feed (§2.11) if it were not escaped. */
+const NOT_XML = /[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
+
+function xml(text: string): string {
+  return text.replace(/[&<>\r\n\t]/g, character => `&#${character.charCodeAt(0)};`)
+}
+
+const uuid = (): string => `<UUID>${randomBytes(16).toString('base64')}</UUID>`
+const field = (key: string, value: string): string => `<String><Key>${key}</Key><Value>${xml(value)}</Value></String>`
+
+/** The formats of an export by their names. */
+export const WRITERS: { readonly [format: string]: Writer } = {
+  jsonl: { row: entry => `${JSON.stringify(entry)}\n` },
+  csv: {
+    head: csvRow(OWN_HEADER),
+    row: entry => {
+      assertHolds('CSV', HALF, entry)
+      return csvRow(OWN_HEADER.map(column => String(entry[column])))
+    }
+  },
+  // KeePass' own XML, which KeePassXC imports as it is; its CSV would have to be mapped by hand there.
+  keepassxc: {
+    activeOnly: true,
+    head: '<?xml version="1.0" encoding="UTF-8"?>\n<KeePassFile><Meta><Generator>password-entry-service</Generator>' +
+      `</Meta><Root><Group>${uuid()}<Name>Root</Name>\n`,
+    row: entry => {
+      assertHolds('XML', NOT_XML, entry)
+      const { sistema, usuario, password } = entry
+      const fields = field('Title', sistema) + field('UserName', usuario) + field('Password', password)
+      return `<Entry>${uuid()}${fields}</Entry>\n`
+    },
+    tail: '</Group></Root></KeePassFile>\n'
+  },
+  // Bitwarden's unencrypted JSON; type 1 is a login.
+  bitwarden: {
+    activeOnly: true,
+    head: '{"encrypted":false,"folders":[],"items":[\n',
+    row: ({ sistema: name, usuario: username, password }) => JSON.stringify({
+      organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null, favorite: false,
+      login: { uris: [], username, password, totp: null }, collectionIds: null
+    }),
+    between: ',\n',
+    tail: '\n]}\n'
+  }
+}

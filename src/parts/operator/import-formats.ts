@@ -1,0 +1,194 @@
+/**
+ * The files that entries are imported from: CSV as browsers and password managers export it, told apart by the header,
+ * and what this service gives itself: JSON lines, a JSON array, CSV. The headers as they are written today:
+ *
+ * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls behind url)
+ * - Chrome, and Edge, Brave, …: name,url,username,password,note (older ones without note)
+ * - Firefox: url,username,password,httpRealm,formActionOrigin,guid,timeCreated,timeLastUsed,timePasswordChanged
+ * - Bitwarden: folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
+ *   (an organization's: collections in the place of folder,favorite)
+ * - KeePassXC: Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
+ * - KeePass 2 ("KeePass CSV (1.x)"): Account,Login Name,Password,Web Site,Comments
+ * - Apple Passwords and Safari: Title,URL,Username,Password,Notes,OTPAuth
+ * - 1Password: Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes (or Website in the place of Url)
+ * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
+ * - Proton Pass: type,name,url,email,username,password,note,totp,createTime,modifyTime,vault (older ones without email)
+ * - Dashlane: username,username2,username3,title,password,note,url,category,otpUrl
+ * - anything else with columns called sistema, usuario and password
+ */
+import type { Buffer } from 'node:buffer'
+import { Failure } from '../../errors.ts'
+import { check, number, optional, sentenceOf } from '../../json/validator.ts'
+import type { ImportedEntry } from '../../store/events.ts'
+import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
+import { OWN_HEADER } from './export-formats.ts'
+import { IMPORTED } from './import-routes.ts'
+import { jsonKind, readObjects, type Numbered } from './json-objects.ts'
+import { OperatorError } from '../command.ts'
+
+/** A row, the line that it begins in, and what it says. */
+export interface Row {
+  readonly line: number
+  /** Undefined where the row holds no password. */
+  readonly entry: ImportedEntry | undefined
+  /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
+  readonly isOwn: boolean
+  /** Whether it had an address that the entry has no place for. */
+  readonly losesAddress: boolean
+}
+
+/** What a file holds; its rows are read as they are asked for, and throw what is wrong with them. */
+export interface Source {
+  readonly format: string
+  readonly rows: Iterable<Row>
+}
+
+/** The columns of a program's file. What several are named for takes the first of them that says something. */
+interface Format {
+  readonly program: string
+  /** The first column, where the used ones are not enough to tell. */
+  readonly first?: string
+  /** A column that no other program writes. */
+  readonly mark?: string
+  /** A name, or else the host of an address. */
+  readonly sistema: readonly string[]
+  readonly url: readonly string[]
+  readonly usuario: readonly string[]
+  readonly password: string
+}
+
+const NAME_URL = { sistema: ['name'], url: ['url'], usuario: ['username'], password: 'password' }
+const TITLE = { first: 'Title', sistema: ['Title'], usuario: ['Username'], password: 'Password' }
+const BITWARDEN = {
+  program: 'Bitwarden', sistema: ['name'], url: ['login_uri'], usuario: ['login_username'], password: 'login_password'
+}
+
+/** The first that fits counts. */
+const FORMATS: readonly Format[] = [
+  { program: 'NordPass', first: 'name', mark: 'cardholdername', ...NAME_URL },
+  { program: 'Chrome', first: 'name', ...NAME_URL },
+  { program: 'Firefox', first: 'url', mark: 'httpRealm', ...NAME_URL, sistema: [] },
+  { ...BITWARDEN, first: 'folder' },
+  { ...BITWARDEN, first: 'collections' },
+  { program: 'KeePassXC', ...TITLE, first: 'Group', url: ['URL'] },
+  {
+    program: 'KeePass 2', first: 'Account', sistema: ['Account'], url: ['Web Site'], usuario: ['Login Name'],
+    password: 'Password'
+  },
+  { program: 'Apple', ...TITLE, url: ['URL'] },
+  { program: '1Password', ...TITLE, url: ['Url'] },
+  { program: '1Password', ...TITLE, url: ['Website'] },
+  { program: 'LastPass', first: 'url', ...NAME_URL },
+  { program: 'Proton Pass', first: 'type', ...NAME_URL, usuario: ['username', 'email'] },
+  { program: 'Proton Pass', first: 'type', ...NAME_URL },
+  {
+    program: 'Dashlane', first: 'username', mark: 'title', ...NAME_URL, sistema: ['title'],
+    usuario: ['username', 'username2', 'username3']
+  },
+  { program: 'CSV', sistema: ['sistema'], url: [], usuario: ['usuario'], password: 'password' }
+]
+
+const SEPARATORS: readonly Separator[] = [',', ';', '\t']
+const OWN = 'this program'
+const OWN_SHAPE = { ...IMPORTED, status: optional(IMPORTED.status), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
+
+/** What stands for a name that a row does not have: no field of an entry is empty. */
+const NAMELESS = '-'
+
+/** Reads what is to be imported. Throws a `OperatorError`, or `csv-malformed`, that names the line. */
+export function readSource(bytes: Buffer): Source {
+  // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
+  const json = bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes
+  if (jsonKind(json) !== undefined) return { format: OWN, rows: ownRows(readObjects(json)) }
+  const text = decodeUtf8(bytes)
+  for (const separator of SEPARATORS) {
+    const names = headerOf(text, separator)
+    if (names === undefined) continue
+    if (OWN_HEADER.every((name, i) => names[i] === name)) {
+      return { format: OWN, rows: ownRows(mapped(rowsOf(text, separator), ownObject)) }
+    }
+    const format = FORMATS.find(format => fits(format, names))
+    if (format === undefined) continue
+    return { format: format.program, rows: mapped(rowsOf(text, separator), row => foreignRow(format, names, row)) }
+  }
+  const [first] = firstOf(readCsv(text))
+  throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
+}
+
+/** The cells of the first row; undefined where it cannot be read with this separator. */
+function headerOf(text: string, separator: Separator): readonly string[] | undefined {
+  try {
+    return firstOf(readCsv(text, separator))[0]?.cells
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+}
+
+function firstOf<T>(items: Iterable<T>): readonly T[] {
+  for (const item of items) return [item]
+  return []
+}
+
+function * rowsOf(text: string, separator: Separator): Generator<CsvRow, void, void> {
+  const rows = readCsv(text, separator)
+  rows.next()
+  yield * rows
+}
+
+function * mapped<A, B>(items: Iterable<A>, map: (item: A) => B): Generator<B, void, void> {
+  for (const item of items) yield map(item)
+}
+
+function columnsOf({ first, mark, sistema, url, usuario, password }: Format): readonly string[] {
+  return [first ?? password, mark ?? password, ...sistema, ...url, ...usuario, password]
+}
+
+function fits(format: Format, names: readonly string[]): boolean {
+  return (format.first ?? names[0]) === names[0] && columnsOf(format).every(column => names.includes(column))
+}
+
+/** Names the columns that some program has; another one could be a password of a file without a header. */
+function unknownHeader(names: readonly string[]): OperatorError {
+  const known = new Set(FORMATS.flatMap(columnsOf))
+  const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
+  const programs = [...new Set(FORMATS.map(({ program }) => program))].filter(name => name !== 'CSV').join(', ')
+  return new OperatorError(`its first line reads ${seen}, which is no header that is known; known are those of ` +
+    `${programs}, this program's own, and any with the columns sistema, usuario and password`)
+}
+
+function foreignRow(format: Format, names: readonly string[], { line, cells }: CsvRow): Row {
+  const cell = (columns: readonly string[]): string =>
+    columns.map(column => cells[names.indexOf(column)]!).find(text => text !== '') ?? ''
+  const password = cell([format.password])
+  if (password === '') return { line, entry: undefined, isOwn: false, losesAddress: false }
+  const url = cell(format.url)
+  const name = cell(format.sistema)
+  const entry = { password, sistema: name || hostOf(url) || NAMELESS, usuario: cell(format.usuario) || NAMELESS,
+    status: 1 }
+  return { line, entry: entry as ImportedEntry, isOwn: false, losesAddress: name !== '' && url !== '' }
+}
+
+/** The host of an address, or what stands there instead of one. */
+function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }
+
+function ownObject({ line, cells }: CsvRow): Numbered {
+  const value = (column: string, cell: string): string | number =>
+    (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
+  return { line, object: Object.fromEntries(OWN_HEADER.map((column, i) => [column, value(column, cells[i]!)])) }
+}
+
+/** Ids must ascend: then no line is there twice, and a new store gives each entry the place that it had. */
+function * ownRows(objects: Iterable<Numbered>): Generator<Row, void, void> {
+  let last = 0
+  for (const { line, object } of objects) {
+    const checked = check(OWN_SHAPE, object)
+    if (!checked.ok) throw new OperatorError(`line ${line}: ${sentenceOf(checked.errors)}`)
+    const { id, status = 1, ...fields } = checked.value
+    if (id !== undefined && id <= last) {
+      throw new OperatorError(`line ${line}: the ids do not ascend; import one export at a time`)
+    }
+    last = id ?? last
+    yield { line, entry: { ...fields, status }, isOwn: id !== undefined, losesAddress: false }
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Importing entries. They come in parts, none of which keeps others waiting for long, are gathered here, and become
+ * one record when the last one is there. What is gathered is bounded, and goes when another import begins.
+ */
+import { randomUUID } from 'node:crypto'
+import { jsonReply, messageReply } from '../../http/reply.ts'
+import { listOf, oneOf, text, type Rule } from '../../json/validator.ts'
+import { MAX_IMPORT_BYTES } from '../../limits.ts'
+import { importedBytes, type ImportedEntry } from '../../store/events.ts'
+import type { Store } from '../../store/store.ts'
+import { route, type Route } from '../../api/route.ts'
+
+const ADDED = messageReply(200, 'added')
+const OVER = messageReply(
+  409, 'this import is over: another one has begun, or the service was restarted; nothing was imported')
+const TOO_LARGE = messageReply(413, `an import holds at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
+
+/** What an imported entry must be. */
+export const IMPORTED: { readonly [F in keyof ImportedEntry]: Rule<ImportedEntry[F]> } = {
+  password: text, sistema: text, usuario: text, status: oneOf(0, 1)
+}
+
+/** The operator's routes for an import: begin, add parts, commit. */
+export function importRoutes(store: Store): readonly Route[] {
+  let current: { readonly id: string, readonly entries: ImportedEntry[], bytes: number } | undefined
+  return [
+    {
+      operation: 'beginImport', method: 'POST', path: '/operator/import/begin',
+      handle: () => {
+        current = { id: randomUUID(), entries: [], bytes: 0 }
+        return jsonReply(200, { id: current.id })
+      }
+    },
+    route({
+      operation: 'addToImport', method: 'POST', path: '/operator/import/add',
+      shape: { id: text, entries: listOf(IMPORTED) },
+      handle: ({ body }) => {
+        if (current?.id !== body.id) return OVER
+        for (const { password, sistema, usuario, status } of body.entries) {
+          const entry = { password, sistema, usuario, status }
+          current.entries.push(entry)
+          current.bytes += importedBytes(entry)
+        }
+        if (current.bytes <= MAX_IMPORT_BYTES) return ADDED
+        current = undefined
+        return TOO_LARGE
+      }
+    }),
+    route({
+      operation: 'commitImport', method: 'POST', path: '/operator/import/commit',
+      shape: { id: text },
+      handle: async ({ body }) => {
+        if (current?.id !== body.id) return OVER
+        const { entries } = current
+        current = undefined
+        return jsonReply(200, { first: await store.importEntries(entries, null) })
+      }
+    })
+  ]
+}

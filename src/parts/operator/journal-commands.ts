@@ -1,0 +1,164 @@
+/** The commands on the journal and its keys. */
+import { join, resolve } from 'node:path'
+import { JOURNAL_FILE } from '../../journal/open-file.ts'
+import { disk } from '../../disk/files.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
+import { copyBytes } from '../../disk/whole-file.ts'
+import { OperatorError, UsageError, type Command, type Context, type JournalStatus } from '../command.ts'
+import { makeFile, saveJournal } from '../saved-journal.ts'
+import { becomeOwner } from './as-owner.ts'
+import { recordDisclosure } from './disclosure.ts'
+import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
+
+const EMPTY = '0'.repeat(64)
+
+/** A record's data as a person reads it, without what must not be seen. */
+function shown({ data }: JournalRecord, reveals: boolean): string {
+  return JSON.stringify(data, (name, value) =>
+    (name === 'password' && !reveals) || name === 'passwordHash' ? HIDDEN : value)
+}
+
+/** The journal, or the copy of it that was named. */
+async function statusOf({ store, positionals: [file] }: Context): Promise<JournalStatus> {
+  if (file === undefined) return store.status()
+  const path = resolve(file)
+  const stat = disk.stat(path)
+  if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
+  const { keyFile, dataDir } = store.settings
+  return { path, keyFile: resolve(keyFile ?? join(resolve(dataDir), 'journal.key')), bytes: stat.bytes }
+}
+
+/** Asks for something that takes long and shows how far it is. */
+async function askSlowly(context: Context, path: string): Promise<any> {
+  const look = async (): Promise<void> => {
+    const status: JournalStatus | undefined = await context.store.look('/operator/status')
+    if (status?.progress !== undefined) context.terminal.progress('re-encrypting the journal', status.progress)
+  }
+  const timer = setInterval(() => void look(), 200)
+  try {
+    return await context.store.ask('POST', path)
+  } finally {
+    clearInterval(timer)
+    context.terminal.progress('', 1)
+  }
+}
+
+async function verify(context: Context): Promise<void> {
+  const { store, terminal, flags } = context
+  const noted = flags['head'] as string | undefined
+  if (noted !== undefined && !/^[0-9a-f]{64}$/.test(noted)) throw new UsageError('--head must be 64 hexadecimal digits')
+  const status = await statusOf(context)
+  let place = noted === EMPTY ? 0 : undefined
+  const { records, head, tornBytes, state } = await store.read(status, (record, _state, text) => {
+    if (noted !== undefined && text.endsWith(`"hash":"${noted}"}`)) place = record.seq
+  })
+  state.entries.check()
+  const { size, active } = state.entries
+  const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
+  const result = { records, entries: size, active, head, tornBytes, ...noted !== undefined && { place: place ?? null } }
+  terminal.show(result, `records ${records}`, `entries ${size} (${active} active)`, `head    ${head}`,
+    ...tornBytes > 0 ? [`torn    ${torn}`] : [], ...place === undefined ? [] : [`noted   at record ${place}`])
+  if (noted !== undefined && place === undefined) {
+    const why = 'it was replaced or tampered with, or is another one'
+    throw new OperatorError(`the noted head is nowhere in this journal: ${why}`)
+  }
+  if (status.fault !== undefined) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
+}
+
+async function show(context: Context): Promise<void> {
+  const { store, flags, terminal } = context
+  const reveals = flags['reveal'] === true
+  if (reveals) {
+    const { state } = await store.read(await statusOf(context))
+    const disclosure = { command: 'journal show', entries: state.entries.size }
+    await recordDisclosure(context, disclosure, context.positionals.length > 0)
+  }
+  await store.read(await statusOf(context), (record, state) => {
+    const { seq, time, type } = record
+    const data = shown(record, reveals)
+    const by = authorOf(state, record.by)
+    terminal.show({ seq, time, by, type, data: JSON.parse(data) }, `${seq} ${time} ${by} ${type} ${data}`)
+  })
+}
+
+/** Puts a copy where the journal was; what root makes belongs to the folder's owner, who is to read it. */
+async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
+  if (await store.look('/operator/status') !== undefined) throw new OperatorError('the service runs; stop it first')
+  const { dataDir, keyFile } = store.settings
+  const folder = resolve(dataDir)
+  const target = join(folder, JOURNAL_FILE)
+  const old = disk.stat(target)
+  if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
+  const from = resolve(file)
+  const status = { path: from, keyFile: resolve(keyFile ?? join(folder, 'journal.key')),
+    bytes: disk.stat(from)?.bytes ?? 0 }
+  const { records, head, goodBytes = 0 } = await store.read(status)
+  const { files, end } = becomeOwner(folder, from)
+  try {
+    if (old !== undefined) files.remove(target)
+    await makeFile(target, file => copyBytes(files, from, file, 0, goodBytes, () => {}), files)
+  } finally {
+    end()
+  }
+  terminal.show({ path: target, records, head }, `${target}: ${records} records, head ${head}`)
+}
+
+/** `init`, `journal …` and `key …`. */
+export const JOURNAL_COMMANDS: readonly Command[] = [
+  {
+    name: 'init', mayCreate: true,
+    help: 'makes the data folder, the key and the journal, if they do not exist yet',
+    run: async ({ store, terminal }) => {
+      const wasThere = disk.stat(join(resolve(store.settings.dataDir), JOURNAL_FILE)) !== undefined
+      const { path, keyFile, records } = await store.ask('GET', '/operator/status')
+      const done = wasThere ? `found, ${records} records` : 'made, empty'
+      terminal.show({ path, keyFile, records, made: !wasThere }, `journal ${path} (${done})`, `key     ${keyFile}`)
+    }
+  },
+  {
+    name: 'journal verify', positionals: ['[FILE]'],
+    options: { head: { value: 'HEAD', help: 'also tell where a head is that was noted earlier' } },
+    help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
+    run: verify
+  },
+  {
+    name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
+    help: 'prints a line a record, of the journal or of a copy: number, time, who, what',
+    run: show
+  },
+  {
+    name: 'journal backup', positionals: ['FILE'],
+    help: 'copies the journal, verified',
+    run: async ({ store, positionals: [file = ''], terminal }) => {
+      const { records, head } = await saveJournal(store, file, await store.status())
+      terminal.show({ path: resolve(file), records, head }, `${records} records, head ${head}`)
+    }
+  },
+  {
+    name: 'journal restore', positionals: ['FILE'],
+    help: 'puts a copy into the data folder, verified, where no journal is; the service must not run',
+    run: restore
+  },
+  {
+    name: 'key rotate',
+    help: 'makes a new key, which seals from now on; old lines stay readable',
+    run: async ({ store, terminal }) => {
+      const { key, seals } = await store.ask('POST', '/operator/key/rotate')
+      const { keyFile } = await store.status()
+      const lines = seals === true ? [`key ${key} seals from now on`] : [
+        `key ${key} is in ${keyFile}, and does not seal yet`,
+        'copy that file to every other instance, then run key rotate again'
+      ]
+      terminal.show({ key, keyFile, seals }, ...lines)
+    }
+  },
+  {
+    name: 'key rewrite',
+    help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
+    run: async context => {
+      const { unneeded, head } = await askSlowly(context, '/operator/key/rewrite')
+      const keys = unneeded.map((key: string) => `key ${key} is no longer needed by this journal`)
+      context.terminal.show({ head, unneeded }, `head ${head}`, ...keys)
+    }
+  }
+]

@@ -1,0 +1,81 @@
+/**
+ * The operator's program. Exit codes: 0 done; 1 refused or failed (no such user, an address that is taken, a folder
+ * that cannot be used); 2 called in a wrong way; 3 the journal or its keys are damaged.
+ */
+import { readValues } from '../../config/read.ts'
+import { Failure, systemCode, type FailureCode } from '../../errors.ts'
+import { assertLimits } from '../../limits.ts'
+import { PARTS, SETTINGS, STORAGE_SETTINGS, validateCombinations } from '../../settings.ts'
+import { VERSION } from '../../version.ts'
+import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
+import { findCommand, helpOf, overview, parse } from './command-line.ts'
+import { completionCommand } from './completion.ts'
+import { reachStore } from './connect.ts'
+import { Terminal } from './terminal.ts'
+
+const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
+  'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3
+}
+
+/** Runs the program; gives its exit code. */
+export async function runProgram(words: readonly string[]): Promise<number> {
+  process.stdout.on('error', error => {
+    const code = systemCode(error)
+    if (code !== 'EPIPE') process.stderr.write(`error: the output could not be written: ${code}\n`)
+    process.exit(1) // what was asked for is done, or will be refused a second time
+  })
+  try {
+    assertLimits()
+    return await main(words)
+  } catch (error) {
+    const code = exitCodeOf(error)
+    if (code === undefined) throw error
+    process.stderr.write(`error: ${(error as Error).message}\n`)
+    return code
+  }
+}
+
+async function main(words: readonly string[]): Promise<number> {
+  const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
+  const commands = [...added, completionCommand(added)].sort((a, b) => a.name < b.name ? -1 : 1)
+  const isHelp = words[0] === 'help'
+  const asked = isHelp ? words.slice(1) : words
+  const asksForHelp = isHelp || words.includes('--help') || words.includes('-h')
+  if (asked[0] === '--version' || asked[0] === '-V') { process.stdout.write(`${VERSION}\n`); return 0 }
+  const first = asked.filter(word => !word.startsWith('-'))
+  const isGroup = first.length === 1 && commands.some(({ name }) => name.startsWith(`${first[0]} `))
+  if (first.length === 0 || (isGroup && asksForHelp)) {
+    if (first.length === 0 && asked.length > 0 && !asksForHelp) findCommand(commands, asked)
+    process.stdout.write(overview(commands, first[0]))
+    return asksForHelp ? 0 : 2
+  }
+  const command = findCommand(commands, asked)
+  const rest = asked.slice(command.name.split(' ').length)
+  if (asksForHelp) { process.stdout.write(helpOf(command, process.env[SETTINGS.journal.variable])); return 0 }
+  await run(command, parse(command, rest))
+  return 0
+}
+
+async function run(command: Command, given: Arguments): Promise<void> {
+  const { stdin: input, stdout: output, stderr: error } = process
+  const terminal = new Terminal({ input, output, error }, given.flags['json'] === true)
+  const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
+  const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
+  const journal = command.journal?.(given.flags) ?? (storage.journal === 'memory' ? 'file' : storage.journal)
+  const settings = { ...storage, ...abilities, journal }
+  validateCombinations(settings)
+  const store = reachStore(settings, command.mayCreate === true, terminal)
+  try {
+    await command.run({ ...given, terminal, store })
+  } finally {
+    await store.close()
+  }
+}
+
+/** What the program ends with after an error; undefined for one that nobody has foreseen. */
+function exitCodeOf(error: unknown): number | undefined {
+  if (error instanceof UsageError) return 2
+  if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1
+  const isForeseen = error instanceof OperatorError || systemCode(error) !== (error as Error).message
+  return isForeseen ? 1 : undefined
+}

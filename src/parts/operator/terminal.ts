@@ -1,0 +1,142 @@
+/** What the operator sees and types. Results go to standard output, everything else to standard error. */
+import { Buffer } from 'node:buffer'
+import { showProgress } from '../../log.ts'
+import { OperatorError, UsageError, type CommandTerminal } from '../command.ts'
+
+/** The three standard streams. */
+interface Streams {
+  readonly input: NodeJS.ReadStream
+  readonly output: NodeJS.WriteStream
+  readonly error: NodeJS.WriteStream
+}
+
+/** Prints, asks, and shows progress. */
+export class Terminal implements CommandTerminal {
+  readonly #streams: Streams
+  readonly #asJson: boolean
+  /** What came behind the line that was asked for. */
+  #typedAhead = ''
+
+  constructor(streams: Streams, asJson: boolean) {
+    this.#streams = streams
+    this.#asJson = asJson
+  }
+
+  /** Control characters of what others have entered are shown, not obeyed. */
+  show(data: object, ...lines: readonly string[]): void {
+    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.output.write(`${visible(line)}\n`)
+  }
+
+  list(items: readonly object[]): void {
+    const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
+    const header = Object.keys(items[0] ?? {}).map(name => name.toUpperCase())
+    const rows = items.length === 0 ? [] : [header, ...items.map(item => Object.values(item).map(cell))]
+    const widths = rows.reduce<number[]>((all, row) => row.map((text, i) => Math.max(all[i] ?? 0, text.length)), [])
+    this.show(items, ...rows.map(row => row.map((text, i) => text.padEnd(widths[i]!)).join('  ').trimEnd()))
+  }
+
+  warn(line: string): void { this.#streams.error.write(`warning: ${visible(line)}\n`) }
+
+  /** Shows how much of some long work is done, 0 to 1, on a terminal; says nothing in a pipe. 1 clears the line. */
+  progress(what: string, share: number): void { showProgress(this.#streams.error, what, share) }
+
+  /** Whether results are shown to somebody, and do not go to a file or another program. */
+  get showsResults(): boolean { return this.#streams.output.isTTY }
+
+  /** A result as it is; not for a terminal, which would obey its control characters. */
+  pass(text: string): void { this.#streams.output.write(text) }
+
+  /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
+  clip(text: string): void {
+    const terminal = [this.#streams.output, this.#streams.error].find(stream => stream.isTTY)
+    if (terminal === undefined) throw new UsageError('there is no terminal whose clipboard --clip could use')
+    terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
+  }
+
+  /** Whether somebody sits there who can be asked. */
+  get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
+
+  async newSecret(
+    fromInput: boolean, fault: (secret: string) => string | undefined = () => undefined
+  ): Promise<string> {
+    const { input } = this.#streams
+    const checked = (secret: string): string => {
+      if (secret === '') throw new UsageError('the password is empty')
+      const why = fault(secret)
+      if (why !== undefined) throw new OperatorError(why)
+      return secret
+    }
+    if (fromInput && !input.isTTY) return checked(await this.#firstLine())
+    if (!this.isInteractive) {
+      throw new UsageError('there is no terminal to ask for the password at; use --password-stdin')
+    }
+    input.setEncoding('utf8').setRawMode(true)
+    try {
+      const first = checked(await this.#hidden('password: '))
+      if (await this.#hidden('again: ') !== first) throw new UsageError('the two passwords differ')
+      return first
+    } finally {
+      input.setRawMode(false).pause()
+    }
+  }
+
+  /** All of standard input. */
+  async readInput(maxBytes: number): Promise<Buffer> {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of this.#streams.input) {
+      bytes += (chunk as Buffer).length
+      if (bytes > maxBytes) throw new OperatorError(`standard input is larger than ${maxBytes} bytes; split it`)
+      chunks.push(chunk as Buffer)
+    }
+    return Buffer.concat(chunks)
+  }
+
+  /** Asks for a yes, unless it was given beforehand. */
+  async confirm(what: string, isGiven: boolean): Promise<void> {
+    if (isGiven) return
+    if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
+    this.#streams.error.write(`${what} Type yes to go on: `)
+    if (await this.#firstLine() !== 'yes') throw new UsageError('given up')
+  }
+
+  async #firstLine(): Promise<string> {
+    let text = ''
+    for await (const chunk of this.#streams.input.setEncoding('utf8')) {
+      text += chunk as string
+      if (text.includes('\n')) break
+    }
+    return text.split('\n')[0]!.replace(/\r$/, '')
+  }
+
+  #hidden(prompt: string): Promise<string> {
+    const { input, error } = this.#streams
+    error.write(prompt)
+    return new Promise((resolve, reject) => {
+      let text = ''
+      const end = (rest: string): void => {
+        input.off('data', take)
+        this.#typedAhead = rest
+        error.write('\n')
+      }
+      const take = (typed: string): void => {
+        for (let i = 0; i < typed.length; i++) {
+          const character = typed[i]!
+          if (character === '\r' || character === '\n') { end(typed.slice(i + 1)); resolve(text); return }
+          if (character === '\x03' || character === '\x04') { end(''); reject(new UsageError('given up')); return }
+          text = character === '\x7f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character
+        }
+      }
+      const typed = this.#typedAhead
+      this.#typedAhead = ''
+      input.on('data', take).resume()
+      take(typed)
+    })
+  }
+}
+
+/** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */
+function visible(line: string): string {
+  return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

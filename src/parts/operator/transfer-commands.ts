@@ -1,0 +1,169 @@
+/** The commands that bring entries in and out. */
+import type { Buffer } from 'node:buffer'
+import { resolve } from 'node:path'
+import { disk } from '../../disk/files.ts'
+import { IMPORT_PART_BYTES, MAX_IMPORT_BYTES, MAX_IMPORT_FILE_BYTES } from '../../limits.ts'
+import { importedBytes, type Entry, type ImportedEntry } from '../../store/events.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
+import { makeFile } from '../saved-journal.ts'
+import { recordDisclosure } from './disclosure.ts'
+import { entriesOf } from './entry-commands.ts'
+import { WRITERS, type Writer } from './export-formats.ts'
+import { readSource, type Source } from './import-formats.ts'
+
+/** Lines that a report names up to a number, and only counts from there on. */
+interface Lines { count: number, readonly first: number[] }
+
+/** What an import comes to. */
+interface Plan {
+  readonly rows: { readonly line: number, readonly entry: ImportedEntry }[]
+  readonly skipped: Lines
+  readonly duplicates: Lines
+  /** Rows whose address is not kept. */
+  addresses: number
+}
+
+/** How many lines a report names before it only counts. */
+const NAMED_LINES = 20
+/** How many entries an export writes at a time. */
+const EXPORT_ENTRIES = 1_000
+
+/** `known`: the keys of the entries that exist; those that the file adds to it come to be known as well. */
+function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
+  const none = (): Lines => ({ count: 0, first: [] })
+  const plan: Plan = { rows: [], skipped: none(), duplicates: none(), addresses: 0 }
+  let bytes = 0
+  for (const { line, entry, isOwn, losesAddress } of rows) {
+    if (entry === undefined) { note(plan.skipped, line); continue }
+    const key = keyOf(entry)
+    if (known.has(key)) {
+      note(plan.duplicates, line)
+      if (!keepsDuplicates) continue
+    }
+    if (!isOwn) known.add(key)
+    if (losesAddress) plan.addresses++
+    bytes += importedBytes(entry)
+    if (bytes > MAX_IMPORT_BYTES) {
+      throw new OperatorError(`line ${line}: up to here it is more than one import can hold; split the file`)
+    }
+    plan.rows.push({ line, entry })
+  }
+  return plan
+}
+
+function note(lines: Lines, line: number): void {
+  if (++lines.count <= NAMED_LINES) lines.first.push(line)
+}
+
+/** What makes two entries duplicates of each other. */
+function keyOf({ password, sistema, usuario, status }: ImportedEntry): string {
+  return JSON.stringify([status, sistema, usuario, password])
+}
+
+/** Sends entries to the store, which makes all of them or none; gives the id of the first. */
+async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<number> {
+  const { id } = await store.ask('POST', '/operator/import/begin')
+  for (let done = 0; done < rows.length;) {
+    const entries: ImportedEntry[] = []
+    for (let bytes = 0; bytes < IMPORT_PART_BYTES && done < rows.length; done++) {
+      const { entry } = rows[done]!
+      bytes += importedBytes(entry)
+      entries.push(entry)
+    }
+    await store.ask('POST', '/operator/import/add', { id, entries })
+    terminal.progress('importing', done / rows.length)
+  }
+  return (await store.ask('POST', '/operator/import/commit', { id })).first
+}
+
+function named({ count, first }: Lines): string {
+  if (count === 0) return '0'
+  return `${count} (lines ${first.join(', ')}${count > first.length ? ` and ${count - first.length} more` : ''})`
+}
+
+function readFile(path: string): Buffer {
+  const bytes = disk.stat(path)?.bytes ?? 0
+  if (bytes > MAX_IMPORT_FILE_BYTES) {
+    throw new OperatorError(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
+  }
+  return disk.read(path)
+}
+
+async function importFile(context: Context): Promise<void> {
+  const { flags, terminal, positionals: [file = ''] } = context
+  const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
+  const known = new Set((await entriesOf(context, false)).map(keyOf))
+  const keeps = flags['keep-duplicates'] === true
+  const { rows, skipped, duplicates, addresses } = planOf(source, known, keeps)
+  const isTrial = flags['dry-run'] === true
+  const first = isTrial || rows.length === 0 ? undefined : await send(context, rows)
+  const ids = first === undefined ? '' : `, ids ${first} to ${first + rows.length - 1}`
+  const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
+    `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
+  const result = {
+    format: source.format, noPassword: skipped.count, duplicates: duplicates.count, addresses, made: rows.length, first
+  }
+  terminal.show(isTrial ? { ...result, made: 0, wouldMake: rows.length } : result,
+    ...tried,
+    `format       ${source.format}`,
+    `no password  ${named(skipped)}`,
+    `duplicates   ${named(duplicates)}${keeps ? ', kept' : ''}`,
+    ...addresses === 0 ? [] : [`addresses    ${addresses} not kept: an entry has no place for them beside a name`],
+    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${ids}`)
+}
+
+async function exportFile(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const { format = 'jsonl', output } = flags as { readonly format?: string, readonly output?: string }
+  const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
+  if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(' or ')}`)
+  if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
+  if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
+  await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
+  const entries = await entriesOf(context, writer.activeOnly === true || flags['active'] === true)
+  if (output === '-') {
+    await recordDisclosure(context, { command: 'export', entries: entries.length })
+    for (const text of textsOf(entries, writer)) terminal.pass(text)
+    return
+  }
+  await makeFile(output, async file => {
+    await recordDisclosure(context, { command: 'export', entries: entries.length })
+    for (const text of textsOf(entries, writer)) file.write(text)
+  })
+}
+
+/** What is written, in pieces of many entries. */
+function * textsOf(
+  entries: readonly Entry[], { head = '', row, between = '', tail = '' }: Writer
+): Generator<string, void, void> {
+  yield head
+  for (let at = 0; at < entries.length; at += EXPORT_ENTRIES) {
+    if (at > 0) yield between
+    yield entries.slice(at, at + EXPORT_ENTRIES).map(row).join(between)
+  }
+  yield tail
+}
+
+/** `import` and `export`. */
+export const TRANSFER_COMMANDS: readonly Command[] = [
+  {
+    name: 'import', positionals: ['FILE'],
+    options: {
+      'dry-run': { help: 'tell what would be made, and make nothing' },
+      'keep-duplicates': { help: 'make entries that stand already a second time' }
+    },
+    help: 'makes entries, all or none, of what a browser, a password manager or export wrote; - is standard input',
+    run: importFile
+  },
+  {
+    name: 'export',
+    options: {
+      format: { value: 'F', help: 'jsonl, the default, csv, or for other programs keepassxc (XML), bitwarden (JSON)' },
+      active: { help: 'leave deleted entries out; keepassxc and bitwarden have no place for them anyway' },
+      output: { value: 'FILE', help: 'where to; - is standard output' },
+      yes: { help: 'do not ask whether plain text is meant' }
+    },
+    help: 'writes every entry, deleted ones too, in plain text; is recorded',
+    run: exportFile
+  }
+]

@@ -1,0 +1,64 @@
+/**
+ * A file that is served from memory. Its content codings (RFC 9110 §8.4.1) are prepared once, each with a strong ETag
+ * of its own (§8.8.3), and so is every answer: a request only chooses among them.
+ */
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { BROTLI_QUALITY } from '../../limits.ts'
+import type { Head } from '../../http/head.ts'
+import type { Kind, Reply } from '../../http/reply.ts'
+
+interface Variant {
+  readonly coding: 'br' | 'gzip' | 'identity'
+  readonly tag: string
+  readonly whole: Reply
+  readonly notModified: Reply
+}
+
+/** A file in memory. */
+export class Asset {
+  /** Smallest first; the last one is the file as it is. */
+  readonly #variants: readonly Variant[]
+
+  /** `type` is the file's `Content-Type`; `headers`, names and values in turn, go with every answer. */
+  constructor(bytes: Buffer, type: string, headers: readonly string[]) {
+    const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+    const kind: Kind = { type, cache: 'no-cache' } // kept, but asked for again each time
+    const variant = (coding: Variant['coding'], body: Buffer): Variant => {
+      const tag = `"${hash}-${coding}"`
+      const common = ['ETag', tag, 'Vary', 'Accept-Encoding', ...headers]
+      const coded = coding === 'identity' ? common : ['Content-Encoding', coding, ...common]
+      return {
+        coding, tag, whole: { status: 200, kind, body, headers: coded },
+        notModified: { status: 304, kind, headers: common }
+      }
+    }
+    const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
+    this.#variants = [variant('br', brotli), variant('gzip', gzipSync(bytes)), variant('identity', bytes)]
+  }
+
+  /** The file in the smallest coding that the client accepts, or a 304 if it has that already (RFC 9110 §13.1.2). */
+  reply({ acceptEncoding, ifNoneMatch }: Head): Reply {
+    const { tag, whole, notModified } = this.#chosen(acceptEncoding ?? '')
+    return ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag) ? notModified : whole
+  }
+
+  /** The smallest that the client accepts (RFC 9110 §12.5.3), whatever it likes best; the file as it is otherwise. */
+  #chosen(acceptEncoding: string): Variant {
+    const accepted = acceptedIn(acceptEncoding)
+    return this.#variants.find(({ coding }) => accepted.get(coding) ?? accepted.get('*')) ?? this.#variants.at(-1)!
+  }
+}
+
+/** Codings and whether they are accepted: all but those of weight 0, or of none that is a weight. */
+function acceptedIn(field: string): ReadonlyMap<string, boolean> {
+  const items = field.slice(0, MAX_ACCEPT_ENCODING_CHARACTERS).toLowerCase().matchAll(ACCEPTED)
+  return new Map([...items].map(([, coding = '', weight = '1']) => [coding, Number(weight) > 0]))
+}
+const MAX_ACCEPT_ENCODING_CHARACTERS = 256
+const ACCEPTED = /([^\s,;]+)[ \t]*(?:;[ \t]*q=([\d.]*))?[^,]*/g
+
+function isMatch(ifNoneMatch: string, tag: string): boolean {
+  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some(one => one.trim().replace(/^W\//, '') === tag)
+}

@@ -1,0 +1,138 @@
+/** The entries that the page knows: sorted, grouped, searched, and changed without another request for the list. */
+import type { Entry, EntryFields } from './api.ts'
+
+/** What the list is sorted by. */
+export type Order = 'sistema' | 'usuario' | 'newest'
+
+interface Known {
+  readonly entry: Entry
+  /** What the search looks at. */
+  readonly text: string
+  readonly system: string
+  readonly user: string
+}
+
+/** All entries, and those that the search shows. */
+export class Entries {
+  #known: Known[] = []
+  /** Deleted on the page, not yet by the service. */
+  readonly #leaving = new Set<number>()
+  #terms: readonly string[] = []
+  #order: Order = 'sistema'
+  #isGrouped = false
+  #shown: readonly Entry[] = []
+  #groups: ReadonlyMap<number, number> = new Map()
+  #total = 0
+
+  /** What the search shows, in order. */
+  get shown(): readonly Entry[] { return this.#shown }
+
+  /** Where each group begins among the shown entries, and how many it has; empty where nothing is grouped. */
+  get groups(): ReadonlyMap<number, number> { return this.#groups }
+
+  /** How many entries there are. */
+  get total(): number { return this.#total }
+
+  /** Replaces all entries. */
+  load(entries: readonly Entry[]): void {
+    this.#known = entries.map(known)
+    this.#sort()
+  }
+
+  /** Sorts and groups. */
+  arrange(order: Order, isGrouped: boolean): void {
+    this.#order = order
+    this.#isGrouped = isGrouped
+    this.#sort()
+  }
+
+  /** Shows the entries whose system or user holds each word of the query. */
+  search(query: string): void {
+    this.#terms = plain(query).split(/\s+/).filter(term => term !== '')
+    this.#filter()
+  }
+
+  /** Adds or replaces an entry. */
+  put(entry: Entry): void {
+    this.#known = [...this.#known.filter(one => one.entry.id !== entry.id), known(entry)]
+    this.#sort()
+  }
+
+  /** Removes an entry. */
+  drop(id: number): void {
+    this.#leaving.delete(id)
+    this.#known = this.#known.filter(({ entry }) => entry.id !== id)
+    this.#filter()
+  }
+
+  /** Hides an entry that is about to be deleted, or shows it again. */
+  setLeaving(id: number, isLeaving: boolean): void {
+    if (isLeaving) this.#leaving.add(id)
+    else this.#leaving.delete(id)
+    this.#filter()
+  }
+
+  /** An entry, if it is known. */
+  get(id: number): Entry | undefined { return this.#known.find(({ entry }) => entry.id === id)?.entry }
+
+  /** The ids of all entries. */
+  ids(): ReadonlySet<number> { return new Set(this.#known.map(({ entry }) => entry.id)) }
+
+  /** The newest entry that has these fields and none of these ids. */
+  newest(fields: EntryFields, but: ReadonlySet<number>): Entry | undefined {
+    return this.#known.map(({ entry }) => entry)
+      .filter(entry => !but.has(entry.id) && entry.sistema === fields.sistema && entry.usuario === fields.usuario &&
+        entry.password === fields.password)
+      .sort((a, b) => b.id - a.id)[0]
+  }
+
+  /** The other entries that have this password. */
+  sharing(password: string, but: number | undefined): readonly Entry[] {
+    return this.#known.map(({ entry }) => entry).filter(entry => entry.password === password && entry.id !== but)
+  }
+
+  #sort(): void {
+    const before: { readonly [order in Order]: (a: Known, b: Known) => number } = {
+      sistema: (a, b) => compare(a.system, b.system) || compare(a.user, b.user),
+      usuario: (a, b) => compare(a.user, b.user) || compare(a.system, b.system),
+      newest: (a, b) => b.entry.id - a.entry.id
+    }
+    const own = before[this.#order]
+    this.#known.sort((a, b) =>
+      (this.#isGrouped && compare(a.system, b.system)) || own(a, b) || a.entry.id - b.entry.id)
+    this.#filter()
+  }
+
+  #filter(): void {
+    const present = this.#known.filter(({ entry }) => !this.#leaving.has(entry.id))
+    const hits = present.filter(({ text }) => this.#terms.every(term => text.includes(term)))
+    this.#total = present.length
+    this.#shown = hits.map(({ entry }) => entry)
+    const groups = new Map<number, number>()
+    let start = 0
+    for (let i = 0; this.#isGrouped && i < hits.length; i++) {
+      if (hits[i]!.system !== hits[start]!.system) start = i
+      groups.set(start, i - start + 1)
+    }
+    this.#groups = groups
+  }
+}
+
+function known(entry: Entry): Known {
+  const [system, user] = [plain(entry.sistema), plain(entry.usuario)]
+  return { entry, text: `${system}\n${user}`, system: natural(system), user: natural(user) }
+}
+
+function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0 }
+
+function plain(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase()
+}
+
+/** Numbers within a text are sorted by their value: each is led by the number of its digits. */
+function natural(text: string): string {
+  return text.replace(/\d+/g, run => {
+    const digits = run.replace(/^0+(?=\d)/, '')
+    return `0${String.fromCharCode(0x30 + digits.length)}${digits}`
+  })
+}

@@ -1,0 +1,112 @@
+/** Messages about what went wrong, and what went well. */
+import type { Refusal } from './api.ts'
+import { find } from './dom.ts'
+import { say } from './language.ts'
+import { plainText } from './plain.ts'
+import { countDown } from './wait.ts'
+
+const TOAST_MS = 6_000
+const ICONS: { readonly [why in Refusal['why']]?: string } = { lost: '#i-unlinked', limited: '#i-clock',
+  busy: '#i-clock' }
+
+/** A refusal in words: a title, and a sentence; `secondsLeft` counts down what is left to wait. */
+export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeconds): readonly [string, string] {
+  const { why, message, requestId } = refusal
+  if (why === 'lost') return [say(navigator.onLine ? 'lostTitle' : 'offlineTitle'), say('lostText')]
+  if (why === 'forbidden') return [say('forbiddenTitle'), say('forbiddenText')]
+  if (why === 'login') return [say('loginTitle'), say('ended')]
+  if (why === 'unknown') return [say('failedTitle'), say('gone')]
+  if (isWait(refusal)) {
+    const text = secondsLeft > 0 ? say('waitText', { seconds: secondsLeft }) : say('waitOver')
+    return [say(why === 'busy' ? 'busyTitle' : 'limitedTitle'), text]
+  }
+  const text = say('failedText', { message: plainText(message) })
+  return [say('failedTitle'), requestId === '' ? text : `${text} · ${say('request', { id: requestId })}`]
+}
+
+/** Whether the service asks to wait. */
+export function isWait({ why }: Refusal): boolean { return why === 'limited' || why === 'busy' }
+
+/** The message above the list, with a button to try again. */
+export class Notice {
+  readonly #box = find(HTMLElement, '#notice')
+  readonly #button = find(HTMLButtonElement, '#notice button')
+  #retry: (() => void) | undefined
+  #show = (): void => {}
+  #stop = (): void => {}
+
+  constructor() {
+    this.#button.addEventListener('click', () => this.#again())
+    addEventListener('online', () => { if (this.#box.dataset['why'] === 'lost') this.#again() })
+  }
+
+  /** Shows a refusal; `retry` is what the button does. `isAlone`: nothing else is shown. */
+  show(refusal: Refusal, isAlone: boolean, retry: () => void): void {
+    this.hide()
+    this.#box.classList.toggle('alone', isAlone)
+    this.#retry = retry
+    this.#box.dataset['why'] = refusal.why
+    find(SVGUseElement, 'use', this.#box).setAttribute('href', ICONS[refusal.why] ?? '#i-close')
+    this.#box.hidden = false
+    const isWaiting = isWait(refusal)
+    this.#stop = countDown(isWaiting ? refusal.waitSeconds : 0, left => {
+      this.#show = () => {
+        const [title, text] = explain(refusal, left)
+        find(HTMLElement, 'h2', this.#box).textContent = title
+        find(HTMLElement, 'p', this.#box).textContent = text
+        this.#button.textContent = say('retry')
+      }
+      this.#show()
+      this.#button.disabled = left > 0
+      // Read out once, and not each second.
+      this.#box.ariaLive = isWaiting && left > 0 ? 'off' : 'assertive'
+    })
+  }
+
+  /** Shows the same in another language. */
+  renew(): void { this.#show() }
+
+  hide(): void {
+    this.#stop()
+    this.#show = () => {}
+    this.#retry = undefined
+    this.#box.hidden = true
+    delete this.#box.dataset['why']
+  }
+
+  #again(): void {
+    const retry = this.#retry
+    this.hide()
+    retry?.()
+  }
+}
+
+const box = find(HTMLElement, '#toast')
+const text = find(HTMLElement, '#toast span')
+const button = find(HTMLButtonElement, '#toast button')
+let toastTimer: ReturnType<typeof setTimeout> | undefined
+
+/** Shows a message for a while, with a button if there is something to do about it. */
+export function toast(message: string, label: string = '', act: () => void = () => {}): void {
+  clearTimeout(toastTimer)
+  text.textContent = message
+  button.hidden = label === ''
+  button.textContent = label
+  button.onclick = () => {
+    hideToast()
+    act()
+  }
+  box.classList.add('shown')
+  // An open dialog is above everything else, but for what is shown after it.
+  if (box.matches(':popover-open')) box.hidePopover()
+  if (message !== '') box.showPopover()
+  toastTimer = setTimeout(hideToast, TOAST_MS)
+}
+
+function hideToast(): void {
+  clearTimeout(toastTimer)
+  text.textContent = ''
+  button.hidden = true
+  box.classList.remove('shown')
+  if (box.matches(':popover-open')) box.hidePopover()
+}

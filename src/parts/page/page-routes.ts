@@ -1,0 +1,64 @@
+/** The page of the service: its files, read at the start, and what a browser may do with them. */
+import { extname, join } from 'node:path'
+import type { Route } from '../../api/route.ts'
+import { Failure, systemCode } from '../../errors.ts'
+import type { Files } from '../../disk/files.ts'
+import type { Head } from '../../http/head.ts'
+import { jsonReply, type Reply } from '../../http/reply.ts'
+import { Asset } from './asset.ts'
+
+/** Beside this program, also where that runs from its sources: the page is always the compiled one. */
+const FOLDER = join(import.meta.dirname, import.meta.filename.endsWith('.ts')
+  ? '../../../dist/parts/page/browser' : 'browser')
+
+const TYPES: { readonly [extension: string]: string } = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webmanifest': 'application/manifest+json'
+}
+
+/** Only what comes from the service itself is loaded, asked and run, and no text ever becomes markup or script. */
+const POLICY = [
+  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+  "manifest-src 'self'",
+  "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+  "trusted-types 'none'"
+].join('; ')
+
+const HEADERS = [
+  'Content-Security-Policy', POLICY,
+  'X-Frame-Options', 'DENY',
+  'Referrer-Policy', 'no-referrer',
+  'Cross-Origin-Opener-Policy', 'same-origin',
+  'Cross-Origin-Resource-Policy', 'same-origin',
+  'Permissions-Policy',
+  'clipboard-read=(self), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
+]
+
+/**
+ * The routes of the page: itself at `/`, its files under `/web/`, and there the operations that are `served`. Throws
+ * `page-unusable` if a file cannot be read.
+ */
+export function pageRoutes(files: Files, served: () => readonly Route[]): readonly Route[] {
+  const route = (name: string, answer: (head: Head) => Reply): Route => {
+    const path = name === 'page.html' ? '/' : `/web/${name}`
+    return {
+      operation: 'page', method: 'GET', path, isPublic: true, allowsStaleReads: true, handle: ({ head }) => answer(head)
+    }
+  }
+  const fileRoute = (name: string): Route => {
+    const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
+    return route(name, head => asset.reply(head))
+  }
+  const operations = (): Reply =>
+    jsonReply(200, served().filter(({ path }) => path.startsWith('/api/')).map(({ operation }) => operation))
+  try {
+    const others = files.list(FOLDER).filter(name => extname(name) in TYPES && name !== 'page.html')
+    return [...['page.html', ...others].map(fileRoute), route('operations.json', operations)]
+  } catch (error) {
+    throw new Failure('page-unusable', `${FOLDER}: ${systemCode(error)}; PAGE=off serves without it`, { cause: error })
+  }
+}

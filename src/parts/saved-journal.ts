@@ -1,0 +1,46 @@
+/** Files that commands make, a copy of the journal among them. */
+import { resolve } from 'node:path'
+import { disk, type Files } from '../disk/files.ts'
+import { makeWhole, removeLeftovers, type NewFile } from '../disk/whole-file.ts'
+import { systemCode } from '../errors.ts'
+import { readKeyFile } from '../journal/keys.ts'
+import { readJournal } from '../journal/recover.ts'
+import { REWRITE_SLICE_BYTES } from '../limits.ts'
+import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
+
+/** See `makeWhole`. Throws an `OperatorError` where the name is taken. Gives what `make` gives. */
+export async function makeFile<T>(
+  path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk
+): Promise<T> {
+  const target = resolve(path)
+  try {
+    removeLeftovers(files, target)
+    return await makeWhole(files, target, make)
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error
+    throw new OperatorError(`${target} exists already`)
+  }
+}
+
+/**
+ * Writes the lines of the journal into a new file, durably, and verifies what is there then. Throws an
+ * `OperatorError` where the journal may have gone on elsewhere.
+ */
+export function saveJournal(store: Reached, path: string, status: JournalStatus): Promise<JournalRead> {
+  if (status.fault !== undefined && status.mayHeal !== true && status.endpoints !== undefined) {
+    throw new OperatorError(`what is here may not be the newest: ${status.fault}`)
+  }
+  return makeFile(path, async file => {
+    let slice = ''
+    const read = await store.read(status, (_record, _state, text) => {
+      slice += `${text}\n`
+      if (slice.length < REWRITE_SLICE_BYTES) return
+      file.write(slice)
+      slice = ''
+    })
+    file.write(slice)
+    const made = readJournal(disk, file.path, readKeyFile(disk, status.keyFile)!, () => {})
+    if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
+    return read
+  })
+}

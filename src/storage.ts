@@ -1,0 +1,103 @@
+/** Opening what is stored: the lock on the data folder, the journal, and the store that is read from it. */
+import { randomBytes, randomInt } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { createPipeline } from './api/request.ts'
+import { routerOf, type Route } from './api/route.ts'
+import { DEFAULT_DATA_DIR, type CoreSettings, type StorageSettings } from './config/core-settings.ts'
+import { disk, type Files } from './disk/files.ts'
+import { holdFolder } from './disk/lock.ts'
+import { Failure } from './errors.ts'
+import { DrainGate } from './http/drain-gate.ts'
+import { localDoor } from './http/local-socket.ts'
+import type { Apply, DurableJournal, WriteWatch } from './journal/journal.ts'
+import { openMemoryJournal } from './journal/memory-journal.ts'
+import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
+import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import type { Log } from './log.ts'
+import type { Part } from './parts/part.ts'
+import { PasswordHasher } from './store/password-hash.ts'
+import { apply, emptyState } from './store/state.ts'
+import { Store } from './store/store.ts'
+
+/** A store that is open. */
+export interface Storage {
+  readonly store: Store
+  /** Undefined for one in memory. */
+  readonly journal: DurableJournal | undefined
+  /** Answers requests on the lock socket, which only the folder's owner can open. */
+  serveLocally(routes: readonly Route[]): void
+  /** Waits for what was queued, closes the journal, releases the lock. */
+  close(): Promise<void>
+}
+
+/** Where the journal is; the abilities that a user may be given, any without them; whether this is production. */
+type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> & { readonly isProduction?: boolean }
+
+/** How a store is opened; `mayCreate`: a journal that others share as well. */
+interface How {
+  readonly onWrite?: WriteWatch
+  readonly mayCreate?: boolean | undefined
+  readonly files?: Files
+}
+
+/** Opens a store; `journals` are those that parts offer. Rejects with a `Failure`, holding nothing. */
+export async function openStorage(
+  settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
+  { onWrite, mayCreate, files = disk }: How = {}
+): Promise<Storage> {
+  const accounts = {
+    hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
+    wallMs: Date.now, abilities: settings.abilities && [...settings.abilities.values()]
+  }
+  if (settings.journal === 'memory') {
+    log.warn('JOURNAL=memory keeps nothing beyond this process')
+    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts)
+    return { store, journal: undefined, serveLocally: () => {}, close: () => store.close() }
+  }
+  const folder = resolve(settings.dataDir)
+  const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
+  log.info(`data folder    ${folder}`)
+  const isAsked = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
+  if (isAsked && settings.journal === 'file' && files.stat(folder) === undefined) {
+    const what = 'if it should, the operator\'s program makes it: init'
+    throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
+  }
+  const gate = new DrainGate()
+  const lock = await holdFolder(files, folder, localDoor(gate.take), process.pid, randomInt)
+  try {
+    const isNew = settings.journal === 'file' && files.stat(join(folder, JOURNAL_FILE)) === undefined
+    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, onWrite, mayCreate }
+    const state = emptyState()
+    const applyRecord: Apply = record => apply(state, record)
+    const onProgress = (share: number): void => log.progress?.('reading the journal', share)
+    const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
+      await openFileJournal({ ...options, files, folder, onProgress }, applyRecord)
+    const store = new Store(journal, state, accounts)
+    const { records, head } = journal.health()
+    if (isNew) log.info(`new            an empty store, made in ${folder}`)
+    log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
+    log.info(`chain head     ${head}`)
+    const { path, endpoints } = journal.location()
+    if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
+    return {
+      store,
+      journal,
+      serveLocally: routes => gate.open(createPipeline({
+        router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, tellsFailures: true,
+        current: journal.readBarrier, isStopping: () => false, nowMs: () => performance.now(), warn: log.warn
+      })),
+      close: async () => {
+        store.abortWork() // the operator may wait for it
+        await gate.close(SHUTDOWN_TIMEOUT_MS)
+        try {
+          await store.close()
+        } finally {
+          await lock.release()
+        }
+      }
+    }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}

@@ -1,0 +1,64 @@
+/** The rules for users and tokens: the same for the operator's program, for embedders, and for logins. */
+import { Failure } from '../errors.ts'
+import {
+  check, email, number, optional, sentenceOf, text, texts, textUpTo, type Rule, type Shape, type Shaped
+} from '../json/validator.ts'
+import {
+  MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS
+} from '../limits.ts'
+import { ANY_ABILITY } from './events.ts'
+
+const anyPassword = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
+
+/** A password that is to be set; older ones may be shorter. */
+const newPassword: Rule<string> = {
+  ...anyPassword,
+  fault: (field, value) => anyPassword.fault(field, value) ??
+    ([...(value as string).normalize('NFC')].length < MIN_LOGIN_PASSWORD_CHARACTERS
+      ? `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
+      : undefined)
+}
+
+/** The user that a call is about. */
+export const ADDRESS_SHAPE: { readonly email: Rule<string> } = { email }
+/** A new password. */
+export const PASSWORD_SHAPE: typeof ADDRESS_SHAPE & { readonly password: Rule<string> } =
+  { email, password: newPassword }
+/** A new user. */
+export const USER_SHAPE: typeof PASSWORD_SHAPE & {
+  readonly name: Rule<string | undefined>, readonly abilities: Rule<readonly string[] | undefined>
+} = { ...PASSWORD_SHAPE, name: optional(text), abilities: optional(texts) }
+/** A token to be issued. */
+export const TOKEN_SHAPE: typeof ADDRESS_SHAPE & {
+  readonly abilities: Rule<readonly string[] | undefined>, readonly ttlMinutes: Rule<number | undefined>
+} = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+
+function refused(why: string): Failure { return new Failure('input-invalid', why) }
+
+/** Returns the value if it has the shape; throws `input-invalid` otherwise. */
+export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
+  const checked = check(shape, { ...given })
+  if (checked.ok) return checked.value
+  throw refused(sentenceOf(checked.errors))
+}
+
+/** What is wrong with a new password; undefined: nothing. */
+export function passwordFault(password: string, email: string): string | undefined {
+  return newPassword.fault('password', password) ??
+    // Anybody would try that first.
+    (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
+}
+
+/** The address and password of a user, if they keep the rules; throws `input-invalid` otherwise. */
+export function checkedPassword(email: string, password: string): Shaped<typeof PASSWORD_SHAPE> {
+  const given = shaped(PASSWORD_SHAPE, { email, password })
+  const fault = passwordFault(password, email)
+  if (fault !== undefined) throw refused(fault)
+  return given
+}
+
+/** Throws `input-invalid` for an ability that no operation asks for. */
+export function assertKnown(abilities: readonly string[], known: readonly string[] | undefined): void {
+  if (known === undefined || abilities.every(one => one === ANY_ABILITY || known.includes(one))) return
+  throw refused(`an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
+}

@@ -1,0 +1,146 @@
+/**
+ * The entries in memory, each once: as a part of a page of the list's bytes. A page that changes is split into texts
+ * and joined again for the next list, so a change costs the list one page, however many there are. Buffers are outside
+ * of the garbage-collected heap: a million entries cost the collector no more than their pages do.
+ */
+import { Buffer } from 'node:buffer'
+import { PAGE_ENTRIES } from '../limits.ts'
+import type { Entry } from './events.ts'
+import type { Table } from './drafts.ts'
+
+/** Entries by id. Ids count from 1 without gaps. */
+export class EntryTable implements Table<number, Entry> {
+  readonly #pages: Page[] = []
+  #size = 0
+  #deleted = 0
+
+  get size(): number { return this.#size }
+
+  /** How many entries are active. */
+  get active(): number { return this.#size - this.#deleted }
+
+  /** The JSON text of an entry. */
+  text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
+
+  get(id: number): Entry | undefined {
+    const text = this.text(id)
+    return text === undefined ? undefined : JSON.parse(text) as Entry
+  }
+
+  * entries(): Generator<[number, Entry]> {
+    for (let id = 1; id <= this.#size; id++) yield [id, this.get(id)!]
+  }
+
+  set(id: number, entry: Entry): void {
+    if (id > this.#size + 1) throw new Error(`entry ${id} would leave a gap`)
+    const page = this.#pages[pageOf(id)] ??= new Page()
+    this.#deleted -= page.deleted
+    page.set((id - 1) % PAGE_ENTRIES, entryText(entry), entry.status === 0)
+    this.#deleted += page.deleted
+    if (id > this.#size) this.#size = id
+  }
+
+  /**
+   * The list of the active entries, ascending by id, as a JSON array in pieces; undefined if there are none. The pieces
+   * are never changed: a slow reader still reads the list of that moment.
+   */
+  list(): Buffer[] | undefined {
+    if (this.active === 0) return undefined
+    const pieces = [OPEN]
+    for (const page of this.#pages) {
+      const bytes = page.list()
+      if (bytes.length > 0) pieces.push(pieces.length === 1 ? bytes.subarray(1) : bytes)
+    }
+    pieces.push(CLOSE)
+    return pieces
+  }
+
+  /** Throws unless everything kept here is consistent. */
+  check(): void {
+    let deleted = 0
+    for (const [i, page] of this.#pages.entries()) {
+      const active: string[] = []
+      for (let id = i * PAGE_ENTRIES + 1; id <= Math.min(this.#size, (i + 1) * PAGE_ENTRIES); id++) {
+        const entry = this.get(id)!
+        const text = entryText(entry)
+        const isWhole = entry.id === id && this.text(id) === text &&
+          [entry.password, entry.sistema, entry.usuario].every(field => typeof field === 'string' && field !== '')
+        if (!isWhole) throw new Error(`entry ${id} is not whole`)
+        if (entry.status === 0) deleted++
+        else active.push(`,${text}`)
+      }
+      if (page.list().toString() !== active.join('')) throw new Error(`page ${i} is out of date`)
+    }
+    if (deleted !== this.#deleted) throw new Error(`${deleted} entries are deleted, and not ${this.#deleted}`)
+    if (this.#pages.length !== Math.ceil(this.#size / PAGE_ENTRIES)) throw new Error('a page is missing')
+  }
+}
+
+const OPEN = Buffer.from('[')
+const CLOSE = Buffer.from(']')
+const EMPTY = Buffer.alloc(0)
+
+/** Up to `PAGE_ENTRIES` entries, by their position in the page: as texts, or packed into bytes. */
+class Page {
+  #texts: string[] | undefined = []
+  readonly #deleted = new Set<number>()
+  #bytes: Buffer = EMPTY
+  /** In the bytes, each text's start and end. */
+  #bounds = new Uint32Array()
+  #list: Buffer = EMPTY
+
+  /** How many of the entries are deleted. */
+  get deleted(): number { return this.#deleted.size }
+
+  text(place: number): string | undefined {
+    if (this.#texts !== undefined) return this.#texts[place]
+    const start = this.#bounds[2 * place]
+    return start === undefined ? undefined : this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1])
+  }
+
+  set(place: number, text: string, isDeleted: boolean): void {
+    this.#unpack()[place] = text
+    if (isDeleted) this.#deleted.add(place)
+    else this.#deleted.delete(place)
+    if (place === PAGE_ENTRIES - 1) this.#pack()
+  }
+
+  /** The active ones, each after a comma. */
+  list(): Buffer {
+    if (this.#texts !== undefined) this.#pack()
+    return this.#list
+  }
+
+  /** The active ones come first, so that the list's part is one piece. */
+  #pack(): void {
+    const texts = this.#texts!
+    const places = [...texts.keys()]
+    const active = places.filter(place => !this.#deleted.has(place))
+    const deleted = places.filter(place => this.#deleted.has(place))
+    this.#bounds = new Uint32Array(2 * texts.length)
+    let end = 0
+    let activeEnd = 0
+    for (const place of [...active, ...deleted]) {
+      this.#bounds[2 * place] = end + 1
+      end += 1 + Buffer.byteLength(texts[place]!)
+      this.#bounds[2 * place + 1] = end
+      if (!this.#deleted.has(place)) activeEnd = end
+    }
+    this.#bytes = Buffer.from([...active, ...deleted].map(place => `,${texts[place]}`).join(''))
+    this.#list = this.#bytes.subarray(0, activeEnd)
+    this.#texts = undefined
+  }
+
+  #unpack(): string[] {
+    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => this.text(place)!)
+    this.#bytes = this.#list = EMPTY
+    return this.#texts
+  }
+}
+
+function pageOf(id: number): number { return Math.floor((id - 1) / PAGE_ENTRIES) }
+
+/** An entry as it is served, its fields in the contract's order (§2). */
+function entryText({ id, password, sistema, usuario, status }: Entry): string {
+  return JSON.stringify({ id, password, sistema, usuario, status })
+}

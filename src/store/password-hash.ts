@@ -1,0 +1,116 @@
+/**
+ * Password hashes: scrypt (RFC 7914) in PHC strings, `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`, base64 without padding. Few
+ * are computed at once, so that a flood of logins takes neither the memory nor the threads that the service needs. The
+ * others wait, each client in a queue of its own, and the clients take turns.
+ */
+import { Buffer } from 'node:buffer'
+import { scrypt, timingSafeEqual } from 'node:crypto'
+import { Failure } from '../errors.ts'
+import { MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT, MAX_HASHES } from '../limits.ts'
+
+/** What a hash costs: N = 2^ln, block size r, parallelism p. */
+export interface ScryptCost {
+  readonly ln: number
+  readonly r: number
+  readonly p: number
+}
+
+/** The cost of new hashes. */
+const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
+
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+
+/** The result of a verification; `isOutdated`: the hash was made at a lower cost than new ones. */
+export interface Verified {
+  readonly isRight: boolean
+  readonly isOutdated: boolean
+}
+
+interface Waiting {
+  readonly resolve: () => void
+  readonly reject: (error: Failure) => void
+}
+
+/** Makes and verifies password hashes, in turns by `client`. Both reject with `hashes-busy` when too many wait. */
+export class PasswordHasher {
+  readonly #cost: ScryptCost
+  readonly #random: (bytes: number) => Buffer
+  readonly #dummy: string
+  #running = 0
+  /** The waiting calls by client; the client whose turn is next comes first. */
+  readonly #lines = new Map<string, Waiting[]>()
+  #waiting = 0
+
+  constructor(random: (bytes: number) => Buffer, cost: ScryptCost = SCRYPT_COST) {
+    this.#cost = cost
+    this.#random = random
+    this.#dummy = format(cost, random(SALT_BYTES), random(HASH_BYTES))
+  }
+
+  async hash(password: string, client: string = ''): Promise<string> {
+    const salt = this.#random(SALT_BYTES)
+    return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, client))
+  }
+
+  /** Verifies a password. Without a hash (no such user) it takes the same time, and the password is wrong. */
+  async verify(password: string, phc: string | undefined, client: string = ''): Promise<Verified> {
+    const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
+    if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
+    const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
+    const expected = Buffer.from(hash, 'base64')
+    const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost, client)
+    const isRight = found.length === expected.length && timingSafeEqual(found, expected) && phc !== undefined
+    return { isRight, isOutdated: work(cost) < work(this.#cost) }
+  }
+
+  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, client: string): Promise<Buffer> {
+    if (this.#running < MAX_HASHES) this.#running++
+    else await this.#turn(client)
+    try {
+      const N = 2 ** ln
+      return await new Promise((resolve, reject) => {
+        scrypt(password.normalize('NFC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, hash) =>
+          error === null ? resolve(hash) : reject(error))
+      })
+    } finally {
+      if (!this.#callNext()) this.#running--
+    }
+  }
+
+  /** Waits. If all places are taken, the client with the most of them gives one up to a client with fewer. */
+  #turn(client: string): Promise<void> {
+    const line = this.#lines.get(client) ?? []
+    const busy = new Failure('hashes-busy', `${this.#waiting} wait`)
+    if (line.length === MAX_HASH_QUEUE_PER_CLIENT) return Promise.reject(busy)
+    if (this.#waiting === MAX_HASH_QUEUE) {
+      const longest = [...this.#lines.values()].reduce((a, b) => b.length > a.length ? b : a)
+      if (longest.length <= line.length + 1) return Promise.reject(busy)
+      longest.pop()!.reject(busy)
+      this.#waiting--
+    }
+    this.#waiting++
+    this.#lines.set(client, line)
+    return new Promise((resolve, reject) => line.push({ resolve, reject }))
+  }
+
+  /** Passes a place to the longest waiting call of the client whose turn it is; false if none waits. */
+  #callNext(): boolean {
+    const [next] = this.#lines
+    if (next === undefined) return false
+    const [client, line] = next
+    this.#lines.delete(client)
+    this.#waiting--
+    line.shift()!.resolve()
+    if (line.length > 0) this.#lines.set(client, line)
+    return true
+  }
+}
+
+function work({ ln, r, p }: ScryptCost): number { return 2 ** ln * r * p }
+
+function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
+  const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${base64(salt)}$${base64(hash)}`
+}

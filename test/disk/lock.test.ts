@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Failure } from '../../src/errors.ts'
+import { localDoor } from '../../src/http/local-socket.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import { heldSockets, holdFolder, type Door, type Hold } from '../../src/disk/lock.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
+import { freshFolder } from '../support/service.ts'
+
+const door: Door = localDoor((_request, response) => { response.end() })
+
+function hold(folder: string, files: Files = disk, by: Door = door): Promise<Hold> {
+  return holdFolder(files, folder, by, process.pid, randomInt)
+}
+
+/** A door that knows how many listen behind it. */
+function countingDoor(): { door: Door, listening: () => number, closeAll: () => Promise<void> } {
+  const closers = new Set<() => Promise<void>>()
+  return {
+    door: {
+      open: async path => {
+        const close = await door.open(path)
+        const counted = async (): Promise<void> => { closers.delete(counted); await close() }
+        closers.add(counted)
+        return counted
+      },
+      knock: path => door.knock(path)
+    },
+    listening: () => closers.size,
+    closeAll: async () => { for (const close of [...closers]) await close() }
+  }
+}
+
+/** A socket under a name behind which nobody is: what a killed process leaves. */
+async function leaveDeadSocket(path: string): Promise<void> {
+  const server = createServer().listen(`${path}.tmp`)
+  await once(server, 'listening')
+  renameSync(`${path}.tmp`, path)
+  server.close()
+  await once(server, 'close')
+  assert.ok(statSync(path).isSocket())
+}
+
+const url = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
+
+/** Takes lines, `hold FOLDER` and `release`, and answers each by a line. */
+const HOLDER = `
+  import { createInterface } from 'node:readline'
+  import { randomInt } from 'node:crypto'
+  const { holdFolder } = await import(${url('disk/lock.ts')})
+  const { disk } = await import(${url('disk/files.ts')})
+  const { localDoor } = await import(${url('http/local-socket.ts')})
+  const door = localDoor((request, response) => { response.end() })
+  let held
+  console.log('ready')
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === 'release') { await held?.release(); held = undefined; console.log('released'); continue }
+    try {
+      held = await holdFolder(disk, line.slice('hold '.length), door, process.pid, randomInt)
+      console.log('held')
+    } catch (error) { console.log((error.code ?? 'error') + ' ' + error.message) }
+  }
+  process.exit(0)`
+
+/** Another process that can hold folders. */
+class Holder {
+  readonly process: ChildProcess
+  readonly #lines: AsyncIterator<string>
+
+  constructor(t: TestContext) {
+    this.process = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', HOLDER], {
+      cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: ['pipe', 'pipe', 'inherit']
+    })
+    this.#lines = createInterface({ input: this.process.stdout! })[Symbol.asyncIterator]()
+    t.after(() => this.kill())
+  }
+
+  get pid(): number { return this.process.pid! }
+
+  async answer(): Promise<string> { return (await this.#lines.next()).value as string }
+
+  ask(line: string): Promise<string> {
+    this.process.stdin!.write(`${line}\n`)
+    return this.answer()
+  }
+
+  async kill(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return
+    this.process.kill('SIGKILL')
+    await once(this.process, 'exit')
+  }
+}
+
+async function startHolders(t: TestContext, count: number): Promise<Holder[]> {
+  const holders = Array.from({ length: count }, () => new Holder(t))
+  for (const holder of holders) assert.equal(await holder.answer(), 'ready')
+  return holders
+}
+
+test('a folder is made with mode 0700 and shows who holds it by a socket of mode 0600', async t => {
+  const folder = join(freshFolder(t), 'a', 'b')
+  const held = await hold(folder)
+  t.after(() => held.release())
+  assert.equal(statSync(folder).mode & 0o777, 0o700)
+  assert.equal(statSync(held.socket).mode & 0o777, 0o600)
+  assert.deepEqual(heldSockets(disk, folder), [held.socket])
+  assert.match(held.socket, new RegExp(`held-${process.pid}-[0-9a-f]+\\.sock$`))
+})
+
+test('a second holder is refused, told which process has the folder, and changes nothing', async t => {
+  const folder = freshFolder(t)
+  const held = await hold(folder)
+  t.after(() => held.release())
+  const before = readdirSync(folder)
+  await assert.rejects(hold(folder), error => error instanceof Failure && error.code === 'folder-held' &&
+    error.message.endsWith(`${folder} belongs to process ${process.pid}`))
+  assert.deepEqual(readdirSync(folder), before)
+  assert.equal(await door.knock(held.socket), true)
+})
+
+test('a folder that is held is tried for three times, after waits of less than 200 ms', async t => {
+  const folder = freshFolder(t)
+  const held = await hold(folder)
+  t.after(() => held.release())
+  const asked: number[] = []
+  const random = (below: number): number => { asked.push(below); return 0 }
+  await assert.rejects(holdFolder(disk, folder, door, process.pid, random), { code: 'folder-held' })
+  assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47])
+})
+
+test('who lets go leaves nothing behind, and the next one gets the folder', async t => {
+  const folder = freshFolder(t)
+  for (let round = 0; round < 3; round++) {
+    const held = await hold(folder)
+    assert.equal(await door.knock(held.socket), true)
+    await held.release()
+    assert.deepEqual(readdirSync(folder), [])
+    assert.equal(await door.knock(held.socket), false)
+  }
+})
+
+test('a folder that cannot be made is a clear failure', async t => {
+  const folder = freshFolder(t)
+  writeFileSync(join(folder, 'file'), '')
+  await assert.rejects(hold(join(folder, 'file', 'data')),
+    error => error instanceof Failure && error.code === 'folder-unusable' && /file\/data: ENOTDIR$/.test(error.message))
+})
+
+for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not characters,', 'ñ'.repeat(40)]] as const) {
+  test(`a path of too many ${kind} for a socket is a clear failure`, async t => {
+    const base = freshFolder(t)
+    const folder = join(base, name)
+    mkdirSync(folder)
+    await assert.rejects(hold(folder), error => error instanceof Failure && error.code === 'folder-unusable' &&
+      /longer than 103 bytes, the most for a socket/.test(error.message))
+    assert.deepEqual([readdirSync(folder), readdirSync(base).length], [[], 1])
+  })
+}
+
+test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
+  const folder = freshFolder(t)
+  const dead = ['held-1-a.sock', 'held-2-b.sock', 'opening-3-c.sock'].map(name => join(folder, name))
+  for (const path of dead) await leaveDeadSocket(path)
+  const others = ['held-x.sock', 'held-1-a.sock.old', 'journal.jsonl']
+  for (const name of others) writeFileSync(join(folder, name), '')
+  const held = await hold(folder)
+  t.after(() => held.release())
+  for (const path of dead) assert.equal(existsSync(path), false)
+  for (const name of others) assert.ok(existsSync(join(folder, name)))
+})
+
+test('one whose socket a winner swept away while it opened is refused as folder-held', async t => {
+  const folder = freshFolder(t)
+  let winner: Hold | undefined
+  const late: Door = {
+    open: async path => {
+      const close = await door.open(path)
+      winner ??= await hold(folder)
+      return close
+    },
+    knock: path => door.knock(path)
+  }
+  t.after(() => winner?.release())
+  await assert.rejects(hold(folder, disk, late), { code: 'folder-held' })
+  assert.equal(await door.knock(winner!.socket), true)
+})
+
+test('one whose socket a winner swept away, and who is gone by then, tries again and shows that it holds', async t => {
+  const folder = freshFolder(t)
+  let swept = false
+  const late: Door = {
+    open: async path => {
+      const close = await door.open(path)
+      if (!swept) await (await hold(folder)).release()
+      swept = true
+      return close
+    },
+    knock: path => door.knock(path)
+  }
+  const held = await hold(folder, disk, late)
+  t.after(() => held.release())
+  assert.equal(await door.knock(held.socket), true)
+})
+
+for (const [what, of] of [['closed to others', 'setMode'], ['rid of what a dead process left', 'remove']] as const) {
+  test(`a folder that cannot be ${what} is a clear failure`, async t => {
+    const folder = freshFolder(t)
+    await leaveDeadSocket(join(folder, 'held-1-a.sock'))
+    const faulty = new FaultyFiles()
+    faulty.fail({ at: 1, of, code: 'EPERM' })
+    const counting = countingDoor()
+    t.after(() => counting.closeAll())
+    await assert.rejects(hold(folder, faulty.files, counting.door), { code: 'folder-unusable', message: /EPERM/ })
+  })
+}
+
+test('whichever file call fails, once or for good, no door is left open, and the next attempt gets the folder',
+  async t => {
+    for (const forGood of [false, true]) {
+      const problems: string[] = []
+      for (let at = 1, reached = true; reached; at++) {
+        const folder = freshFolder(t)
+        await leaveDeadSocket(join(folder, 'held-1-a.sock'))
+        await leaveDeadSocket(join(folder, 'opening-1-a.sock'))
+        const faulty = new FaultyFiles()
+        faulty.fail({ at, code: 'EIO', forGood })
+        const counting = countingDoor()
+        try {
+          await (await hold(folder, faulty.files, counting.door)).release()
+        } catch (error) {
+          const isKnown = error instanceof Failure ? error.code === 'folder-unusable' : /EIO/.test(String(error))
+          if (!isKnown) problems.push(`call ${at}: ${error}`)
+        }
+        reached = faulty.count() >= at
+        const failed = faulty.calls[at - 1]
+        if (counting.listening() > 0) problems.push(`call ${at} (${failed}) leaves a door open`)
+        await counting.closeAll()
+        await (await hold(folder)).release()
+      }
+      assert.deepEqual(problems, [], forGood ? 'for good' : 'once')
+    }
+  })
+
+test('of many that try at once in one process never two win, one does, and the others are told why', async t => {
+  const round = async (contenders: number): Promise<void> => {
+    const folder = freshFolder(t)
+    const results = await Promise.allSettled(Array.from({ length: contenders }, () => hold(folder)))
+    const winners = results.filter(result => result.status === 'fulfilled')
+    const reasons = results.flatMap(result => result.status === 'rejected' ? [String(result.reason)] : [])
+    for (const { value } of winners) await value.release()
+    assert.equal(winners.length, 1, `of ${contenders}: ${reasons.join('; ')}`)
+    for (const reason of reasons) assert.match(reason, /another process has the lock of the data folder/)
+    assert.deepEqual(readdirSync(folder), [])
+  }
+  for (const contenders of [2, 3, 5]) {
+    for (let batch = 0; batch < 2; batch++) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
+  }
+})
+
+test('of several processes that try at once never two win, one does, and the others are told why', async t => {
+  const holders = await startHolders(t, 3)
+  for (let round = 0; round < 6; round++) {
+    const folder = join(freshFolder(t), 'data')
+    const answers = await Promise.all(holders.map(holder => holder.ask(`hold ${folder}`)))
+    const winners = holders.filter((_, i) => answers[i] === 'held')
+    assert.equal(winners.length, 1, answers.join('; '))
+    for (const answer of answers) if (answer !== 'held') assert.match(answer, /^folder-held /)
+    await assert.rejects(hold(folder), { code: 'folder-held', message: new RegExp(` ${winners[0]!.pid}$`) })
+    for (const holder of holders) assert.equal(await holder.ask('release'), 'released')
+    assert.deepEqual(readdirSync(folder), [])
+  }
+})
+
+test('a stopped process still holds; a killed one leaves nothing that somebody would have to clean up', async t => {
+  const folder = freshFolder(t)
+  const [holder] = await startHolders(t, 1) as [Holder]
+  assert.equal(await holder.ask(`hold ${folder}`), 'held')
+  holder.process.kill('SIGSTOP')
+  await assert.rejects(hold(folder), { code: 'folder-held', message: new RegExp(` ${holder.pid}$`) })
+  holder.process.kill('SIGCONT')
+  await assert.rejects(hold(folder), { code: 'folder-held' })
+  await holder.kill()
+  assert.equal(heldSockets(disk, folder).length, 1)
+  const held = await hold(folder)
+  assert.deepEqual(heldSockets(disk, folder), [held.socket])
+  await held.release()
+  assert.deepEqual(readdirSync(folder), [])
+})

@@ -1,0 +1,88 @@
+/** Progress for every instance that reaches a majority, however far away it is and whatever the others do. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test, type TestContext } from 'node:test'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay, startProxy } from '../support/etcd.ts'
+import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { atEnd, send, startService, type Started } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+
+/** Has clients create entries one after another, all the time, until the test is over. */
+function keepBusy(t: TestContext, instances: readonly Started[]): void {
+  let isOver = false
+  const over = Promise.all(instances.map(async instance => {
+    while (!isOver) assert.equal(await create(instance), 200)
+  }))
+  atEnd(t, async () => { isOver = true; await over })
+}
+
+/** Does something again and again; gives how long each took, ascending. */
+async function timed(count: number, act: () => Promise<void>): Promise<number[]> {
+  const took: number[] = []
+  for (let i = 0; i < count; i++) {
+    const beganMs = performance.now()
+    await act()
+    took.push(Math.round(performance.now() - beganMs))
+  }
+  return took.sort((a, b) => a - b)
+}
+
+describe('an instance that is farther away than the others', () => {
+  for (const [roundTripMs, near] of [[10, 1], [10, 2], [60, 2]] as const) {
+    test(`${roundTripMs} ms from etcd, it writes beside ${near} busy ones`, { skip: NO_ETCD }, async t => {
+      const { members: [member] } = await startCluster(t)
+      const secret = randomBytes(32)
+      const far = await startDelay(t, member!.url, roundTripMs / 2)
+      const one = await startService(t, { ...await flagsOf(t, far, secret), auth: 'bearer' })
+      const { accounts } = one.service.store
+      await accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
+      const issued = await accounts.issue('ana@example.org', undefined, undefined)
+      const headers = { Authorization: `Bearer ${issued!.token}` }
+      const others = []
+      for (let i = 0; i < near; i++) others.push(await startService(t, await flagsOf(t, member!.url, secret)))
+      keepBusy(t, [...others, ...others])
+      await pause(100)
+      const creates = await timed(10, async () => { await one.service.store.createEntry(FIELDS, null) })
+      const nothing = await timed(10, async () => { await one.service.store.updateEntry(1, {}, null) })
+      t.diagnostic(`creates ${creates.join()}, what changes nothing ${nothing.join()} ms`)
+      assert.ok(creates[8]! < 1_500 && nothing[8]! < 500)
+      assert.equal((await fetch(`${one.url}/api/logout`, { method: 'POST', headers })).status, 200)
+      assert.equal((await fetch(`${one.url}/api/listPassword`, { headers })).status, 401)
+    })
+  }
+})
+
+test('changes that write nothing pass while others write', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true // each question finds something new
+  const secret = randomBytes(32)
+  const other = await startService(t, await flagsOf(t, member!.url, secret))
+  const one = await startService(t, await flagsOf(t, proxy.url, secret))
+  await create(other)
+  await send(other.url, 'POST', '/api/deletePassword/1')
+  keepBusy(t, [other, other])
+  const took = await timed(20, async () => {
+    const [deleted, updated] = await Promise.all([
+      send(one.url, 'POST', '/api/deletePassword/1'), send(one.url, 'POST', '/api/updatePassword/1', FIELDS)
+    ])
+    assert.deepEqual([deleted.status, updated.status], [200, 200])
+  })
+  assert.ok(took[18]! < 300, took.join())
+})
+
+test('a turn that nobody takes holds the others up once, and not for long', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t)
+  const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
+  for (const waitMs of ['100', '999999999', 'x']) {
+    const key = base64('/pes.turn/gone')
+    await callEtcd(member!.url, '/v3/kv/put', { key, value: base64(waitMs) })
+    const beganMs = performance.now()
+    assert.deepEqual(await Promise.all([create(one), create(other)]), [200, 200])
+    assert.ok(performance.now() - beganMs < 3_000)
+    const range = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }
+    assert.equal((await callEtcd(member!.url, '/v3/kv/range', range)).kvs, undefined, 'no turn is left')
+  }
+  await assertEqual([one, other])
+})

@@ -1,0 +1,110 @@
+/** The routes of `EXTRA_ROUTES`: off by default, guarded and limited like the contract's. */
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { send, startService, type Started } from '../support/service.ts'
+
+const ROUTES = [
+  ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
+  ['restorePassword', 'POST', '/api/restorePassword/1', 'password:restore', undefined],
+  ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined],
+  ['changeOwnPassword', 'POST', '/api/changeOwnPassword', 'account:password', { password: PASSWORD, newPassword: 'another long password' }]
+] as const
+const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
+
+async function filled(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
+  const started = await startService(t, { 'extra-routes': 'on', ...flags })
+  const { store } = started.service
+  await store.importEntries([{ sistema: 'a', usuario: 'b', password: 'imported', status: 1 }], null)
+  await store.createEntry({ sistema: 's', usuario: 'u', password: 'first' }, null)
+  await store.updateEntry(2, { password: 'second' }, null)
+  await store.deleteEntry(2, null)
+  return started
+}
+
+test('without EXTRA_ROUTES=on there is none of them', async t => {
+  const { url } = await startService(t)
+  for (const [, method, path] of ROUTES) assert.equal((await send(url, method, path)).status, 404, path)
+  const { json } = await send(url, 'GET', '/openapi.json')
+  assert.equal(ROUTES.some(([operation]) => JSON.stringify(json).includes(operation)), false)
+})
+
+test('a deleted entry is listed and restored, and its history read, newest first', async t => {
+  const { url, service } = await filled(t)
+  assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json,
+    { passwords: [{ id: 2, sistema: 's', usuario: 'u', password: 'second', status: 0 }], status: 200 })
+  assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json, { message: 'contraseña restaurada', status: 200 })
+  assert.equal(service.store.entry(2)?.status, 1)
+  assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json, { passwords: [], status: 200 })
+  const { history } = (await send(url, 'GET', '/api/historyPassword/2')).json
+  assert.deepEqual(history.map(({ change, fields, by }: { change: string, fields: object, by: unknown }) => [change, fields, by]), [
+    ['restored', {}, null], ['deleted', {}, null], ['updated', { password: 'second' }, null],
+    ['created', { password: 'first', sistema: 's', usuario: 'u' }, null]
+  ])
+  for (const { time } of history) assert.match(time, /^\d{4}-\d\d-\d\dT/)
+  const imported = (await send(url, 'GET', '/api/historyPassword/1')).json.history
+  assert.deepEqual(imported.map(({ change, fields }: { change: string, fields: object }) => [change, fields]),
+    [['created', { password: 'imported', sistema: 'a', usuario: 'b' }]])
+  for (const id of ['3', '0', 'x']) {
+    assert.deepEqual((await send(url, 'POST', `/api/restorePassword/${id}`)).json, UNKNOWN)
+    assert.deepEqual((await send(url, 'GET', `/api/historyPassword/${id}`)).json, UNKNOWN)
+  }
+})
+
+test('a journal in memory has no history, and the open configuration no password of one’s own', async t => {
+  const { url } = await filled(t, { journal: 'memory' })
+  assert.equal((await send(url, 'GET', '/api/historyPassword/1')).status, 404)
+  assert.equal((await send(url, 'POST', '/api/changeOwnPassword', {})).status, 404)
+})
+
+test('one history is read at a time, and others are answered meanwhile', async t => {
+  const { url, service } = await filled(t)
+  await Promise.all(Array.from({ length: 5_000 }, (_, i) => service.store.createEntry({ sistema: `${i}`, usuario: 'u', password: 'p' }, null)))
+  const asked = ['/api/historyPassword/1', '/api/historyPassword/2', '/api/getPassword/1'].map(path => send(url, 'GET', path))
+  const order: number[] = []
+  asked.forEach((one, i) => { void one.then(() => order.push(i)) })
+  const [first, second, get] = await Promise.all(asked)
+  assert.deepEqual([first!.status, second!.status, get!.status], [200, 503, 200])
+  assert.equal(second!.headers.get('retry-after'), '1')
+  assert.equal(order.at(-1), 0)
+})
+
+test('each asks for an ability of its own, and counts against the rate limit', async t => {
+  const started = await startProtected(t, { 'extra-routes': 'on' })
+  await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+  for (const [operation, method, path, ability, body] of ROUTES) {
+    const without = { token: await tokenOf(started, ANA, ['password:read']), body }
+    assert.equal((await call(t, started.url, method, path)).status, 401, operation)
+    assert.equal((await call(t, started.url, method, path, without)).status, 403, operation)
+    assert.equal((await call(t, started.url, method, path, { token: await tokenOf(started, ANA, [ability]), body })).status, 200, operation)
+  }
+  const limited = await startService(t, { 'extra-routes': 'on', 'rate-limit': '1' })
+  await send(limited.url, 'GET', '/api/deletedPasswords')
+  assert.equal((await send(limited.url, 'GET', '/api/deletedPasswords')).status, 429)
+})
+
+test('one’s own password is changed with the current one only, which ends all tokens; tries are limited', async t => {
+  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '3' })
+  const token = await tokenOf(started)
+  const change = (password: string, newPassword: string): ReturnType<typeof call> =>
+    call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body: { password, newPassword } })
+  assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors, { password: ['The current password is not correct.'] })
+  const weak = await change(PASSWORD, 'short')
+  assert.deepEqual([weak.status, Object.keys(JSON.parse(weak.text).errors)], [400, ['newPassword']])
+  assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
+  assert.equal(started.service.store.accounts.tokens().length, 0)
+  const login = (password: string): ReturnType<typeof call> =>
+    call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
+  assert.deepEqual([(await login(PASSWORD)).status, (await login('another long password')).status], [401, 200])
+  const fresh = await tokenOf(started)
+  const again = await call(t, started.url, 'POST', '/api/changeOwnPassword', { token: fresh, body: { password: 'x', newPassword: 'y' } })
+  assert.equal(again.status, 429)
+})
+
+test('they are described where they are on', async t => {
+  const { url } = await startProtected(t, { 'extra-routes': 'on' })
+  const { json } = await send(url, 'GET', '/openapi.json')
+  for (const [operation, method, path] of ROUTES) {
+    assert.equal(json.paths[path.replace('/1', '/{id}')]?.[method.toLowerCase()]?.operationId, operation)
+  }
+})

@@ -1,0 +1,192 @@
+/** Connections as a hostile client has them: cut off anywhere, pipelined, half open, never quite begun. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { listen, type Answer } from '../../src/http/listener.ts'
+import { HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
+import { certificate } from '../support/certificate.ts'
+import { connectRaw, message } from '../support/raw.ts'
+import { atEnd, startService } from '../support/service.ts'
+
+const ENTRY = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
+const CREATE = message('POST', '/api/createPassword', ENTRY)
+const GET = message('GET', '/api/getPassword/1')
+const READ_AT_ONCE_BYTES = 64 * 1024
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+/** A bare listener, over TLS where asked. */
+async function serve(t: TestContext, answer: Answer, isTls = false, onRefusal = (_: string, status: number): void => {
+  throw new Error(`refused by ${status}`)
+}): Promise<number> {
+  const { cert, key } = certificate('localhost')
+  const pem = isTls ? { cert: Buffer.from(cert), key: Buffer.from(key) } : undefined
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, answer, { certificate: pem, onRefusal })
+  atEnd(t, () => listener.close(0))
+  return listener.port
+}
+
+async function open(t: TestContext, port: number, isTls = false): Promise<Socket> {
+  const socket = isTls ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }) : connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, isTls ? 'secureConnect' : 'connect')
+  return socket
+}
+
+/** Resolves once a text has come that many times. */
+async function heard(socket: Socket, text: string, count: number): Promise<void> {
+  let found = 0
+  let last = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    last += piece
+    const parts = last.split(text)
+    found += parts.length - 1
+    last = parts.at(-1)!
+  })
+  socket.resume()
+  for (let n = 0; n < 1_500 && found < count && !socket.closed; n++) await pause(20)
+  assert.equal(found, count)
+}
+
+test('what is made by a client that is reset has its line, its client and its count, and no error is told', async t => {
+  const { url, service, accessLines, warnings } = await startService(t, { 'access-log': 'on', 'rate-limit': '100' })
+  const rounds = 20
+  for (let n = 0; n < rounds; n++) {
+    const client = await connectRaw(t, url)
+    await client.send(Buffer.concat([GET, GET, GET, CREATE]))
+    client.reset()
+  }
+  await pause(300)
+  await service.store.updateEntry(1, {}, null) // waits its turn behind every create
+  await pause(50)
+  const lines = accessLines.map(line => JSON.parse(line))
+  assert.equal(lines.filter(({ route }) => route === 'createPassword').length, service.store.entryCount)
+  assert.deepEqual([...new Set(lines.map(({ client }) => client))], lines.length === 0 ? [] : ['127.0.0.1'])
+  for (const { status } of lines) assert.ok([200, 404, 499].includes(status), String(status))
+  assert.deepEqual(warnings, [])
+})
+
+test('a reset without a request, or in the middle of one, is neither malformed nor a 400', async t => {
+  const { url, accessLines } = await startService(t, { 'access-log': 'on' })
+  for (const part of ['', 'GET /api/list', CREATE.subarray(0, -3)]) {
+    const client = await connectRaw(t, url)
+    if (part.length > 0) await client.send(part)
+    await pause(50)
+    client.reset()
+  }
+  await pause(200)
+  assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [499])
+  assert.doesNotMatch(await (await fetch(`${url}/metrics`)).text(), /^http_malformed_requests_total\{/m)
+})
+
+test('HTTPS: a handshake that never ends is over after its timeout, and is no request', { timeout: 40_000 }, async t => {
+  const refused: number[] = []
+  const port = await serve(t, () => {}, true, (_, status) => { refused.push(status) })
+  const beganMs = performance.now()
+  const silent = await open(t, port)
+  const half = await open(t, port)
+  half.write(Buffer.from([0x16, 3, 1, 2, 0, 1])) // the first bytes of a ClientHello
+  await Promise.all([silent, half].map(socket => once(socket.resume(), 'close')))
+  assert.ok(performance.now() - beganMs < HEADERS_TIMEOUT_MS + 2 * TIMEOUT_CHECK_MS)
+  const garbage = await open(t, port)
+  garbage.resume().write('GET / HTTP/1.1\r\n\r\n')
+  await once(garbage, 'close')
+  assert.deepEqual(refused, [])
+})
+
+for (const isTls of [false, true]) {
+  const over = isTls ? 'TLS' : 'TCP'
+
+  test(`${over}: little is read of what waits behind a request, and all of it is answered in order`, async t => {
+    let read = (): number => 0
+    let release = (): void => {}
+    const seen: string[] = []
+    const port = await serve(t, (request, response, done, target) => {
+      seen.push(target)
+      const end = (): void => { request.resume(); response.end('ended'); done() }
+      if (seen.length > 1) return end()
+      read = () => request.socket.bytesRead
+      release = end
+    }, isTls)
+    const socket = await open(t, port, isTls)
+    const targets = Array.from({ length: 300 }, (_, n) => `/${n}`)
+    for (const target of targets) socket.write(message('POST', target, 'x'.repeat(15_000)))
+    await pause(700)
+    assert.ok(read() <= 5 * READ_AT_ONCE_BYTES, `${read()} bytes were read`)
+    assert.equal(seen.length, 1)
+    release()
+    await heard(socket, 'ended', targets.length)
+    assert.deepEqual(seen, targets)
+  })
+
+  test(`${over}: who pipelines by the thousand and reads slowly gets every answer, and Node warns of nothing`, async t => {
+    const warned: string[] = []
+    const onWarning = ({ message }: Error): void => { warned.push(message) }
+    process.on('warning', onWarning)
+    t.after(() => process.off('warning', onWarning))
+    const body = 'x'.repeat(20_000)
+    const port = await serve(t, (_, response, done) => { response.end(`${body}ended`); done() }, isTls)
+    const socket = await open(t, port, isTls)
+    socket.pause()
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000))
+    await pause(300)
+    await heard(socket, 'ended', 2_000)
+    assert.deepEqual(warned, [])
+  })
+}
+
+test('another client is answered between requests that are pipelined', async t => {
+  let answered = 0
+  let before: number | undefined
+  const port = await serve(t, (_, response, done, target) => {
+    if (target === '/other') before = answered
+    else answered++
+    response.end('ended')
+    done()
+  })
+  const [many, other] = [await open(t, port), await open(t, port)]
+  const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+  const count = Math.floor(READ_AT_ONCE_BYTES / one.length)
+  many.write(one.repeat(count))
+  other.write('GET /other HTTP/1.1\r\nHost: a\r\n\r\n')
+  await Promise.all([heard(many, 'ended', count), heard(other, 'ended', 1)])
+  assert.ok(before! < 100, `${before} went before`)
+})
+
+for (const [what, first] of [
+  ['a GET', message('GET', '/a', undefined, ['Connection: Upgrade', 'Upgrade: websocket'])],
+  ['a POST', message('POST', '/a', 'GET /smuggled HTTP/1.1\r\n', ['Connection: Upgrade', 'Upgrade: h2c'])]
+] as const) {
+  test(`${what} that offers an upgrade is answered, and ends the connection: nothing behind it is read`, async t => {
+    const seen: string[] = []
+    const port = await serve(t, (request, response, done, target) => {
+      seen.push(target)
+      request.resume()
+      response.end('ended')
+      done()
+    }, false, () => {})
+    for (const parts of [[first, GET, first, GET], [Buffer.concat([first, GET, first, first, GET])]]) {
+      const socket = await open(t, port)
+      const closed = new Promise(resolve => socket.resume().on('close', resolve))
+      for (const part of parts) { socket.write(part); await pause(30) }
+      await closed
+    }
+    assert.deepEqual(seen, ['/a', '/a'])
+  })
+}
+
+test('empty lines do not keep an idle connection', async t => {
+  const port = await serve(t, (_, response, done) => { response.end('ended'); done() })
+  const socket = await open(t, port)
+  socket.write(GET)
+  await heard(socket, 'ended', 1)
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + KEEP_ALIVE_TIMEOUT_MS + HEADERS_TIMEOUT_MS)
+  const timer = setInterval(() => socket.write('\r\n'), 500)
+  t.after(() => clearInterval(timer))
+  await once(socket, 'close')
+})

@@ -1,0 +1,685 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import {
+  appendFileSync, chmodSync, copyFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync,
+  truncateSync, unlinkSync, writeFileSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import type { Event } from '../../src/journal/journal.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, MAX_GATHER_TURNS } from '../../src/limits.ts'
+import type { Store } from '../../src/store/store.ts'
+import { fileStore } from '../support/compose.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
+import { freshFolder } from '../support/service.ts'
+import { decisionOn, openJournal, type FileBehindLoop, type OpenedJournal } from '../support/journal.ts'
+
+function open(folder: string, files: Files = disk, wallMs: () => number = Date.now): Promise<OpenedJournal> {
+  return openJournal(folder, { files, wallMs })
+}
+
+/** A journal on a faulty disk in a fresh folder; the test closes it. */
+async function openFaulty(
+  t: TestContext
+): Promise<OpenedJournal & { folder: string, path: string, faulty: FaultyFiles }> {
+  const folder = freshFolder(t)
+  const faulty = new FaultyFiles()
+  const opened = await open(folder, faulty.files)
+  t.after(() => opened.journal.close())
+  return { ...opened, folder, path: join(folder, JOURNAL_FILE), faulty }
+}
+
+const event = (data: unknown): Event => ({ type: 'test.made', by: null, data })
+
+/** The data of all records that a fresh start on the real disk finds, whose numbers must have no gaps. */
+async function recovered(folder: string): Promise<unknown[]> {
+  const { journal, records } = await open(folder)
+  await journal.close()
+  assert.deepEqual(records.map(({ seq }) => seq), records.map((_, i) => i + 1))
+  return records.map(({ data }) => data)
+}
+
+/** `done`, or the failure's code. */
+function outcomeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => 'done', error => error instanceof Failure ? error.code : `not a Failure: ${error}`)
+}
+
+/** Commits these together, and says what became of each. */
+function commitAll(journal: FileBehindLoop, data: readonly unknown[]): Promise<string[]> {
+  return Promise.all(data.map(item => outcomeOf(journal.commit(decisionOn(event(item))))))
+}
+
+const count = (n: number, from = 1): number[] => Array.from({ length: n }, (_, i) => from + i)
+const fields = (password: string) => ({ password, sistema: 's', usuario: 'u' })
+
+/** Whether a promise is still pending once all that can happen without the disk has happened. */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  void promise.then(() => { settled = true }, () => { settled = true })
+  for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
+  return !settled
+}
+
+/** Collects, until the test ends, what is thrown where nobody catches it. */
+function catchUncaught(t: TestContext): unknown[] {
+  const thrown: unknown[] = []
+  process.setUncaughtExceptionCaptureCallback(error => { thrown.push(error) })
+  t.after(() => process.setUncaughtExceptionCaptureCallback(null))
+  return thrown
+}
+
+/** Looks once a turn of the event loop, at most that many times. */
+async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<void> {
+  while (!is() && turns-- > 0) await new Promise(resolve => setImmediate(resolve))
+}
+
+test('commits that arrive together share one append, in order and without gaps', async t => {
+  const { journal, records, folder, faulty } = await openFaulty(t)
+  const before = faulty.count('append')
+  assert.deepEqual(new Set(await commitAll(journal, count(300))), new Set(['done']))
+  assert.equal(faulty.count('append') - before, 1)
+  assert.deepEqual(records.map(({ seq, data }) => [seq, data]), count(300).map(n => [n, n]))
+  assert.equal(journal.health().records, 300)
+  assert.deepEqual(await recovered(folder), count(300))
+})
+
+test('commits that arrive while a write is under way share the next one', async t => {
+  const { journal, records, faulty } = await openFaulty(t)
+  const held = faulty.hold()
+  const first = commitAll(journal, [1])
+  await held.reached
+  const later = Promise.all([commitAll(journal, count(40, 2)), isPending(first).then(() => commitAll(journal, [42]))])
+  assert.equal(await isPending(later), true)
+  assert.equal(faulty.count('append'), 1)
+  held.release()
+  await Promise.all([first, later])
+  assert.equal(faulty.count('append'), 2)
+  assert.deepEqual(records.map(({ data }) => data), count(42))
+})
+
+test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
+  const { journal, records, faulty } = await openFaulty(t)
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  const commits: Promise<string[]>[] = []
+  for (let n = 1; n <= 5; n++, await turn()) commits.push(commitAll(journal, [n]))
+  await Promise.all(commits)
+  assert.equal(faulty.count('append'), 1)
+  assert.deepEqual(records.map(({ data }) => data), count(5))
+
+  const held = faulty.hold()
+  let asked = 5
+  for (; faulty.count('append') === 1 && asked < 1000; await turn()) commits.push(commitAll(journal, [++asked]))
+  assert.equal(asked - 5, MAX_GATHER_TURNS + 1)
+  held.release()
+  await Promise.all(commits)
+  assert.deepEqual(records.map(({ data }) => data), count(asked))
+})
+
+test('a write begins with the first turn that brings nothing, and at once when it is full', async t => {
+  const { journal, faulty } = await openFaulty(t)
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  for (const [records, turns] of [[1, 2], [MAX_COMMIT_RECORDS - 1, 2], [MAX_COMMIT_RECORDS, 1]] as const) {
+    const before = faulty.count('append')
+    const committed = commitAll(journal, count(records))
+    for (let n = 1; n <= turns; n++) {
+      assert.equal(faulty.count('append'), before)
+      await turn()
+    }
+    assert.equal(faulty.count('append'), before + 1, `${records} records`)
+    await committed
+  }
+})
+
+test('one write holds a bounded number of records and of bytes', async t => {
+  const { journal, records, faulty, folder } = await openFaulty(t)
+  await commitAll(journal, count(2 * MAX_COMMIT_RECORDS + 1))
+  assert.equal(faulty.count('append'), 3)
+  const large = 'x'.repeat(MAX_COMMIT_BYTES * 5 / 8)
+  await commitAll(journal, [large, large, large])
+  assert.equal(faulty.count('append'), 5)
+  assert.equal(records.length, 2 * MAX_COMMIT_RECORDS + 4)
+  assert.equal((await recovered(folder)).length, records.length)
+})
+
+test('decisions of one write see each other', async t => {
+  const faulty = new FaultyFiles()
+  const store = await fileStore(freshFolder(t), { files: faulty.files })
+  t.after(() => store.close())
+  const before = faulty.count('append')
+  const [created, updated, same, deleted, again, second] = await Promise.all([
+    store.createEntry(fields('a'), null), store.updateEntry(1, { password: 'b' }, null),
+    store.updateEntry(1, { password: 'b' }, null), store.deleteEntry(1, null), store.deleteEntry(1, null),
+    store.createEntry(fields('c'), null)
+  ])
+  assert.deepEqual([created.id, updated?.password, same?.password], [1, 'b', 'b'])
+  assert.deepEqual([deleted, again, second.id], [true, true, 2])
+  assert.deepEqual([faulty.count('append') - before, store.journal.health().records], [1, 4])
+  store.check()
+})
+
+test('what a failed write held is gone for the decisions behind it', async t => {
+  const folder = freshFolder(t)
+  const faulty = new FaultyFiles()
+  const store = await fileStore(folder, { files: faulty.files })
+  const held = faulty.hold()
+  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+  const failed = outcomeOf(store.createEntry(fields('a'), null))
+  await held.reached
+  const [unknown, next] = [store.updateEntry(1, { password: 'x' }, null), store.createEntry(fields('b'), null)]
+  held.release()
+  assert.equal(await failed, 'write-failed')
+  assert.deepEqual([await unknown, (await next).id, store.entryCount], [undefined, 1, 1])
+  store.check()
+  await store.close()
+})
+
+test('a decision without a record waits for the write that it could have seen', async t => {
+  const { journal, faulty } = await openFaulty(t)
+  const held = faulty.hold()
+  const written = journal.commit(decisionOn(event(1)))
+  const silent = journal.commit(decisionOn(undefined))
+  await held.reached
+  const later = journal.commit(decisionOn(undefined))
+  assert.deepEqual(await Promise.all([written, silent, later].map(isPending)), [true, true, true])
+  held.release()
+  await Promise.all([written, silent, later])
+})
+
+for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-failed']] as const) {
+  test(`a decision without a record fails with the write that it could have seen (${code})`, async t => {
+    const { journal, faulty } = await openFaulty(t)
+    faulty.fail({ at: 1, of: 'append', code })
+    const outcomes = [undefined, event(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
+    assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected])
+  })
+}
+
+test('a decision without a record touches no file', async t => {
+  const { journal, faulty } = await openFaulty(t)
+  const before = faulty.count()
+  await journal.commit(decisionOn(undefined))
+  assert.equal(faulty.count(), before)
+})
+
+test('a decision that throws is rejected alone, with what it threw', async t => {
+  const { journal, folder } = await openFaulty(t)
+  const thrown = new Error('no')
+  const first = journal.commit(decisionOn(event(1)))
+  await assert.rejects(journal.commit(() => { throw thrown }), error => error === thrown)
+  await Promise.all([first, journal.commit(decisionOn(event(2)))])
+  assert.deepEqual(await recovered(folder), [1, 2])
+})
+
+test('a change that could not be sealed rejects, throws nowhere else, and harms nothing decided after it', async t => {
+  const folder = freshFolder(t)
+  await (await open(folder)).journal.close()
+  let fails = false
+  const random = (bytes: number): Buffer => {
+    if (fails && bytes > 0) { fails = false; throw new Error('no randomness') }
+    return randomBytes(bytes)
+  }
+  const store = await fileStore(folder, { random })
+  const thrown = catchUncaught(t)
+  fails = true
+  const passwords = ['a', 'b', 'c']
+  const outcomes: string[] = []
+  passwords.forEach((p, i) => void outcomeOf(store.createEntry(fields(p), null)).then(got => { outcomes[i] = got }))
+  await waitUntil(() => outcomes.filter(Boolean).length === 3 || thrown.length > 0)
+  assert.deepEqual(thrown, [])
+  assert.notEqual(outcomes[0], 'done')
+  await store.createEntry(fields('d'), null)
+  await store.close()
+  const acknowledged = [...passwords.filter((_, i) => outcomes[i] === 'done'), 'd']
+  const reopened = await fileStore(folder)
+  assert.deepEqual(count(reopened.entryCount).map(id => reopened.entry(id)!.password), acknowledged)
+  reopened.check()
+  await reopened.close()
+})
+
+test('a change that is no JSON, or too large for a line, is rejected alone', async t => {
+  const { journal, folder } = await openFaulty(t)
+  const [before, noJson, tooLarge, behind] = await commitAll(journal, [1, 2n, '\u0800'.repeat(MAX_EVENT_BYTES / 3), 3])
+  assert.match(noJson!, /TypeError.*BigInt/)
+  assert.deepEqual([before, tooLarge, behind], ['done', 'write-failed', 'done'])
+  assert.deepEqual(await recovered(folder), [1, 3])
+})
+
+for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG']) {
+  test(`${code} once: the write fails, is cut back, and the next one works`, async t => {
+    const { journal, records, folder, path, faulty, warnings } = await openFaulty(t)
+    await commitAll(journal, [1, 2])
+    const good = readFileSync(path)
+    faulty.fail({ at: 1, of: 'append', code })
+    assert.deepEqual(await commitAll(journal, [3, 4]), ['write-failed', 'write-failed'])
+    assert.deepEqual(readFileSync(path), good)
+    assert.deepEqual([journal.health().fault, journal.health().records, warnings.length], [undefined, 2, 1])
+    assert.match(warnings[0]!, new RegExp(code))
+    assert.deepEqual(await commitAll(journal, [5]), ['done'])
+    assert.deepEqual(records.map(({ data }) => data), [1, 2, 5])
+    assert.deepEqual(await recovered(folder), [1, 2, 5])
+  })
+}
+
+for (const [where, bytesOf] of [
+  ['before its first byte', () => 0], ['after its first byte', () => 1],
+  ['within its first line', (line: number) => line >> 1], ['before its first line end', (line: number) => line - 1],
+  ['after its first line', (line: number) => line], ['within its second line', (line: number) => line + 9],
+  ['before its last byte', (line: number) => 2 * line - 1]
+] as const) {
+  test(`a write that ends ${where} fails, is cut back, and the next one works`, async t => {
+    const { journal, folder, path, faulty } = await openFaulty(t)
+    await commitAll(journal, [1])
+    const good = readFileSync(path)
+    faulty.shorten(bytesOf(good.length))
+    assert.deepEqual(await commitAll(journal, [2, 3]), ['write-failed', 'write-failed'])
+    assert.deepEqual(readFileSync(path), good)
+    assert.deepEqual(await commitAll(journal, [4]), ['done'])
+    assert.deepEqual(await recovered(folder), [1, 4])
+  })
+}
+
+test('a full disk heals by itself once there is room', async t => {
+  const { journal, folder, faulty } = await openFaulty(t)
+  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
+  for (let i = 0; i < 5; i++) assert.deepEqual(await commitAll(journal, [i]), ['write-failed'])
+  assert.equal(journal.health().fault, undefined)
+  faulty.heal()
+  assert.deepEqual(await commitAll(journal, [5]), ['done'])
+  assert.deepEqual(await recovered(folder), [5])
+})
+
+for (const [what, fail, fault] of [
+  ...['EIO', 'ENODATA', 'EREMOTEIO', 'ETIMEDOUT', 'EINTR'].map(code => [
+    `an error of the device (${code})`, (faulty: FaultyFiles) => faulty.fail({ at: 1, of: 'append', code }),
+    new RegExp(`device reported an error: ${code}`)
+  ] as const),
+  ['a failed write that cannot be cut back', (faulty: FaultyFiles) => {
+    faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+    faulty.fail({ at: 1, of: 'truncate', code: 'EROFS' })
+  }, /ENOSPC.*EROFS/],
+  ['a short write that cannot be cut back', (faulty: FaultyFiles) => {
+    faulty.shorten(10)
+    faulty.fail({ at: 1, of: 'truncate', code: 'EIO' })
+  }, /could not be cut back/],
+  ['a file that cannot be looked at', (faulty: FaultyFiles) => {
+    faulty.fail({ at: 1, of: 'stat', code: 'EACCES' })
+  }, /EACCES/]
+] as const) {
+  test(`${what} fails the journal until it is opened anew`, async t => {
+    const { journal, records, folder, faulty, warnings } = await openFaulty(t)
+    await commitAll(journal, [1])
+    fail(faulty)
+    const held = faulty.hold()
+    const caught = commitAll(journal, [2, 3])
+    if (what !== 'a file that cannot be looked at') await held.reached
+    const queued = commitAll(journal, [4])
+    held.release()
+    assert.deepEqual([...await caught, ...await queued], count(3).map(() => 'journal-failed'))
+    faulty.heal()
+    const { calls } = faulty
+    const before = calls.length
+    const rejected = journal.commit(decisionOn(undefined))
+    await assert.rejects(rejected, error => error instanceof Failure && error.code === 'journal-failed' &&
+      fault.test(error.message))
+    assert.match(journal.health().fault!, fault)
+    assert.equal(calls.length, before)
+    assert.equal(warnings.filter(line => line.includes('until a restart')).length, 1)
+    assert.deepEqual(records.map(({ data }) => data), [1])
+    await journal.close()
+    const reopened = await open(folder)
+    assert.equal(reopened.journal.health().fault, undefined)
+    assert.deepEqual(await commitAll(reopened.journal, [5]), ['done'])
+    await reopened.journal.close()
+    assert.deepEqual(await recovered(folder), [1, 5])
+  })
+}
+
+/** What another program does to the journal's file, and what the journal says of it. */
+const TAMPERINGS: readonly (readonly [string, (path: string) => void, RegExp])[] = [
+  ['removed', path => unlinkSync(path), /was removed/],
+  ['moved away', path => renameSync(path, `${path}.old`), /was removed/],
+  ['replaced by a copy of itself', path => {
+    copyFileSync(path, `${path}.copy`)
+    renameSync(`${path}.copy`, path)
+  }, /was replaced/],
+  ['appended to', path => appendFileSync(path, 'x'), /was changed by another program/],
+  ['truncated', path => truncateSync(path, statSync(path).size - 1), /was changed by another program/],
+  ['emptied', path => truncateSync(path, 0), /was changed by another program/]
+]
+
+for (const [what, tamper, fault] of TAMPERINGS) {
+  test(`a file that was ${what} fails the journal before anything is written`, async t => {
+    const { journal, records, path, faulty } = await openFaulty(t)
+    await commitAll(journal, [1])
+    tamper(path)
+    const before = faulty.count('append')
+    assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
+    assert.deepEqual([faulty.count('append'), records.length], [before, 1])
+    assert.match(journal.health().fault!, fault)
+  })
+
+  test(`a file that is ${what} while a write is under way fails the journal before the write is acknowledged`,
+    async t => {
+      const { journal, records, path, faulty } = await openFaulty(t)
+      await commitAll(journal, [1])
+      faulty.afterAppend = () => { faulty.afterAppend = () => {}; tamper(path) }
+      assert.deepEqual(await commitAll(journal, [2, 3]), ['journal-failed', 'journal-failed'])
+      assert.match(journal.health().fault!, fault)
+      assert.deepEqual([records.length, journal.health().records], [1, 1])
+    })
+
+  test(`health reports a file that was ${what} without a write`, async t => {
+    const { journal, path, faulty, warnings } = await openFaulty(t)
+    await commitAll(journal, [1])
+    assert.equal(journal.health().fault, undefined)
+    tamper(path)
+    const before = faulty.count('append')
+    for (let i = 0; i < 2; i++) assert.match(journal.health().fault!, fault)
+    assert.deepEqual([faulty.count('append'), warnings.length], [before, 1])
+    assert.equal(await outcomeOf(journal.commit(decisionOn(event(2)))), 'journal-failed')
+  })
+}
+
+test('a failed write cuts nothing off a file that took the place of the journal meanwhile', async t => {
+  const { journal, path, faulty } = await openFaulty(t)
+  await commitAll(journal, [1])
+  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+  const other = 'a file of somebody else '.repeat(100)
+  faulty.beforeAppend = () => {
+    writeFileSync(`${path}.other`, other)
+    renameSync(`${path}.other`, path)
+  }
+  assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
+  assert.equal(statSync(path).size, other.length)
+})
+
+test('a committed record that does not fit the state fails the journal', async t => {
+  const folder = freshFolder(t)
+  const { journal } = await openJournal(folder, { apply: () => { throw new Error('unfit') } })
+  assert.equal(await outcomeOf(journal.commit(decisionOn(event(1)))), 'journal-failed')
+  assert.match(journal.health().fault!, /unfit/)
+  await journal.close()
+})
+
+/** What changes came to: the passwords of all entries that were asked for, those promised, and those refused. */
+interface Campaign { readonly attempted: string[], readonly acknowledged: string[], readonly refused: string[] }
+
+/** Changes in four writes: of one record, of several, behind another, and all kinds. */
+async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
+  const result: Campaign = { attempted: [], acknowledged: [], refused: [] }
+  const create = async (password: string): Promise<void> => {
+    result.attempted.push(password)
+    const outcome = await outcomeOf(store.createEntry(fields(password), null))
+    assert.match(outcome, /^(done|write-failed|journal-failed)$/)
+    if (outcome === 'done') result.acknowledged.push(password)
+    if (outcome === 'write-failed') result.refused.push(password)
+  }
+  await create('a')
+  const held = faulty.hold()
+  const together = ['b', 'c', 'd'].map(create)
+  await Promise.race([held.reached, Promise.all(together)])
+  together.push(...['e', 'f'].map(create))
+  held.release()
+  await Promise.all(together)
+  await Promise.all([create('g'), outcomeOf(store.deleteEntry(1, null)), outcomeOf(store.restoreEntry(1, null))])
+  await create('h')
+  return result
+}
+
+/** Holds what a fresh start finds against what was promised. */
+async function problemsAfter(folder: string, { attempted, acknowledged, refused }: Campaign): Promise<string[]> {
+  const problems: string[] = []
+  try {
+    const store = await fileStore(folder)
+    const found = count(store.entryCount).map(id => store.entry(id)!.password)
+    if (!acknowledged.every(password => found.includes(password))) problems.push('an acknowledged change is lost')
+    if (refused.some(password => found.includes(password))) problems.push('a change that was cut back is there')
+    if (found.join('') !== attempted.filter(password => found.includes(password)).join('')) problems.push('order')
+    store.check()
+    await store.createEntry(fields('last'), null)
+    await store.close()
+    const again = await fileStore(folder)
+    if (again.entry(found.length + 1)?.password !== 'last') problems.push('what followed is lost')
+    await again.close()
+  } catch (error) {
+    problems.push(String(error).replaceAll(folder, ''))
+  }
+  return problems
+}
+
+const NOTHING: Campaign = { attempted: [], acknowledged: [], refused: [] }
+
+for (const forGood of [false, true]) {
+  const times = forGood ? 'for good from then on' : 'once'
+
+  for (const code of ['ENOSPC', 'EIO']) {
+    test(`whichever file call gives ${code} ${times} while changes are made, no acknowledged one is lost`, async t => {
+      const problems: string[] = []
+      for (let at = 1, reached = true; reached; at++) {
+        const folder = freshFolder(t)
+        const faulty = new FaultyFiles()
+        const store = await fileStore(folder, { files: faulty.files })
+        const before = faulty.count()
+        faulty.fail({ at, code, forGood })
+        const result = await campaign(store, faulty)
+        store.check()
+        await store.close().catch(() => {})
+        const found = await problemsAfter(folder, result)
+        problems.push(...found.map(problem => `call ${at} (${faulty.calls[before + at - 1]}): ${problem}`))
+        reached = faulty.count() - before >= at
+        if (!reached) assert.deepEqual(result.acknowledged, [...'abcdefgh'])
+      }
+      assert.deepEqual(problems, [])
+    })
+  }
+
+  test(`whichever file call fails ${times} during a first start, the next start finds a folder that it can open`,
+    async t => {
+      const problems: string[] = []
+      for (let at = 1, reached = true; reached; at++) {
+        const folder = freshFolder(t)
+        const faulty = new FaultyFiles()
+        faulty.fail({ at, code: 'EIO', forGood })
+        try {
+          await (await open(folder, faulty.files)).journal.close()
+        } catch (error) {
+          if (!(error instanceof Failure || /close fails/.test(String(error)))) problems.push(`call ${at}: ${error}`)
+        }
+        const found = await problemsAfter(folder, NOTHING)
+        problems.push(...found.map(problem => `call ${at} (${faulty.calls[at - 1]}): ${problem}`))
+        reached = faulty.count() >= at
+      }
+      assert.deepEqual(problems, [])
+    })
+
+  test(`whichever file call fails ${times} while a torn tail is repaired, nothing acknowledged is lost`, async t => {
+    const prepared = freshFolder(t)
+    const store = await fileStore(prepared)
+    const acknowledged = ['a', 'b', 'c']
+    for (const password of acknowledged) await store.createEntry(fields(password), null)
+    await store.close()
+    appendFileSync(join(prepared, JOURNAL_FILE), '{"seq":4,"time"')
+    for (const name of readdirSync(prepared)) chmodSync(join(prepared, name), 0o644)
+    const problems: string[] = []
+    for (let at = 1, reached = true; reached; at++) {
+      const folder = freshFolder(t)
+      cpSync(prepared, folder, { recursive: true })
+      chmodSync(folder, 0o755)
+      const faulty = new FaultyFiles()
+      faulty.fail({ at, code: 'EIO', forGood })
+      try {
+        // A time of its own: the next start falls into another millisecond, as any real one does.
+        await (await open(folder, faulty.files, () => 0)).journal.close()
+      } catch (error) {
+        if (!(error instanceof Failure || /close fails/.test(String(error)))) problems.push(`call ${at}: ${error}`)
+      }
+      const found = await problemsAfter(folder, { attempted: acknowledged, acknowledged, refused: [] })
+      problems.push(...found.map(problem => `call ${at} (${faulty.calls[at - 1]}): ${problem}`))
+      reached = faulty.count() >= at
+    }
+    assert.deepEqual(problems, [])
+  })
+}
+
+test('a start that fails leaves no descriptor open', async t => {
+  const problems: string[] = []
+  for (let at = 1, failed = true; failed; at++) {
+    const faulty = new FaultyFiles()
+    faulty.fail({ at, code: 'EIO' })
+    try {
+      await (await open(freshFolder(t), faulty.files)).journal.close()
+      failed = faulty.count() >= at
+    } catch {
+      if (faulty.open.size > 0) problems.push(`call ${at} (${faulty.calls[at - 1]})`)
+    }
+    for (const descriptor of faulty.open) disk.close(descriptor)
+  }
+  assert.deepEqual(problems, [])
+})
+
+test('the queue is bounded: one change more is rejected as queue-full, all others are recorded', async t => {
+  const { journal, folder } = await openFaulty(t)
+  const waiting = commitAll(journal, count(MAX_COMMIT_QUEUE_RECORDS))
+  assert.equal(await outcomeOf(journal.commit(() => assert.fail('it decided'))), 'queue-full')
+  assert.deepEqual(new Set(await waiting), new Set(['done']))
+  assert.deepEqual(await commitAll(journal, [MAX_COMMIT_QUEUE_RECORDS + 1]), ['done'])
+  assert.deepEqual(await recovered(folder), count(MAX_COMMIT_QUEUE_RECORDS + 1))
+})
+
+test('close waits for what is queued; a commit after it is rejected; closing twice is fine', async t => {
+  const { journal, folder, faulty } = await openFaulty(t)
+  const held = faulty.hold()
+  const first = commitAll(journal, [1])
+  await held.reached
+  const queued = commitAll(journal, [2, 3])
+  const closed = journal.close()
+  const rejected = outcomeOf(journal.commit(() => assert.fail('it decided')))
+  const closedAgain = journal.close()
+  assert.equal(await isPending(closed), true)
+  held.release()
+  assert.deepEqual([await first, await queued, await rejected], [['done'], ['done', 'done'], 'journal-closed'])
+  await Promise.all([closed, closedAgain])
+  await journal.close()
+  assert.equal(faulty.open.size, 0)
+  assert.deepEqual(await recovered(folder), [1, 2, 3])
+})
+
+test('close of a failed journal lets go of its file', async t => {
+  const { journal, faulty } = await openFaulty(t)
+  faulty.fail({ at: 1, of: 'append', code: 'EIO' })
+  await commitAll(journal, [1])
+  await journal.close()
+  assert.equal(faulty.open.size, 0)
+})
+
+test('a file that cannot be closed after the last write rejects the close, and throws nowhere else', async t => {
+  const faulty = new FaultyFiles()
+  const { journal } = await open(freshFolder(t), faulty.files)
+  const thrown = catchUncaught(t)
+  faulty.fail({ at: 1, of: 'close', code: 'EIO' })
+  const committed = commitAll(journal, [1])
+  let closed: string | undefined
+  void journal.close().then(() => { closed = 'closed' }, () => { closed = 'rejected' })
+  assert.deepEqual(await committed, ['done'])
+  await waitUntil(() => closed !== undefined || thrown.length > 0)
+  assert.deepEqual([thrown, closed], [[], 'rejected'])
+})
+
+test('tails of the same millisecond are moved to files of their own', async t => {
+  const folder = freshFolder(t)
+  await (await open(folder)).journal.close()
+  const tails = ['{', '{"', '{"s']
+  for (const tail of tails) {
+    appendFileSync(join(folder, JOURNAL_FILE), tail)
+    await (await open(folder, disk, () => 0)).journal.close()
+  }
+  const stem = join(folder, `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`)
+  assert.deepEqual([stem, `${stem}-2`, `${stem}-3`].map(path => readFileSync(path, 'latin1')), tails)
+})
+
+test('every file that is made is for its owner alone, whatever the umask', async t => {
+  const umask = process.umask(0)
+  t.after(() => process.umask(umask))
+  const folder = freshFolder(t)
+  await (await open(folder)).journal.close()
+  appendFileSync(join(folder, JOURNAL_FILE), '{"seq"')
+  const { journal, warnings } = await open(folder)
+  await journal.close()
+  assert.equal(warnings.length, 1)
+  const names = readdirSync(folder)
+  assert.equal(names.length, 3)
+  for (const name of names) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+})
+
+for (const mode of [0o644, 0o640, 0o604, 0o666, 0o620]) {
+  test(`a journal and a key file of mode ${mode.toString(8)} are closed to others at start`, async t => {
+    const folder = freshFolder(t)
+    await (await open(folder)).journal.close()
+    const paths = [JOURNAL_FILE, 'journal.key'].map(name => join(folder, name))
+    for (const path of paths) chmodSync(path, mode)
+    const { journal, warnings } = await open(folder)
+    await journal.close()
+    for (const path of paths) assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.deepEqual(warnings, [])
+  })
+}
+
+for (const [mode, expected] of [[0o755, 0o700], [0o777, 0o700], [0o710, 0o700], [0o500, 0o500]] as const) {
+  test(`a data folder of mode ${mode.toString(8)} has mode ${expected.toString(8)} after the start`, async t => {
+    const folder = freshFolder(t)
+    await (await open(folder)).journal.close()
+    chmodSync(folder, mode)
+    const { journal, warnings } = await open(folder)
+    await journal.close()
+    assert.equal(statSync(folder).mode & 0o777, expected)
+    assert.deepEqual(warnings, [])
+  })
+}
+
+test('a file that cannot be closed to others is warned of and used', async t => {
+  const folder = freshFolder(t)
+  await (await open(folder)).journal.close()
+  chmodSync(join(folder, JOURNAL_FILE), 0o644)
+  const faulty = new FaultyFiles()
+  faulty.fail({ at: 1, of: 'setMode', code: 'EPERM' })
+  const { journal, warnings } = await open(folder, faulty.files)
+  assert.deepEqual(await commitAll(journal, [1]), ['done'])
+  await journal.close()
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /mode 644.*EPERM/)
+})
+
+test('a torn tail never takes the name of an earlier one', async t => {
+  const folder = freshFolder(t)
+  const path = join(folder, JOURNAL_FILE)
+  const torn = (): string[] => readdirSync(folder).filter(name => name.includes('.torn-')).sort()
+  for (const tail of ['{', '{"', '{"s']) {
+    await (await open(folder)).journal.close()
+    appendFileSync(path, tail)
+    await (await open(folder, disk, () => 0)).journal.close()
+  }
+  const name = `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`
+  assert.deepEqual(torn(), [name, `${name}-2`, `${name}-3`])
+  assert.deepEqual(torn().map(name => readFileSync(join(folder, name), 'utf8')), ['{', '{"', '{"s'])
+})
+
+test('a journal that is closed rotates no key', async t => {
+  const folder = freshFolder(t)
+  const { journal } = await open(folder)
+  await journal.close()
+  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
+})
+
+test('where a folder cannot be synced, the start says so and goes on', async t => {
+  const folder = freshFolder(t)
+  const faulty = new FaultyFiles()
+  faulty.fail({ at: 1, of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
+  const { journal, warnings } = await open(folder, faulty.files)
+  await journal.close()
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /names in .* a crash .* could undo them/)
+  assert.ok(existsSync(join(folder, JOURNAL_FILE)))
+})

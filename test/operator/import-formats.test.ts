@@ -1,0 +1,293 @@
+/** The files to import, each as its program writes it. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import test from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { OperatorError } from '../../src/parts/command.ts'
+import { readSource, type Row } from '../../src/parts/operator/import-formats.ts'
+import { countFromEnv, mutate } from '../support/mutations.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+
+function sourceOf(text: string | Buffer): { readonly format: string, readonly rows: readonly Row[] } {
+  const { format, rows } = readSource(Buffer.from(text as string))
+  return { format, rows: [...rows] }
+}
+
+/** A row's line and entry, and whether it loses an address. */
+const seenOf = ({ line, entry, losesAddress }: Row): unknown => ({ line, entry, losesAddress })
+
+interface Sample {
+  readonly format: string
+  readonly what?: string
+  readonly lines: readonly string[]
+  readonly end?: string
+  /** For each row its line, sistema, usuario and password; the line alone where it is skipped. */
+  readonly rows: readonly (readonly [line: number, sistema?: string, usuario?: string, password?: string])[]
+  /** The lines of rows whose address is not kept. */
+  readonly loses?: readonly number[]
+}
+
+const SAMPLES: readonly Sample[] = [
+  {
+    format: 'Chrome', end: '\n',
+    lines: [
+      'name,url,username,password,note',
+      'accounts.google.com,https://accounts.google.com/signin/v2,ana@gmail.com,"p,1""x",',
+      'com.twitter.android,android://c0FFee-_==@com.twitter.android/,ana,contraseña,"a note',
+      'of two lines"',
+      ',https://router.local:8443/login?a=b,admin,12345,',
+      'example.org,https://example.org/,"",solo,',
+      'never.org,https://never.org/,ana,,'
+    ],
+    loses: [2, 3, 6],
+    rows: [
+      [2, 'accounts.google.com', 'ana@gmail.com', 'p,1"x'], [3, 'com.twitter.android', 'ana', 'contraseña'],
+      [5, 'router.local:8443', 'admin', '12345'], [6, 'example.org', '-', 'solo'], [7]
+    ]
+  },
+  {
+    format: 'Chrome', what: ' without note', end: '\n',
+    lines: ['name,url,username,password', 'a.org,https://a.org/,u,p'], rows: [[2, 'a.org', 'u', 'p']]
+  },
+  {
+    format: 'Firefox', end: '\r\n',
+    lines: [
+      '"url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed",' +
+        '"timePasswordChanged"',
+      '"https://accounts.firefox.com","ana@x.org","a""b,c",,"https://accounts.firefox.com",' +
+        '"{d61e37fa-2bc4-469a-bd66-41fd3b0005e0}","1612345678900","1612345678900","1612345678900"',
+      '"http://192.168.1.1:8080","","пароль","Router","","{2}","1","2","3"',
+      '"chrome://FirefoxAccounts","0123abcd","{""version"":1}","Firefox Accounts credentials",,"{3}","1","2","3"'
+    ],
+    rows: [
+      [2, 'accounts.firefox.com', 'ana@x.org', 'a"b,c'], [3, '192.168.1.1:8080', '-', 'пароль'],
+      [4, 'FirefoxAccounts', '0123abcd', '{"version":1}']
+    ]
+  },
+  {
+    format: 'Bitwarden', end: '\n',
+    lines: [
+      'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
+      'Social,1,login,Twitter,,,0,"https://twitter.com,https://x.com",me@example.com,password123,',
+      ',,note,My note,"line 1',
+      'line 2","key: value',
+      'PIN: 1234",0,,,,',
+      ',,login,,,,0,example.org/login,ana, spaces ,otpauth://totp/x?secret=A'
+    ],
+    rows: [[2, 'Twitter', 'me@example.com', 'password123'], [3], [6, 'example.org/login', 'ana', ' spaces ']]
+  },
+  {
+    format: 'Bitwarden', what: ' of an organization', end: '\n',
+    lines: [
+      'collections,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
+      '"Ops,Web",login,Server,,,0,ssh://h.example:22,root,pw,'
+    ],
+    rows: [[2, 'Server', 'root', 'pw']]
+  },
+  {
+    format: 'KeePassXC', end: '\n',
+    lines: [
+      '"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"',
+      '"Root","Sample","ana","=SUM(A1)","https://k.org","n ""q""","","0","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"',
+      '"Root/Wi-Fi","","","🔑 key","","","","0","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"',
+      '"Root","Empty","ana","","","","","0","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"'
+    ],
+    rows: [[2, 'Sample', 'ana', '=SUM(A1)'], [3, '-', '-', '🔑 key'], [4]]
+  },
+  {
+    format: '1Password', end: '\n',
+    lines: [
+      'Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes',
+      'GitHub,https://github.com,jon,gh-secret,otpauth://totp/G?secret=A,true,false,work;dev,ssh note',
+      ',https://www.example.org/a,me,"two',
+      'lines",,false,true,,'
+    ],
+    rows: [[2, 'GitHub', 'jon', 'gh-secret'], [3, 'www.example.org', 'me', 'two\nlines']]
+  },
+  {
+    format: '1Password', what: ' with Website', end: '\r\n',
+    lines: ['Title,Website,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes', 'A,https://a.org,u,p,,false,false,,'],
+    rows: [[2, 'A', 'u', 'p']]
+  },
+  {
+    format: 'LastPass', end: '\r\n',
+    lines: [
+      'url,username,password,totp,extra,name,grouping,fav',
+      'https://www.facebook.com/login.php,ana,p&w,,,Facebook,Social,0',
+      'http://sn,,,,"NoteType:Server\nHostname:h",A note,Secure Notes,0',
+      'http://,ana,only-name,,,Bank,,1'
+    ],
+    rows: [[2, 'Facebook', 'ana', 'p&w'], [3], [5, 'Bank', 'ana', 'only-name']]
+  },
+  {
+    format: 'Apple', end: '\n', loses: [2],
+    lines: [
+      'Title,URL,Username,Password,Notes,OTPAuth',
+      'example.org (ana),https://example.org/,ana,"p,1",,', ',https://b.org/,,q,a note,otpauth://totp/x?secret=A'
+    ],
+    rows: [[2, 'example.org (ana)', 'ana', 'p,1'], [3, 'b.org', '-', 'q']]
+  },
+  {
+    format: 'Proton Pass', end: '\n',
+    lines: [
+      'type,name,url,email,username,password,note,totp,createTime,modifyTime,vault',
+      'login,Bank,https://b.org/,ana@x.org,ana,p1,,,1700000000,1700000000,Personal',
+      'login,Mail,,ana@x.org,,p2,,,1700000000,1700000000,Personal', 'note,Note,,,,,text,,1700000000,1700000000,Personal'
+    ],
+    rows: [[2, 'Bank', 'ana', 'p1'], [3, 'Mail', 'ana@x.org', 'p2'], [4]]
+  },
+  {
+    format: 'Proton Pass', what: ' without email', end: '\n',
+    lines: ['type,name,url,username,password,note,totp,createTime,modifyTime', 'login,A,https://a.org,u,p,,,1,1'],
+    rows: [[2, 'A', 'u', 'p']]
+  },
+  {
+    format: 'Dashlane', end: '\n',
+    lines: [
+      'username,username2,username3,title,password,note,url,category,otpSecret',
+      'ana,,,Bank,p1,,https://b.org/,Finance,', ',second,,,p2,,https://c.org/,,', ',,,Nothing,,,,,'
+    ],
+    rows: [[2, 'Bank', 'ana', 'p1'], [3, 'c.org', 'second', 'p2'], [4]]
+  },
+  {
+    format: 'KeePass 2', end: '\r\n',
+    lines: [
+      '"Account","Login Name","Password","Web Site","Comments"', '"Sample","ana","p\\1","https://k.org/","two',
+      'lines"', '"","","q","ssh://h:22",""'
+    ],
+    rows: [[2, 'Sample', 'ana', 'p\\1'], [4, 'h:22', '-', 'q']]
+  },
+  {
+    format: 'NordPass', end: '\n',
+    lines: [
+      'name,url,username,password,note,cardholdername,cardnumber,cvc,expirydate,zipcode,folder,full_name,phone_number,' +
+        'email,address1,address2,city,country,state,type,custom_fields',
+      'Bank,https://b.org/,ana,p1,,,,,,,,,,,,,,,,password,', 'Card,,,,,Ana,4111,123,12/30,,,,,,,,,,,credit_card,'
+    ],
+    rows: [[2, 'Bank', 'ana', 'p1'], [3]]
+  },
+  {
+    format: 'CSV', what: ' whose header names the fields', end: '\r\n',
+    lines: ['password,nota,usuario,sistema', 'p1,x,ana,correo', ',x,ana,correo', 'p2,x,,'],
+    rows: [[2, 'correo', 'ana', 'p1'], [3], [4, '-', '-', 'p2']]
+  },
+  {
+    format: 'LastPass', what: ' without totp', end: '\n',
+    lines: ['url,username,password,extra,name,grouping,fav', 'https://a.org,u,p,,A,,0'], rows: [[2, 'A', 'u', 'p']]
+  }
+]
+
+for (const { format, what = '', lines, end = '\n', rows, loses } of SAMPLES) {
+  test(`${format}${what}: each row with a password becomes an entry`, () => {
+    const expected = rows.map(([line, sistema, usuario, password]) => ({
+      line, entry: sistema === undefined ? undefined : { password, sistema, usuario, status: 1 }
+    }))
+    const entriesOf = (text: string): unknown => {
+      const source = sourceOf(text)
+      assert.equal(source.format, format)
+      return source.rows.map(({ line, entry }) => ({ line, entry }))
+    }
+    const text = lines.map(line => line + end).join('')
+    assert.deepEqual(entriesOf(text), expected)
+    assert.deepEqual(entriesOf(`\ufeff${text}`), expected, 'with a byte order mark')
+    if (loses !== undefined) {
+      assert.deepEqual(sourceOf(text).rows.filter(row => row.losesAddress).map(({ line }) => line), loses)
+    }
+    // What a later version may do: columns at the end, and between; and what a spreadsheet makes of it.
+    const header = lines[0]!
+    assert.equal(sourceOf(`${header},More`).format, format)
+    assert.equal(sourceOf(header.replace(',', ',Between,')).format, format)
+    for (const separator of [';', '\t']) assert.equal(sourceOf(header.replaceAll(',', separator)).format, format)
+  })
+}
+
+const A = { id: 3, password: 'p', sistema: 's', usuario: 'u', status: 1 }
+const B = { ...A, id: 7, status: 0 }
+const { id: _a, ...ENTRY_A } = A
+const { id: _b, ...ENTRY_B } = B
+
+test('JSON lines, a JSON array and CSV of this program: each is an entry, deleted ones too', () => {
+  const rowsOf = (...lines: readonly [number, number]): unknown =>
+    [ENTRY_A, ENTRY_B].map((entry, i) => ({ line: lines[i], entry, isOwn: true, losesAddress: false }))
+  const lines = `${JSON.stringify(A)}\r\n\n ${JSON.stringify({ ...B, more: {} })} `
+  assert.deepEqual(sourceOf(lines), { format: 'this program', rows: rowsOf(1, 3) })
+  assert.deepEqual(sourceOf(`\ufeff${lines}`).rows, rowsOf(1, 3), 'with a byte order mark')
+  assert.deepEqual(sourceOf(JSON.stringify([A, B])).rows, rowsOf(1, 1))
+  assert.deepEqual(sourceOf(`\ufeff${JSON.stringify([A, B], null, 1)}`).rows, rowsOf(2, 9))
+  const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n7,s,u,p,0\n'
+  assert.deepEqual(sourceOf(csv), { format: 'this program', rows: rowsOf(2, 3) })
+  const { status: _, ...fields } = ENTRY_A
+  assert.deepEqual(sourceOf(`${JSON.stringify(fields)}\n${JSON.stringify(fields)}`).rows.map(seenOf),
+    [1, 2].map(line => ({ line, entry: ENTRY_A, losesAddress: false })), 'without id and status')
+})
+
+test('what is wrong in a file of this program refuses it, naming the line and never what stands there', () => {
+  const a = JSON.stringify(A)
+  const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n'
+  const wrong: readonly (readonly [text: string | Buffer, message: RegExp])[] = [
+    [`${a}\n{"id":4,"password":"SECRET`, /^line 2, column 27: it ends in a string$/],
+    [Buffer.concat([Buffer.from(`${a}\n`), Buffer.from('{"password":"SECRET\xff"}', 'latin1')]),
+      /^line 2, column 20: it is not valid UTF-8$/],
+    [`\ufeff{"id":4,"password":"SECRET`, /^line 1, column 27: it ends in a string$/],
+    [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
+    [`${a}\n["SECRET"]`, /^line 2, column 1: it is not an object$/],
+    [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
+    ['\0\0\0\0', /reads \?, which is no header that is known/],
+    [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
+    [`${a}\n${a}`, /^line 2: the ids do not ascend/],
+    [`{"a":${'['.repeat(70)}`, /^line 1, column 69: it nests deeper/],
+    [`${csv}3,SECRET,u,p,1`, /^line 3: the ids do not ascend/],
+    [`${csv}04,SECRET,u,p,1`, /^line 3: The id field must be a number/],
+    [`${csv}4,SECRET,,p,1`, /^line 3: The usuario field is required.$/],
+    [`${csv}4,SECRET,u,p,true`, /^line 3: The status field must be 0 or 1.$/],
+    [`${csv}4,"SECRET`, /line 3, column 3: a quote that is not closed$/],
+    ['', /nothing in it to import$/],
+    ['\n\n', /nothing in it to import$/],
+    ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*and any with the columns sistema, usuario and password/],
+    ['SECRET,name,url', /its first line reads \?,name,url, which/],
+    ['"SECRET";"url"', /text behind a closing quote/],
+    ['id,password,sistema,status\n', /not? header that is known/]
+  ]
+  for (const [text, message] of wrong) {
+    assert.throws(() => sourceOf(text), (error: Error) => {
+      assert.match(error.message, message)
+      return !error.message.includes('SECRET')
+    })
+  }
+})
+
+test('a large file of nothing is refused or counted without the memory for all its rows', () => {
+  const rowsOf = (text: string): number => [...readSource(Buffer.from(text)).rows].length
+  assert.throws(() => rowsOf('a\n'.repeat(1_000_000)), /no header that is known/)
+  assert.throws(() => rowsOf(','.repeat(1_000_000)), /more than 1000 cells/)
+  let count = 0
+  const before = process.memoryUsage().heapUsed
+  const source = readSource(Buffer.from(`name,url,username,password\n${',,,\n'.repeat(2_000_000)}`))
+  for (const { entry } of source.rows) {
+    assert.equal(entry, undefined)
+    count++
+  }
+  assert.equal(count, 2_000_000)
+  assert.ok(process.memoryUsage().heapUsed - before < 200 * 1024 * 1024)
+})
+
+test('a file that has gone wrong is read or refused, and nothing else happens', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const lines = [A, B].map(entry => `${JSON.stringify(entry)}\n`).join('')
+  const samples = [lines, JSON.stringify([A, B]), ...SAMPLES.map(sample => sample.lines.join(sample.end))].map(text => Buffer.from(text))
+  const seen = { read: 0, refused: 0 }
+  for (let count = countFromEnv(600); count > 0; count--) {
+    try {
+      for (const { entry } of readSource(mutate(random.pick(samples), random, samples)).rows) {
+        assert.ok(entry === undefined || Object.values(entry).every(value => value !== ''))
+      }
+      seen.read++
+    } catch (error) {
+      assert.ok(error instanceof OperatorError || error instanceof Failure, String(error))
+      seen.refused++
+    }
+  }
+  assert.ok(seen.read > 50 && seen.refused > 50, JSON.stringify(seen))
+})

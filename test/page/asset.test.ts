@@ -1,0 +1,142 @@
+/** The page's files as HTTP serves them: codings, ETags, headers, and the setting that switches them off. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { readdirSync, readFileSync } from 'node:fs'
+import test from 'node:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { Asset } from '../../src/parts/page/asset.ts'
+import type { Head } from '../../src/http/head.ts'
+import { disk } from '../../src/disk/files.ts'
+import { pageRoutes } from '../../src/parts/page/page-routes.ts'
+import { startProtected } from '../support/accounts.ts'
+import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
+import { startService } from '../support/service.ts'
+
+const WEB = new URL('../../dist/parts/page/browser/', import.meta.url)
+const BYTES = Buffer.from('text '.repeat(100))
+const asset = new Asset(BYTES, 'text/plain', ['X-More', 'yes'])
+
+function answer(acceptEncoding?: string, ifNoneMatch?: string): { status: number, coding: string, tag: string } {
+  const head = { method: 'GET', path: '/', acceptEncoding, ifNoneMatch } as Head
+  const { status, headers = [] } = asset.reply(head)
+  const field = (name: string): string => headers[headers.indexOf(name) + 1] ?? ''
+  return { status, coding: headers.includes('Content-Encoding') ? field('Content-Encoding') : 'identity', tag: field('ETag') }
+}
+
+const CODINGS: readonly (readonly [accept: string | undefined, coding: string])[] = [
+  [undefined, 'identity'], ['', 'identity'], ['gzip, deflate, br, zstd', 'br'], ['gzip, deflate', 'gzip'],
+  ['GZIP', 'gzip'], ['br;q=0.5, gzip;q=0.8', 'br'], ['br;q=0.8;x=1,gzip ; q=0.8', 'br'], ['br;q=0, gzip', 'gzip'],
+  ['br;q=0, gzip;q=0.000', 'identity'], ['*', 'br'], ['*;q=0', 'identity'], ['*;q=0.1, br;q=0', 'gzip'],
+  ['gzip;q=0.3, identity;q=0.7', 'gzip'], ['identity;q=0, gzip;q=0.1', 'gzip'], ['identity;q=0', 'identity'],
+  ['gzip;q=0.001', 'gzip'], ['br;q=x, gzip', 'gzip'], ['br;q=x', 'identity'], ['zstd, deflate', 'identity'],
+  [',,;q=1', 'identity'], [`${','.repeat(15_000)}gzip`, 'identity']
+]
+
+for (const [accept, coding] of CODINGS) {
+  test(`Accept-Encoding ${accept ?? 'absent'} gets ${coding}`, () => assert.equal(answer(accept).coding, coding))
+}
+
+test('each coding has a strong ETag of its own, and only that one is not sent again', () => {
+  const tags = ['br', 'gzip', 'identity'].map(coding => answer(coding).tag)
+  assert.equal(new Set(tags).size, 3)
+  for (const tag of tags) assert.match(tag, /^"[\x21\x23-\x7e]+"$/)
+  const [br = '', gzip = ''] = tags
+  assert.deepEqual(answer('br', br), { status: 304, coding: 'identity', tag: br })
+  for (const match of [`W/${br}`, `"x", ${br} ,"y"`, '*']) assert.equal(answer('br', match).status, 304, match)
+  for (const match of [gzip, '"x"', br.slice(1), '']) assert.equal(answer('br', match).status, 200, match)
+})
+
+test('another content has other ETags', () => {
+  const other = new Asset(Buffer.from('other'), 'text/plain', []).reply({ method: 'GET', path: '/' })
+  assert.ok(!other.headers!.includes(answer().tag))
+})
+
+const POLICY = /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'$/
+
+function assertProtected({ headers }: RawAnswer): void {
+  assert.match(headers['content-security-policy'] ?? '', POLICY)
+  assert.equal(headers['x-frame-options'], 'DENY')
+  assert.equal(headers['referrer-policy'], 'no-referrer')
+  assert.equal(headers['x-content-type-options'], 'nosniff')
+  assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+  assert.equal(headers['cross-origin-resource-policy'], 'same-origin')
+  assert.match(headers['permissions-policy'] ?? '', /camera=\(\)/)
+  assert.equal(headers['cache-control'], 'no-cache')
+  assert.equal(headers['vary'], 'Accept-Encoding')
+}
+
+test('every file of the page is served as it was built, in each coding', async t => {
+  const { url } = await startService(t, { page: 'on' })
+  const types: Record<string, string> = {
+    html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8',
+    svg: 'image/svg+xml', png: 'image/png', webmanifest: 'application/manifest+json'
+  }
+  const client = await connectRaw(t, url)
+  const names = readdirSync(WEB).filter(name => !name.endsWith('.d.ts'))
+  assert.ok(names.includes('page.html') && names.includes('main.js'))
+  for (const name of names) {
+    const bytes = readFileSync(new URL(name, WEB))
+    const path = name === 'page.html' ? '/' : `/web/${name}`
+    for (const [coding, decode] of [['br', brotliDecompressSync], ['gzip', gunzipSync], ['', Buffer.from]] as const) {
+      if (coding === '' && name.endsWith('.png')) continue // the client of this test reads texts
+      await client.send(message('GET', path, undefined, [`Accept-Encoding: ${coding}`]))
+      const answer = await client.answer()
+      assert.equal(answer.status, 200, path)
+      assert.equal(answer.headers['content-type'], types[name.split('.').at(-1)!])
+      assert.equal(answer.headers['content-encoding'], coding === '' ? undefined : coding)
+      assert.ok(bytes.equals(decode(answer.body)), `${path} ${coding}`)
+      assertProtected(answer)
+    }
+  }
+})
+
+test('what the client has already is answered 304 without a body; HEAD is as GET', async t => {
+  const { url } = await startService(t, { page: 'on' })
+  const get = await ask(t, url, message('GET', '/?lang=es', undefined, ['Accept-Encoding: gzip']))
+  const head = await ask(t, url, message('HEAD', '/', undefined, ['Accept-Encoding: gzip']))
+  const { date: _getDate, ...of } = get.headers
+  const { date: _headDate, ...same } = head.headers
+  assert.deepEqual(same, of)
+  // Two fields are one list.
+  const fields = ['Accept-Encoding: gzip', 'If-None-Match: "x"', `If-None-Match: ${get.headers['etag']}`]
+  const again = await ask(t, url, message('GET', '/', undefined, fields))
+  assert.deepEqual([again.status, again.body.length, again.headers['etag']], [304, 0, get.headers['etag']])
+  assertProtected(again)
+  assert.equal((await ask(t, url, message('POST', '/', '{}'))).headers['allow'], 'GET, HEAD, OPTIONS')
+  for (const path of ['/web', '/web/', '/web/page.html', '/web/../server.js', '/web/%6dain.js', '/web/api.d.ts']) {
+    assert.equal((await ask(t, url, message('GET', path))).status, 404, path)
+  }
+})
+
+test('the page does not count against the rate limit', async t => {
+  const { url } = await startService(t, { 'page': 'on', 'rate-limit': '1' })
+  for (let i = 0; i < 3; i++) {
+    const { status, headers } = await ask(t, url, message('GET', '/'))
+    assert.deepEqual([status, headers['x-ratelimit-limit']], [200, undefined])
+  }
+  assert.equal((await ask(t, url, message('GET', '/api/listPassword'))).headers['x-ratelimit-remaining'], '0')
+})
+
+test('the page is there without a token, but not under a foreign name', async t => {
+  const locked = await startProtected(t, { page: 'on' })
+  assert.equal((await ask(t, locked.url, message('GET', '/'))).status, 200)
+  assert.equal((await ask(t, locked.url, message('GET', '/api/listPassword'))).status, 401)
+  const open = await startService(t, { page: 'on' })
+  for (const path of ['/', '/web/main.js']) {
+    assert.equal((await ask(t, open.url, message('GET', path, undefined, ['Host: evil.example']))).status, 403, path)
+  }
+})
+
+test('PAGE=off: there is no page', async t => {
+  const { url } = await startService(t, { page: 'off' })
+  for (const path of ['/', '/web/main.js']) {
+    assert.equal((await ask(t, url, message('GET', path))).text, '{"message":"Not Found","status":404}', path)
+  }
+})
+
+test('a page that is not there whole is refused, and what serves without it is named', () => {
+  const list = (): never => { throw Object.assign(new Error(), { code: 'ENOENT' }) }
+  assert.throws(() => pageRoutes({ ...disk, list }, () => []), {
+    code: 'page-unusable', message: /ENOENT; PAGE=off serves without it$/
+  })
+})

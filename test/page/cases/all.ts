@@ -1,0 +1,12 @@
+/** Every test of the page; each says in which engines it runs. */
+import './clipboard.ts'
+import './dialog.ts'
+import './extra.ts'
+import './failures.ts'
+import './install.ts'
+import './keyboard.ts'
+import './list.ts'
+import './look.ts'
+import './many.ts'
+import './safety.ts'
+import './session.ts'

@@ -1,0 +1,94 @@
+/** What the clipboard holds after a copy, and for how long. */
+import assert from 'node:assert/strict'
+import {
+  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, toasted
+} from '../../support/page.ts'
+
+inBrowser('a password is copied, and the clipboard emptied after a while', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
+  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
+  const row = await rowOf(browser, 'Nómina')
+  await browser.click(`${row} [data-act=copy]`)
+  await toasted(browser, 'Copiada')
+  assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
+  // As over plain HTTP from another machine: nothing is promised that the browser does not allow.
+  await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until("return /no permite vaciar/.test(document.getElementById('toast').textContent)")
+  await browser.run('delete navigator.clipboard')
+  await hurry(browser)
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until("return navigator.clipboard.readText().then(text => text === '')")
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.run("return navigator.clipboard.writeText('something else')")
+  await new Promise(resolve => setTimeout(resolve, 150))
+  assert.equal(await clipboard(), 'something else', 'what came since is left alone')
+})
+
+inBrowser('a browser that refuses to empty the clipboard is asked again when it may not', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  // As Firefox and Safari: the page may write just after the person has done something, and never read.
+  await browser.run(`window.held = 'nothing'
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      writeText: text => window.mayWrite ? (window.mayWrite = false, Promise.resolve(window.held = text)) : Promise.reject(new Error('not now'))
+    } })
+    window.realTimeout = setTimeout`)
+  const held = (): Promise<string> => browser.run('return window.held')
+  const copy = async (system: string): Promise<void> => {
+    await browser.run('window.mayWrite = true')
+    await browser.click(`${await rowOf(browser, system)} [data-act=copy]`)
+    await browser.run('window.mayWrite = false')
+  }
+  for (const act of ["dispatchEvent(new Event('focus'))", 'document.body.click()']) {
+    await browser.run('window.setTimeout = (f, ms) => window.realTimeout(f, ms === 30000 ? 100 : ms)')
+    await copy('Correo')
+    await new Promise(resolve => setTimeout(resolve, 200))
+    assert.equal(await held(), 'S3cr3ta-del-correo')
+    await browser.run(`window.mayWrite = true; ${act}`)
+    await browser.until("return window.held === '' && document.querySelector('#toast span').textContent === 'Portapapeles vaciado.'")
+  }
+  await copy('Correo')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  await browser.run('window.setTimeout = window.realTimeout')
+  await copy('GitHub')
+  await browser.run('window.mayWrite = true; document.body.click()')
+  await new Promise(resolve => setTimeout(resolve, 50))
+  assert.equal(await held(), 'ghp-no-es-esto', 'what was copied instead has its own time')
+})
+
+inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
+  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
+  // The browser does not wait for the page to be done with that: on a busy machine it takes more than one try.
+  let left = 'untried'
+  for (let tries = 0; left !== '' && tries < 10; tries++) {
+    await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+    await toasted(browser, 'Copiada')
+    assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
+    await browser.reload()
+    await settled(browser)
+    left = await clipboard()
+  }
+  assert.equal(left, '')
+  // But only what the page has put there.
+  await browser.run("return navigator.clipboard.writeText('something else')")
+  await browser.reload()
+  await settled(browser)
+  assert.equal(await clipboard(), 'something else')
+})
+
+inBrowser('the toast says when the clipboard is cleared in this very browser', EVERYWHERE, async t => {
+  const { browser, url } = await openService(t)
+  if (browser.native.devtools !== undefined) {
+    await browser.devtools('Browser.grantPermissions', { origin: url, permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] })
+  }
+  await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+  await toasted(browser, 'Copiada.')
+  const text = await textOf(browser, '#toast')
+  if (browser.native.devtools === undefined) assert.match(text, /Pasados 30 s, el portapapeles se vacía cuando pulses algo/)
+  else assert.match(text, /se vacía en 30 s, o cuando vuelvas/)
+})

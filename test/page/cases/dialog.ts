@@ -1,0 +1,213 @@
+/** The dialog of an entry, and its generator. */
+import assert from 'node:assert/strict'
+import {
+  CHROMIUM, EVERYWHERE, focus, holdAnswers, inBrowser, openService, rowOf, settled, textOf, toasted
+} from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
+
+inBrowser('the generator: length, classes, of which one always stays, and words', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.click('#generate')
+  const set = (selector: string, value: string): Promise<unknown> => browser.run(`
+    const field = document.querySelector(arguments[0])
+    field.value = arguments[1]
+    field.dispatchEvent(new Event('input', { bubbles: true }))`, selector, value)
+  await set('#length', '33')
+  for (const name of ['lower', 'upper', 'symbols', 'digits']) await browser.click(`#classes input[value=${name}]`)
+  assert.match(await textOf(browser, '#proposal'), /^[2-9]{33}$/)
+  assert.equal(await textOf(browser, '#bits'), '99 bits de entropía')
+  await browser.click('input[value=words]')
+  assert.match(await textOf(browser, '#proposal'), /^[a-z]+(-[a-z]+){8}$/)
+})
+
+inBrowser('what is missing is said at its field, and nothing is sent', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.fill('#usuario', 'ana')
+  await browser.click('#editor .end .main')
+  assert.equal(await textOf(browser, '#sistema-fault'), 'Este campo es obligatorio.')
+  assert.equal(await textOf(browser, '#usuario-fault'), '')
+  assert.equal(await browser.run('return document.activeElement.id'), 'sistema')
+  assert.equal(await browser.run("return document.getElementById('sistema').ariaInvalid"), 'true')
+  await browser.press('x')
+  assert.equal(await textOf(browser, '#sistema-fault'), '', 'it goes with the first letter')
+  const asked = await browser.run("return performance.getEntriesByType('resource').map(one => one.name)")
+  assert.equal((asked as string[]).filter(name => name.includes('/api/')).length, 1, 'the list was asked for once')
+})
+
+inBrowser('a password that is looked at in the dialog hides itself again, and not too early', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  const isSeen = (): Promise<boolean> => browser.run(`return !document.getElementById('password').classList.contains('masked')
+    && document.getElementById('peek').ariaPressed === 'true'`)
+  const hidden = "return document.getElementById('password').classList.contains('masked')"
+  // What is to happen after a while happens when the test says so.
+  await browser.run(`const real = setTimeout, due = window.due = []
+    window.setTimeout = (f, ms, ...rest) => ms === 60000 ? due.push(f) : real(f, ms, ...rest)
+    window.clearTimeout = id => { if (due[id - 1]) due[id - 1] = () => {} }`)
+  const wait = (which: number): Promise<unknown> => browser.run('due[arguments[0]]()', which)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await browser.click('#peek')
+  assert.ok(await isSeen())
+  await browser.click('#peek')
+  await browser.click('#peek')
+  await wait(0)
+  assert.ok(await isSeen(), 'it was looked at again since')
+  await wait(1)
+  assert.ok(await browser.run(hidden))
+  assert.equal(await browser.run("return document.getElementById('password').value"), 'S3cr3ta-del-correo')
+  await browser.click('#generate')
+  await browser.click('#use')
+  assert.ok(await isSeen())
+  await wait(2)
+  assert.ok(await browser.run(hidden), 'a generated one too')
+})
+
+inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, false)
+  await service.store.createEntry({ sistema: 'Dos\nlíneas', usuario: 'ana', password: 'a\nb' }, null)
+  await service.store.createEntry({ sistema: 'Zeta', usuario: 'ana', password: 'z' }, null)
+  await browser.click('#blank')
+  await browser.reload()
+  await settled(browser)
+  // Somebody else changes it meanwhile: the dialog has it as it is now.
+  await service.store.updateEntry(1, { usuario: 'eva' }, null)
+  await browser.click('#rows [data-act=edit]')
+  await browser.until("return document.getElementById('editor').open")
+  assert.equal(await browser.run("return document.getElementById('usuario').value"), 'eva')
+  await browser.fill('#usuario', 'luz')
+  await browser.press(KEYS.enter)
+  await browser.until("return !document.getElementById('editor').open")
+  assert.deepEqual(JSON.parse(String(service.store.entryText(1))),
+    { id: 1, password: 'a\nb', sistema: 'Dos\nlíneas', usuario: 'luz', status: 1 })
+  assert.equal(await textOf(browser, '#rows .user'), 'luz')
+  assert.equal(await browser.run("return document.activeElement.className"), 'system', 'the focus is on its row')
+})
+
+inBrowser('an answer that comes late disturbs no dialog that was opened since, and is told', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  const typed = (): Promise<unknown> =>
+    browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")
+  const told = (text: string): Promise<unknown> =>
+    browser.until("return document.getElementById('toast').textContent.startsWith(arguments[0])", text)
+  const create = async (text: string): Promise<void> => {
+    await browser.click('#create')
+    await browser.run("for (const one of document.querySelectorAll('#editor .field input')) one.value = arguments[0]", text)
+  }
+  // Saved, closed before that was answered, and another one begun.
+  const release = await holdAnswers(browser)
+  await create('first')
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('second')
+  await release(1)
+  await told('Contraseña guardada.')
+  assert.deepEqual(await typed(), [true, 'second'])
+  // The same, when the first one fails.
+  const releaseFailure = await holdAnswers(browser)
+  Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
+  await browser.press(KEYS.enter)
+  await browser.press(KEYS.escape)
+  await create('third')
+  await releaseFailure(1)
+  await told('El servicio ha fallado. Respondió:')
+  assert.deepEqual(await typed(), [true, 'third'])
+  assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  // Asked to edit one, and to make a new one before it was there.
+  const releaseEntry = await holdAnswers(browser)
+  await browser.click('#rows [data-act=edit]')
+  await create('fourth')
+  await releaseEntry(1)
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.deepEqual(await typed(), [true, 'fourth'])
+})
+
+inBrowser('a password in the dialog is masked, in a field that was never one that browsers offer to keep', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.run(`window.kinds = new Set()
+    const note = () => { for (const one of document.querySelectorAll('#editor input')) kinds.add(one.type) }
+    note()
+    new MutationObserver(note).observe(document.body, { subtree: true, childList: true, attributes: true })`)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await browser.find('#password')
+  assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'disc')
+  await browser.click('#peek')
+  assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'none')
+  await browser.click('#generate')
+  await browser.click('#use')
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'Cambios guardados.')
+  assert.deepEqual(await browser.run('return [...kinds].sort()'), ['checkbox', 'radio', 'range', 'text'])
+  assert.equal(await browser.run("return document.getElementById('password').autocomplete"), 'off')
+})
+
+inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, `${name} typed`)
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'Contraseña guardada.')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  assert.equal(await browser.native.chrome!("return window.PopupNotifications.getNotification('password') !== null"), false)
+})
+
+inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  const isOpen = (): Promise<boolean> => browser.run("return document.getElementById('editor').open")
+  await browser.click('#create')
+  await browser.press(KEYS.escape)
+  assert.equal(await isOpen(), false, 'nothing was typed')
+  await browser.click('#create')
+  await browser.click('#generate')
+  await browser.click('#use')
+  const typed = await browser.run("return document.getElementById('password').value")
+  // The browser lets a second Esc pass without asking the page, if that only listens for it to be cancelled.
+  for (let i = 0; i < 4; i++) {
+    await browser.press(KEYS.escape)
+    assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), i % 2 === 1)
+  }
+  assert.equal(await isOpen(), true)
+  assert.equal(await browser.run("return document.getElementById('password').value"), typed)
+  await browser.click('#editor [data-close]')
+  assert.equal(await focus(browser), 'button: Seguir editando')
+  await browser.click('#discard')
+  assert.equal(await isOpen(), false)
+  assert.equal(await browser.run("return document.getElementById('password').value"), '')
+})
+
+inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=edit]`)
+  for (const [text, rating] of [
+    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'], ['kV8#qz!Rw2p', 'Aceptable'],
+    ['kV8#qz!Rw2pLm9', 'Segura']
+  ] as const) {
+    await browser.fill('#password', text)
+    assert.equal(await textOf(browser, '#rating span'), rating, text)
+  }
+})
+
+inBrowser('the generator keeps its options across a reload, and no password', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.click('#generate')
+  await browser.click('#classes input[value=symbols]')
+  await browser.run("const range = document.getElementById('length'); range.value = 31; range.dispatchEvent(new Event('input', { bubbles: true }))")
+  await browser.reload()
+  await settled(browser)
+  assert.match(await browser.run('return location.search'), /^\?lang=es&generator=characters\.31\.lower\.upper\.digits$/)
+  await browser.click('#create')
+  await browser.click('#generate')
+  assert.match(await textOf(browser, '#proposal'), /^[A-Za-z2-9]{31}$/)
+  assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie]'), [0, 0, ''])
+})
+
+inBrowser('words start at what the page calls strong', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.click('#generate')
+  await browser.click('input[value=words]')
+  assert.ok(await browser.run("const meter = document.getElementById('strength'); return meter.value >= meter.high"))
+})

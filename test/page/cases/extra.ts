@@ -1,0 +1,53 @@
+/** What the page offers where `EXTRA_ROUTES=on`. */
+import assert from 'node:assert/strict'
+import { ANA, PASSWORD } from '../../support/accounts.ts'
+import { EVERYWHERE, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf } from '../../support/page.ts'
+
+inBrowser('deleted entries can be seen and restored, where the service serves them', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, { 'extra-routes': 'on' })
+  await service.store.deleteEntry(1, null)
+  await browser.click('#refresh')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  await browser.click('#help')
+  await browser.click('#show-trash')
+  await browser.find('#deleted button')
+  assert.match(await textOf(browser, '#deleted'), /Correo\s+ana@example\.org/)
+  await browser.click('#deleted button')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  assert.equal(service.store.entry(1)?.status, 1)
+  assert.ok((await systems(browser)).includes('Correo'))
+  const off = await openService(t)
+  await off.browser.click('#help')
+  assert.equal(await off.browser.run("return document.getElementById('show-trash').hidden"), true)
+})
+
+inBrowser('the history of an entry, its former passwords hidden until asked for', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
+  await service.store.updateEntry(1, { password: 'the newer one' }, null)
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('refresh').ariaBusy === null")
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await browser.click('#history summary')
+  await browser.find('#history li')
+  const shown = await textOf(browser, '#history')
+  assert.match(shown, /editada[^]*creada[^]*Sistema: Correo/)
+  assert.doesNotMatch(shown, /S3cr3ta-del-correo/)
+  await browser.click('#history li:last-child .former')
+  assert.match(await textOf(browser, '#history'), /Contraseña: S3cr3ta-del-correo/)
+})
+
+inBrowser('the password of the user is changed, and the new one asked for', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
+  await logIn(browser)
+  await browser.click('#help')
+  await browser.click('#show-own')
+  await browser.fill('#current', 'wrong')
+  await browser.fill('#fresh', 'another long password')
+  await browser.click('#own .main')
+  await browser.until("return /actual no es correcta/.test(document.querySelector('#own .alert').textContent)")
+  await browser.fill('#current', PASSWORD)
+  await browser.click('#own .main')
+  await browser.until("return document.getElementById('login-note').textContent === 'Tu contraseña ha cambiado. Entra con la nueva.'")
+  assert.equal(service.store.accounts.tokens().length, 0)
+  await logIn(browser, ANA, 'another long password')
+})

@@ -1,0 +1,147 @@
+/** What the page does when the service fails, or asks to wait. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { disk } from '../../../src/disk/files.ts'
+import { Failure } from '../../../src/errors.ts'
+import { pageRoutes } from '../../../src/parts/page/page-routes.ts'
+import { atEnd } from '../../support/service.ts'
+import { composeService, FaultyDisk } from '../../support/compose.ts'
+import {
+  CHROMIUM, EVERYWHERE, holdAnswers, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted
+} from '../../support/page.ts'
+import { KEYS, type Browser } from '../../support/webdriver.ts'
+
+inBrowser('429: the waiting time counts down, and then the page may ask again', CHROMIUM, async t => {
+  let nowMs = 0
+  const { browser, store } = await composed(t, { rateLimit: 1, nowMs: () => nowMs })
+  await store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+  nowMs = 59_000
+  await browser.reload()
+  await settled(browser)
+  assert.match(await textOf(browser, '#notice'), /Demasiadas peticiones[^]*Espera [12] s/)
+  assert.equal(await browser.run("return document.querySelector('#notice button').disabled"), true)
+  nowMs = 62_000
+  await browser.until("return /Ya puedes/.test(document.querySelector('#notice p').textContent)")
+  await browser.click('#notice button')
+  await browser.find('#rows .row')
+  // In the dialog as well; what was typed is still there.
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  await browser.press(KEYS.enter)
+  await browser.find('#editor .alert')
+  assert.match(await textOf(browser, '#editor .alert'), /Demasiadas peticiones. Espera \d+ s/)
+  assert.equal(await browser.run("return document.querySelector('#editor .end .main').disabled"), true)
+  assert.equal(await browser.run("return document.getElementById('sistema').value"), 'sistema')
+})
+
+inBrowser('without a connection the page says so and shows nothing stored, until it is back', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const network = (offline: boolean): Promise<unknown> => browser.devtools('Network.emulateNetworkConditions',
+    { offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
+  await browser.devtools('Network.enable')
+  atEnd(t, async () => { await network(false) })
+  await network(true)
+  await browser.find('#notice')
+  assert.match(await textOf(browser, '#notice'), /Sin conexión/)
+  assert.equal((await systems(browser)).length, 0)
+  await network(false)
+  await browser.until("return document.getElementById('notice').hidden && document.querySelectorAll('#rows .row').length === 8")
+})
+
+inBrowser('a failure is told with the number of its request, and in the dialog', CHROMIUM, async t => {
+  const faulty = new FaultyDisk()
+  const { browser, store } = await composed(t, { files: faulty.files })
+  await browser.click('#blank button')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  faulty.fault = 'ENOSPC'
+  await browser.press(KEYS.enter)
+  await browser.find('#editor .alert')
+  assert.match(await textOf(browser, '#editor .alert'), /El servicio ha fallado. Respondió: Error creating password. No se guardó/)
+  faulty.fault = undefined
+  await browser.press(KEYS.enter)
+  await browser.until("return !document.getElementById('editor').open")
+  Object.assign(store, { list: () => { throw new Error('broken') } })
+  await browser.click('#refresh')
+  await browser.find('#notice')
+  assert.match(await textOf(browser, '#notice'), /Server Error · Petición [0-9a-f-]{36}/)
+})
+
+/** Makes the next request for an operation fail: after the service has done it, or before. */
+const lose = (browser: Browser, operation: string, isDone: boolean, times: number = 1): Promise<unknown> => browser.run(`
+  const [operation, isDone] = arguments, real = window.fetch
+  let left = arguments[2]
+  window.fetch = async (url, init) => {
+    if (!String(url).includes(operation) || left-- <= 0) return real(url, init)
+    if (isDone) await real(url, init)
+    throw new TypeError('lost')
+  }`, operation, isDone, times)
+
+const create = async (browser: Browser): Promise<void> => {
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  await browser.press(KEYS.enter)
+}
+
+inBrowser('a create whose answer was lost is looked for before it is said to have failed', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await lose(browser, 'createPassword', true)
+  await create(browser)
+  await toasted(browser, 'El servicio no respondió, pero la contraseña se guardó.')
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  assert.equal(service.store.activeCount, 9)
+  await lose(browser, 'createPassword', false)
+  await create(browser)
+  await browser.until("return /No se guardó. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'Contraseña guardada.')
+  assert.equal(service.store.activeCount, 10)
+})
+
+inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await lose(browser, 'listPassword', false, 2)
+  await lose(browser, 'createPassword', true)
+  await create(browser)
+  await browser.until("return /No se sabe si se guardó/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.enter)
+  await browser.until("return /Sigue sin poderse leer/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'El servicio no respondió, pero')
+  assert.equal(service.store.activeCount, 9)
+})
+
+inBrowser('an update whose answer was lost is looked at, and not said to have failed', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await lose(browser, 'updatePassword', true)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await browser.fill('#usuario', 'otra')
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'Cambios guardados.')
+  assert.equal(service.store.entry(1)?.usuario, 'otra')
+})
+
+inBrowser('503 is not told as too many requests, and work that takes long is shown', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'full')) })
+  await create(browser)
+  await browser.until("return /^El servicio está ocupado. Espera 1 s/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  const row = await rowOf(browser, 'Correo')
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.click(`${row} [data-act=edit]`)
+  assert.deepEqual(await browser.run(`return [document.getElementById('refresh').ariaBusy, document.querySelector(arguments[0]).ariaBusy]`,
+    `${row} [data-act=edit]`), ['true', 'true'])
+  await release(2)
+  await browser.until("return document.getElementById('editor').open && document.getElementById('refresh').ariaBusy === null")
+})
+
+/** The page on a service that the test has put together. */
+async function composed(
+  t: TestContext, options: Parameters<typeof composeService>[1]
+): Promise<Awaited<ReturnType<typeof composeService>> & { readonly browser: Browser }> {
+  const service = await composeService(t, { routes: pageRoutes(disk, () => []), ...options })
+  const browser = await openPage(service.url)
+  return { ...service, browser }
+}

@@ -1,0 +1,123 @@
+/** The page by keyboard alone, and as a screen reader finds it. */
+import assert from 'node:assert/strict'
+import { EVERYWHERE, focus, inBrowser, openService, textOf } from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
+
+inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  const stops: string[] = []
+  for (let i = 0; i < 9; i++) {
+    await browser.press(KEYS.tab)
+    stops.push((await focus(browser)).replace('button: Ordenar por Por sistema', 'combobox: Ordenar por')) // so WebKit's driver
+  }
+  assert.deepEqual(stops, [
+    'button: ES, español', 'button: EN, English', 'button: Ayuda', 'searchbox: Buscar por sistema o usuario', 'button: Nueva',
+    'combobox: Ordenar por', 'button: Agrupar por sistema', 'button: Actualizar', 'rowheader: Ágora'
+  ])
+})
+
+inBrowser('in the list, the arrow keys go from row to row and from column to column', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.run("document.getElementById('query').focus()")
+  await browser.press(KEYS.down)
+  assert.equal(await focus(browser), 'rowheader: Ágora')
+  await browser.press(KEYS.down)
+  assert.equal(await focus(browser), 'rowheader: Banco Central')
+  const columns: string[] = []
+  for (let i = 0; i < 8; i++) {
+    await browser.press(KEYS.right)
+    columns.push(await focus(browser))
+  }
+  assert.deepEqual(columns, [
+    'gridcell: ana.garcia', 'button: Copiar el usuario de Banco Central', 'gridcell: Oculta', 'button: Mostrar la contraseña de Banco Central',
+    'button: Copiar la contraseña de Banco Central', 'button: Editar Banco Central', 'button: Eliminar Banco Central',
+    'button: Eliminar Banco Central'
+  ])
+  await browser.press(KEYS.home)
+  assert.equal(await focus(browser), 'rowheader: Banco Central')
+  await browser.press(KEYS.control, KEYS.end)
+  assert.equal(await focus(browser), 'button: Eliminar Router de la oficina')
+  await browser.press(KEYS.up)
+  await browser.press(KEYS.left)
+  await browser.press(KEYS.left)
+  await browser.press(KEYS.left)
+  await browser.press(KEYS.enter)
+  assert.equal(await focus(browser), 'button: Ocultar la contraseña de Nómina')
+  await browser.press(KEYS.left)
+  assert.equal(await focus(browser), 'gridcell: mesa-nube-faro-trigo-loro')
+  await browser.press(KEYS.shift, KEYS.tab)
+  assert.equal(await focus(browser), 'button: Actualizar', 'the whole list is one stop')
+})
+
+inBrowser('an entry is made, changed and deleted by keyboard alone', EVERYWHERE, async t => {
+  const { browser } = await openService(t, {}, false)
+  await browser.run("document.getElementById('create').focus()")
+  await browser.press(KEYS.enter)
+  assert.equal(await focus(browser), 'textbox: Sistema')
+  await browser.press(...'Correo', KEYS.tab, ...'ana', KEYS.tab, ...'secreta', KEYS.enter)
+  await browser.until("return !document.getElementById('editor').open && document.querySelector('#rows .row')")
+  assert.equal(await focus(browser), 'rowheader: Correo', 'the focus is on what was created')
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('editor').open")
+  await browser.press(KEYS.end, ...' nuevo', KEYS.enter)
+  await browser.until("return document.activeElement.textContent.endsWith('Correo nuevo')")
+  assert.equal(await focus(browser), 'rowheader: Correo nuevo')
+  await browser.press(KEYS.end, KEYS.enter)
+  await browser.until("return document.getElementById('blank').checkVisibility()")
+  assert.equal(await focus(browser), 'searchbox: Buscar por sistema o usuario')
+})
+
+inBrowser('the dialogs have names, keep the focus, and say what is wrong at the field', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  const dialog = await browser.find('#editor')
+  assert.deepEqual([await dialog.role(), await dialog.name()], ['dialog', 'Nueva contraseña'])
+  await browser.click('#generate')
+  for (let i = 0; i < 20; i++) {
+    await browser.press(KEYS.tab)
+    const inside = await browser.run("const { activeElement: at } = document; return at === document.body || at.closest('#editor') !== null")
+    assert.ok(inside)
+  }
+  const nameless = await browser.run<string[]>(`return [...document.querySelectorAll('#editor input, #editor button')]
+    .filter(one => one.checkVisibility() && !one.ariaLabel && !one.labels?.length && !one.textContent.trim()).map(one => one.outerHTML)`)
+  assert.deepEqual(nameless, [])
+  await browser.press(KEYS.escape)
+})
+
+inBrowser('the keys: search, new, copy user and password of the row, and the list of them', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.run(`window.copied = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
+      writeText: async text => { window.copied.push(text) }
+    } })`)
+  await browser.run("document.activeElement.blur()")
+  await browser.press('/')
+  assert.equal(await focus(browser), 'searchbox: Buscar por sistema o usuario')
+  await browser.press('n')
+  assert.equal(await browser.run("return document.getElementById('query').value"), 'n', 'in a field, a letter is a letter')
+  await browser.press(KEYS.escape)
+  await browser.press(KEYS.down)
+  await browser.press(KEYS.control, 'b')
+  await browser.press(KEYS.control, 'c')
+  await browser.until('return window.copied.length === 2')
+  assert.deepEqual(await browser.run('return window.copied'), ['ana', 'x'.repeat(24)])
+  await browser.press('?')
+  assert.equal(await focus(browser), 'button: Cerrar')
+  assert.match(await textOf(browser, '#more'), /Ctrl B[^]*Copiar el usuario de la fila[^]*Importar y exportar[^]*dist\/admin\.js import/)
+  await browser.click('#single-keys')
+  await browser.press(KEYS.escape)
+  await browser.press('n')
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false, 'switched off')
+  await browser.run("document.getElementById('help').click()")
+  await browser.click('#single-keys')
+  await browser.press(KEYS.escape)
+  await browser.press('n')
+  assert.equal(await focus(browser), 'textbox: Sistema')
+})
+
+inBrowser('each control has a name that contains its visible label', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('button, a, select')]
+    .filter(one => one.checkVisibility() && one.ariaLabel && !one.ariaLabel.includes(one.innerText.trim())).map(one => one.outerHTML)`), [])
+})

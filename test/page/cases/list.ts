@@ -1,0 +1,192 @@
+/** The list in the open configuration: search, reveal, delete, and the language. */
+import assert from 'node:assert/strict'
+import {
+  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, toasted
+} from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
+
+inBrowser('an empty service says so, and its first entry is created with the generator', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, false)
+  assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas/)
+  await service.store.createEntry({ sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
+  await browser.click('#refresh')
+  await browser.find('#rows .row')
+  await service.store.deleteEntry(1, null)
+  await browser.click('#refresh')
+  await browser.click('#blank button')
+  await browser.fill('#sistema', 'Correo')
+  await browser.fill('#usuario', 'ana')
+  await browser.click('#generate')
+  await browser.click('#again')
+  const proposed = await textOf(browser, '#proposal')
+  assert.match(proposed, /^[!-~]{20}$/)
+  await browser.click('#use')
+  assert.equal(await browser.run("return document.getElementById('password').value"), proposed)
+  await browser.press(KEYS.enter)
+  await browser.until("return !document.getElementById('editor').open")
+  await toasted(browser, 'Contraseña guardada.')
+  assert.deepEqual(await systems(browser), ['Correo'])
+  assert.deepEqual(JSON.parse(String(service.store.entryText(2))),
+    { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
+  assert.equal(await browser.run("return document.getElementById('password').value"), '', 'nothing stays in the form')
+})
+
+inBrowser('the search takes words of system and user, without case and accents', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  assert.deepEqual(await systems(browser), ['Ágora', 'Banco Central', 'Biblioteca municipal', 'Correo', 'GitHub',
+    'Impresora', 'Nómina', 'Router de la oficina'])
+  for (const [query, hits] of [
+    ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']],
+    ['zanahoria', []]
+  ] as const) {
+    await browser.fill('#query', query)
+    assert.deepEqual(await systems(browser), hits, query)
+  }
+  assert.match(await textOf(browser, '#blank'), /Ningún sistema ni usuario contiene «zanahoria»/)
+  await browser.until("return document.getElementById('spoken').textContent === 'Sin resultados'")
+  await browser.click('#blank button')
+  assert.equal((await systems(browser)).length, 8)
+  assert.equal(await textOf(browser, '#count'), '8 entradas')
+})
+
+inBrowser('a password is hidden until asked for, and hides itself again', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  const row = await rowOf(browser, 'Banco Central')
+  assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /v7#Kq-92nR_wd/)
+  await browser.click(`${row} [data-act=reveal]`)
+  assert.equal(await textOf(browser, `${row} .password`), 'v7#Kq-92nR_wd')
+  await browser.click(`${row} [data-act=reveal]`)
+  assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /v7#Kq-92nR_wd/)
+  await hurry(browser)
+  await browser.click(`${row} [data-act=reveal]`)
+  await browser.until("return !document.querySelector('.revealed')")
+})
+
+inBrowser('a deletion can be undone for six seconds, by button and by key, and then takes effect', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await toasted(browser, '«Correo» eliminada.')
+  assert.ok(!(await systems(browser)).includes('Correo'))
+  assert.equal(await textOf(browser, '#count'), '7 entradas')
+  assert.equal(await focus(browser), 'rowheader: GitHub', 'the focus goes to the next row')
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('refresh').ariaBusy === null")
+  assert.ok(!(await systems(browser)).includes('Correo'), 'the list of the service still has it, the page does not show it')
+  await browser.click('#toast button')
+  assert.equal(await focus(browser), 'rowheader: Correo')
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.click(`${await rowOf(browser, 'Impresora')} [data-act=remove]`)
+  await browser.press(KEYS.control, 'z')
+  await browser.press(KEYS.control, 'z')
+  assert.equal((await systems(browser)).length, 8)
+  assert.equal(service.store.activeCount, 8)
+  await hurry(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  for (let i = 0; i < 200 && service.store.activeCount === 8; i++) await new Promise(r => setTimeout(r, 10))
+  assert.equal(service.store.entry(1)?.status, 0)
+})
+
+inBrowser('leaving the page carries out what was deleted', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  await browser.go('about:blank')
+  for (let i = 0; i < 500 && service.store.activeCount === 8; i++) await new Promise(r => setTimeout(r, 10))
+  assert.equal(service.store.entry(1)?.status, 0)
+})
+
+inBrowser('a deletion that fails brings the entry back and says so', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  Object.assign(service.store, { deleteEntry: () => Promise.reject(new Error('broken')) })
+  await hurry(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+})
+
+inBrowser('what was just created is in sight, focused and marked, also while a search hides it', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  for (let i = 0; i < 60; i++) await service.store.createEntry({ sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  await browser.fill('#query', 'correo')
+  await browser.click('#create')
+  for (const [name, text] of [['sistema', 'Zeta'], ['usuario', 'ana'], ['password', 'p']] as const) await browser.fill(`#${name}`, text)
+  await browser.press(KEYS.enter)
+  await browser.until("return document.activeElement.textContent === 'Zeta'")
+  assert.equal(await browser.run("return document.getElementById('query').value"), '')
+  const [top, bottom, isMarked] = await browser.run<[number, number, boolean]>(`
+    const row = document.activeElement.closest('.row'), box = row.getBoundingClientRect()
+    return [box.top, innerHeight - box.bottom, row.classList.contains('new')]`)
+  assert.ok(top > 0 && bottom > 0 && isMarked, `${top} ${bottom} ${isMarked}`)
+})
+
+inBrowser('sorted by system, by user, or newest first, numbers by their value, and grouped', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, false)
+  for (const [sistema, usuario] of [['srv 10', 'a2'], ['srv 9', 'a10'], ['SRV 9', 'a1'], ['alfa', 'z']] as const) {
+    await service.store.createEntry({ sistema, usuario, password: 'p' }, null)
+  }
+  await browser.click('#refresh')
+  await browser.find('#rows .row')
+  const users = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")
+  const sort = (order: string): Promise<unknown> => browser.run(`
+    const select = document.getElementById('order')
+    select.value = arguments[0]
+    select.dispatchEvent(new Event('change'))`, order)
+  assert.deepEqual(await users(), ['z', 'a1', 'a10', 'a2'])
+  await sort('usuario')
+  assert.deepEqual(await users(), ['a1', 'a2', 'a10', 'z'])
+  await sort('newest')
+  assert.deepEqual(await users(), ['z', 'a1', 'a10', 'a2'])
+  await browser.click('#group')
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows > *')].map(one => one.innerText.split('\\n')[0].trim())"),
+    ['alfa 1', 'A', 'SRV 9 2', 'S', 'S', 'srv 10 1', 'S'].map(one => one))
+  await browser.reload()
+  await browser.find('#rows .group')
+  assert.equal(await browser.run("return document.getElementById('order').value"), 'newest', 'a reload keeps it')
+})
+
+inBrowser('a system that is a web address opens in a new tab, without a referrer and without a password in it', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, false)
+  for (const sistema of ['https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example']) {
+    await service.store.createEntry({ sistema, usuario: 'u', password: 'p' }, null)
+  }
+  await browser.reload()
+  await browser.find('#rows .row')
+  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .visit a')].filter(one => one.checkVisibility())
+    .map(one => [one.href, one.target, one.rel, one.referrerPolicy, one.ariaLabel])`), [
+    ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer', 'Abrir https://one.example/x?y en otra pestaña']])
+})
+
+inBrowser('a click on a row or Enter opens its entry', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click(`${await rowOf(browser, 'Correo')} .user`)
+  await browser.until("return document.getElementById('editor').open && document.getElementById('sistema').value === 'Correo'")
+  await browser.press(KEYS.escape)
+  await browser.run("document.getElementById('query').focus()")
+  await browser.press(KEYS.down)
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('editor').open && document.getElementById('sistema').value === 'Correo'")
+})
+
+inBrowser('an entry that somebody else has deleted is dropped when it is edited', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  const row = await rowOf(browser, 'Ágora')
+  await service.store.deleteEntry(7, null)
+  await browser.click(`${row} [data-act=edit]`)
+  await browser.until("return /Otra persona ha eliminado/.test(document.getElementById('toast').textContent)")
+  assert.ok(!(await systems(browser)).includes('Ágora'))
+})
+
+inBrowser('the language is the browser\'s, and switched by a button, also across a reload', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  const seen = (): Promise<string> => browser.run('return document.documentElement.lang + document.title')
+  assert.equal(await seen(), 'esContraseñas')
+  await browser.click('[data-language=en]')
+  assert.equal(await seen(), 'enPasswords')
+  assert.equal(await textOf(browser, '#count'), '8 entries')
+  assert.equal(await (await browser.find('#rows [data-act=copy]')).name(), 'Copy password of Ágora')
+  await browser.reload()
+  await settled(browser)
+  assert.equal(await seen(), 'enPasswords')
+  await browser.click('[data-language=es]')
+  assert.equal(await seen(), 'esContraseñas')
+})
+

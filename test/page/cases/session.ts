@@ -1,0 +1,223 @@
+/** The page in the protected configuration: login, logout, abilities, and a token that ends. */
+import assert from 'node:assert/strict'
+import { ANA, PASSWORD } from '../../support/accounts.ts'
+import {
+  CHROMIUM, EVERYWHERE, holdAnswers, hurry, inBrowser, logIn, openProtected, openService, rowOf, settled, textOf, toasted
+} from '../../support/page.ts'
+import { KEYS, type Browser } from '../../support/webdriver.ts'
+
+inBrowser('login and logout: the token is in memory alone, and revoked', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t)
+  assert.equal(await (await browser.focused()).name(), 'Correo electrónico', 'the focus is on the first field')
+  await browser.click('#login button')
+  assert.deepEqual([await textOf(browser, '#email-fault'), await textOf(browser, '#secret-fault')],
+    ['Este campo es obligatorio.', 'Este campo es obligatorio.'])
+  await browser.fill('#email', ANA)
+  await browser.fill('#secret', 'wrong')
+  await browser.press(KEYS.enter)
+  await browser.until("return /no son correctos/.test(document.querySelector('#login .alert').textContent)")
+  await logIn(browser)
+  assert.equal(await textOf(browser, '#count'), '8 entradas')
+  assert.equal(await browser.run("return document.getElementById('secret').value"), '')
+  assert.equal(service.store.accounts.tokens().length, 1)
+  assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie, location.search]'),
+    [0, 0, '', '?lang=es'])
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  for (let i = 0; i < 100 && service.store.accounts.tokens().length > 0; i++) await new Promise(r => setTimeout(r, 10))
+  assert.equal(service.store.accounts.tokens().length, 0)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
+  await logIn(browser)
+  await browser.reload()
+  await settled(browser)
+  await browser.find('#login')
+  await logIn(browser)
+  // As the browser tells it to a page that was left and is shown again.
+  await browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+  await browser.find('#login')
+})
+
+inBrowser('the login takes an address that is not ASCII, and a logout that failed is told', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const españa = 'ana@españa.es'
+  await service.store.accounts.addUser(españa, 'Ana', ['*'], PASSWORD)
+  await logIn(browser, españa)
+  Object.assign(service.store.accounts, { revoke: () => Promise.reject(new Error('broken')) })
+  await browser.click('#logout')
+  await browser.until("return /sigue siendo válida/.test(document.getElementById('login-note').textContent)")
+  await browser.click('[data-language=en]')
+  assert.match(await textOf(browser, '#login-note'), /still valid/, 'in the other language too')
+  const description = await browser.run("return document.getElementById('email').getAttribute('aria-describedby')")
+  assert.match(String(description), /login-note/, 'it is read out with the field that has the focus')
+})
+
+inBrowser('what was asked before the logout shows nothing to whoever logs in next', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.store.accounts.addUser(eva, 'Eva', ['password:create'], PASSWORD)
+  await logIn(browser)
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.click('#rows [data-act=edit]')
+  await browser.click('#logout')
+  await release(3)
+  await browser.run("return new Promise(done => setTimeout(done, 50))")
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  await logIn(browser, eva)
+  await browser.until("return document.getElementById('limits').textContent === 'Tu cuenta no permite: ver la lista.'")
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+})
+
+inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.store.accounts.addUser(eva, 'Eva', ['*'], PASSWORD)
+  const type = async (): Promise<void> => {
+    await browser.click('#create')
+    for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, `${name} typed`)
+    await service.store.accounts.revokeAll(ANA)
+    await browser.press(KEYS.enter)
+    await browser.until("return document.getElementById('login-note').textContent === 'Tu sesión ha terminado. Entra de nuevo.'")
+  }
+  const logInAs = async (email: string): Promise<void> => {
+    await browser.fill('#email', email)
+    await browser.fill('#secret', PASSWORD)
+    await browser.press(KEYS.enter)
+    await browser.until("return document.getElementById('login').hidden && document.querySelector('#rows .row')")
+  }
+  await logIn(browser)
+  await type()
+  assert.equal(await browser.run("return document.getElementById('editor').open || document.getElementById('password').value !== ''"), false)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+  await logInAs(ANA)
+  await browser.until("return document.getElementById('editor').open")
+  assert.equal(await browser.run("return document.getElementById('password').value"), 'password typed')
+  await browser.press(KEYS.enter)
+  await toasted(browser, 'Contraseña guardada.')
+  assert.equal(service.store.activeCount, 9)
+  await type()
+  await logInAs(eva)
+  await browser.until("return document.activeElement.id === 'query'")
+  assert.equal(await browser.run("return document.getElementById('editor').open"), false, 'not to another person')
+})
+
+inBrowser('once the token is no longer valid, nothing can be revealed or copied', EVERYWHERE, async t => {
+  for (const act of ['reveal', 'copy']) {
+    const { browser, service } = await openProtected(t)
+    await logIn(browser)
+    await service.store.accounts.revokeAll(ANA)
+    await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=${act}]`)
+    await browser.find('#login')
+    assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /mesa-nube/)
+    assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+  }
+})
+
+inBrowser('after ten minutes without input the page locks itself, and counts down before', EVERYWHERE, async t => {
+  const later = (browser: Browser, minutes: number): Promise<unknown> => browser.run(`
+    const now = window.Date.now
+    window.Date.now = () => now() + arguments[0] * 60000`, minutes)
+  const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
+  const open = await openService(t)
+  await later(open.browser, 9.5)
+  await open.browser.until(isCounting)
+  await open.browser.press(KEYS.shift)
+  await open.browser.until("return document.getElementById('idle').hidden")
+  await open.browser.click('#create')
+  await open.browser.fill('#password', 'typed')
+  await later(open.browser, 10.1)
+  await open.browser.find('#locked')
+  assert.deepEqual(await open.browser.run("return [document.querySelectorAll('#rows .row').length, document.querySelector('dialog[open]')]"), [0, null])
+  await open.browser.click('#locked button')
+  await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && document.getElementById('password').value === 'typed'")
+
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await later(browser, 10.1)
+  await browser.until("return document.getElementById('login-note').textContent === 'La sesión se ha cerrado tras 10 minutos sin actividad.'")
+  for (let i = 0; i < 100 && service.store.accounts.tokens().length > 0; i++) await new Promise(r => setTimeout(r, 10))
+  assert.equal(service.store.accounts.tokens().length, 0)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+})
+
+inBrowser('who is logged in can be seen', EVERYWHERE, async t => {
+  const { browser } = await openProtected(t)
+  await logIn(browser)
+  assert.equal(await textOf(browser, '#who'), 'ana')
+  await browser.click('#help')
+  assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)/)
+})
+
+inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE, async t => {
+  const { browser, url } = await openProtected(t)
+  await logIn(browser)
+  await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=reveal]`)
+  await browser.find('#rows .revealed')
+  await browser.run("addEventListener('pagehide', () => { window.name = document.documentElement.outerHTML })")
+  await browser.go(`${url}/?lang=en`)
+  await browser.run('setTimeout(() => history.back(), 200)')
+  await new Promise(resolve => setTimeout(resolve, 800)) // WebKit's driver never answers a script that a reload cuts off
+  await browser.until("return document.getElementById('login')?.hidden === false")
+  await browser.until("return location.search === '?lang=es'")
+  const left = await browser.run<string>('return window.name')
+  await browser.run("window.name = ''")
+  assert.doesNotMatch(left, /mesa-nube|Banco Central/)
+  await browser.find('#login')
+})
+
+inBrowser('what the token may not do disappears once it was refused, and is said', EVERYWHERE, async t => {
+  const { browser } = await openProtected(t, ['password:read'])
+  await logIn(browser)
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  await browser.press(KEYS.enter)
+  await browser.until("return /Tu cuenta no permite/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  await hurry(browser)
+  await browser.click('#rows [data-act=remove]')
+  await browser.until("return /eliminar/.test(document.getElementById('limits').textContent)")
+  await browser.click('#rows [data-act=edit]')
+  await browser.fill('#usuario', 'otra')
+  await browser.press(KEYS.enter)
+  await browser.until("return /Tu cuenta no permite/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  assert.equal(await textOf(browser, '#limits'), 'Tu cuenta no permite: crear, eliminar, editar.')
+  const seen = (selector: string): Promise<boolean> =>
+    browser.run('return document.querySelector(arguments[0]).checkVisibility()', selector)
+  assert.deepEqual([await seen('#create'), await seen('#rows [data-act=remove]'), await seen('#rows [data-act=edit]')],
+    [false, false, true])
+  // Neither Enter nor the button offers what was refused: both show the entry only.
+  await browser.run("document.getElementById('query').focus()")
+  await browser.press(KEYS.down)
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('editor').open")
+  assert.equal(await textOf(browser, '#editor-title'), 'Contraseña')
+  assert.deepEqual(await browser.run(`return [document.getElementById('usuario').readOnly,
+    [...document.querySelectorAll('#editor .end')].filter(one => one.checkVisibility()).map(one => one.innerText)]`), [true, ['Cerrar']])
+})
+
+inBrowser('without the ability to list, what is allowed is still there', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['password:create'])
+  await browser.fill('#email', ANA)
+  await browser.fill('#secret', PASSWORD)
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('limits').textContent === 'Tu cuenta no permite: ver la lista.'")
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  await browser.press(KEYS.enter)
+  await browser.until("return !document.getElementById('editor').open")
+  assert.equal(service.store.activeCount, 9)
+})
+
+inBrowser('too many logins: the waiting time is counted down in the form', CHROMIUM, async t => {
+  const { browser } = await openProtected(t, ['*'], { 'login-limit': '1' })
+  await browser.fill('#email', ANA)
+  await browser.fill('#secret', 'wrong')
+  await browser.press(KEYS.enter)
+  await browser.find('#login .alert')
+  await browser.press(KEYS.enter)
+  await browser.until("return /Espera \\d+ s/.test(document.querySelector('#login .alert').textContent)")
+  assert.equal(await browser.run("return document.querySelector('#login button').disabled"), true)
+})

@@ -1,0 +1,52 @@
+/** Parts can be taken out: without one, or without all of them, the program builds and keeps the contract. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { freshFolder } from '../support/service.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PARTS = readdirSync(join(ROOT, 'src', 'parts'), { withFileTypes: true })
+  .filter(entry => entry.isDirectory()).map(({ name }) => name)
+
+/** Takes parts out of a copy of the sources: their folders, their lines, and with the operator its program. */
+function takeOut(tree: string, parts: readonly string[]): void {
+  const lines = readFileSync(join(tree, 'src/parts.ts'), 'utf8').split('\n')
+  const isKept = (line: string): boolean => !parts.some(part => line.includes(`./parts/${part}/part.ts`))
+  const kept = lines.filter(isKept)
+  assert.equal(kept.length, lines.length - parts.length, 'each part has one line')
+  if (!kept.some(line => line.startsWith('export'))) kept.push('export {}')
+  writeFileSync(join(tree, 'src/parts.ts'), kept.join('\n'))
+  for (const part of parts) rmSync(join(tree, 'src/parts', part), { recursive: true })
+  if (parts.includes('operator')) rmSync(join(tree, 'src/admin.ts'))
+}
+
+async function run(cwd: string, ...args: readonly string[]): Promise<string> {
+  try {
+    return (await promisify(execFile)(process.execPath, [...args], { cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined } })).stdout
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string, stderr?: string }
+    return assert.fail(`${args.join(' ')} in ${cwd}\n${stdout}${stderr}`.slice(0, 10_000))
+  }
+}
+
+for (const parts of [...PARTS.map(part => [part]), PARTS]) {
+  const what = parts.length === 1 ? `the part ${parts[0]}` : 'all parts'
+  test(`without ${what} the program builds and passes the tests of the contract`, async t => {
+    const tree = join(freshFolder(t), 'tree')
+    for (const name of ['src', 'test/api', 'test/support', 'test/tsconfig.json', 'tsconfig.json', 'package.json']) {
+      cpSync(join(ROOT, name), join(tree, name), { recursive: true })
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
+    takeOut(tree, parts)
+    await run(tree, 'node_modules/typescript/bin/tsc', '-p', '.')
+    const printed = await run(tree, 'dist/server.js', '--help')
+    assert.match(printed, /--port N/)
+    const report = await run(tree, '--import', 'tsx', '--test', '--test-reporter=tap', 'test/api/contract.test.ts')
+    assert.match(report, /^# fail 0$/m)
+    assert.ok(Number(/^# pass (\d+)$/m.exec(report)?.[1]) > 30, report.slice(-500))
+  })
+}

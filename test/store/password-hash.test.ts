@@ -1,0 +1,144 @@
+/** Password hashes: their form, their cost, and how many are computed at once. */
+import assert from 'node:assert/strict'
+import { createHook } from 'node:async_hooks'
+import { randomBytes, scryptSync } from 'node:crypto'
+import { test } from 'node:test'
+import { Failure } from '../../src/errors.ts'
+import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT } from '../../src/limits.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { CHEAP } from '../support/accounts.ts'
+
+const cheap = (): PasswordHasher => new PasswordHasher(randomBytes, CHEAP)
+
+test('a hash is a PHC string that scrypt gives for N=2^15, r=8, p=3 and a salt of 16 bytes', async () => {
+  const hasher = new PasswordHasher(randomBytes)
+  const phc = await hasher.hash('secreto')
+  const [, salt = '', hash = ''] =
+    /^\$scrypt\$ln=15,r=8,p=3\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/.exec(phc) ?? assert.fail(phc)
+  const expected = scryptSync('secreto', Buffer.from(salt, 'base64'), 32, { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 27 })
+  assert.equal(hash, expected.toString('base64').replaceAll('=', ''))
+  assert.deepEqual(await hasher.verify('secreto', phc), { isRight: true, isOutdated: false })
+})
+
+test('RFC 7914 §12: the vector of "password" and "NaCl" is verified, and none like it', async () => {
+  const hex = 'fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162'
+  const phc = (ln: number, hash: string): string =>
+    `$scrypt$ln=${ln},r=8,p=16$TmFDbA$${Buffer.from(hash, 'hex').toString('base64').replaceAll('=', '')}`
+  assert.equal((await cheap().verify('password', phc(10, hex))).isRight, true)
+  assert.equal((await cheap().verify('Password', phc(10, hex))).isRight, false)
+  assert.equal((await cheap().verify('password', phc(9, hex))).isRight, false)
+  assert.equal((await cheap().verify('password', phc(10, hex.slice(0, -2)))).isRight, false, 'a part of a hash')
+  assert.equal((await cheap().verify('password', phc(10, hex.replace('f', 'e')))).isRight, false)
+})
+
+test('the same password has another salt each time, and both are right', async () => {
+  const hasher = cheap()
+  const [a, b] = [await hasher.hash('x'), await hasher.hash('x')]
+  assert.notEqual(a.split('$')[3], b.split('$')[3])
+  for (const phc of [a, b]) assert.equal((await hasher.verify('x', phc)).isRight, true)
+})
+
+test('every part of a password counts, its case, its spaces, its end, and any Unicode', async () => {
+  const hasher = cheap()
+  const phc = await hasher.hash(' contraseña 密碼 🔑')
+  assert.equal((await hasher.verify(' contraseña 密碼 🔑', phc)).isRight, true)
+  for (const wrong of ['contraseña 密碼 🔑', ' Contraseña 密碼 🔑', ' contraseña 密碼 ', ' contrasena 密碼 🔑', '']) {
+    assert.equal((await hasher.verify(wrong, phc)).isRight, false, wrong)
+  }
+})
+
+test('a password is the same however its letters are composed', async () => {
+  const phc = await cheap().hash('contrase\u00f1a')
+  assert.equal((await cheap().verify('contrasen\u0303a', phc)).isRight, true)
+})
+
+test('without a user a password is wrong, whichever it is', async () => {
+  for (const password of ['', 'x', 'correct']) assert.equal((await cheap().verify(password, undefined)).isRight, false)
+})
+
+const OUTDATED = [['ln=3,r=1,p=1', true], ['ln=4,r=1,p=1', false], ['ln=5,r=1,p=1', false]] as const
+for (const [parameters, isOutdated] of OUTDATED) {
+  test(`a hash of ${parameters} is ${isOutdated ? '' : 'not '}outdated beside one of ln=4,r=1,p=1`, async () => {
+    const [ln = 0, r = 0, p = 0] = [...parameters.matchAll(/\d+/g)].map(Number)
+    const phc = await new PasswordHasher(randomBytes, { ln, r, p }).hash('x')
+    assert.deepEqual(await cheap().verify('x', phc), { isRight: true, isOutdated })
+  })
+}
+
+test('what is no scrypt PHC string is a broken invariant', async () => {
+  const argon2 = '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA'
+  const wrong = ['', 'x', '$scrypt$ln=4,r=1,p=1$AAAA', argon2, '$scrypt$ln=4,r=1,p=1$$AA']
+  for (const phc of wrong) await assert.rejects(cheap().verify('x', phc), /not an scrypt PHC string/)
+})
+
+test('two are computed at once and sixteen of a client wait; a further one is turned away', async t => {
+  assert.deepEqual([MAX_HASHES, MAX_HASH_QUEUE_PER_CLIENT], [2, 16])
+  const running = new Set<number>()
+  let most = 0
+  const hook = createHook({
+    init: (id, type) => { if (type === 'SCRYPTREQUEST') most = Math.max(most, running.add(id).size) },
+    before: id => { running.delete(id) }
+  }).enable()
+  t.after(() => { hook.disable() })
+  const hasher = new PasswordHasher(randomBytes, { ln: 10, r: 8, p: 1 })
+  const done: number[] = []
+  const busy: number[] = []
+  const refuse = (error: unknown, i: number): void => {
+    assert.ok(error instanceof Failure && error.code === 'hashes-busy', String(error))
+    assert.equal(done.length, 0, 'it is turned away at once and not after a wait')
+    busy.push(i)
+  }
+  await Promise.all(Array.from({ length: 21 }, (_, i) =>
+    hasher.hash(`password ${i}`).then(() => { done.push(i) }, error => refuse(error, i))))
+  assert.equal(most, 2)
+  assert.deepEqual(busy, [18, 19, 20])
+  assert.deepEqual(done.toSorted((a, b) => a - b), Array.from({ length: 18 }, (_, i) => i))
+  await Promise.all([hasher.hash('later'), hasher.verify('later', undefined)])
+  assert.equal(most, 2)
+})
+
+test('one who waits gets a turn, whatever many others and one who floods ask for meanwhile', async () => {
+  const hasher = cheap()
+  const phc = await hasher.hash('x')
+  let isOver = false
+  let turns = 0
+  const loop = async (client: () => string): Promise<void> => {
+    while (!isOver) {
+      await hasher.verify('wrong', phc, client()).then(() => { turns++ }, () => {})
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  let changing = 0
+  const loops = Array.from({ length: 24 }, () => loop(() => `client ${changing++}`))
+  const floods = Array.from({ length: MAX_HASH_QUEUE }, () => loop(() => 'flood'))
+  try {
+    for (let login = 0; login < 20; login++) {
+      const before = turns
+      assert.equal((await hasher.verify('x', phc, 'honest')).isRight, true)
+      assert.ok(turns - before <= 30, `${turns - before} others had their turn before`)
+    }
+  } finally {
+    isOver = true
+    await Promise.all([...loops, ...floods])
+  }
+})
+
+test('where all places are taken, who holds most of them gives one up to who holds fewer', async () => {
+  const hasher = cheap()
+  const busy: string[] = []
+  const ask = (client: string): Promise<void> =>
+    hasher.hash('x', client).then(() => {}, () => { busy.push(client) })
+  const clients = Array.from({ length: MAX_HASHES + MAX_HASH_QUEUE }, (_, i) => ask(`client ${i % 12}`))
+  await Promise.all([...clients, ask('other'), ask('other')])
+  assert.equal(busy.length, 2)
+  assert.ok(!busy.includes('other'))
+})
+
+test('a hash that cannot be computed gives its place back', async () => {
+  const hasher = cheap()
+  // p this large needs more memory than is granted.
+  const impossible = '$scrypt$ln=4,r=1,p=999$AAAA$AAAA'
+  for (let i = 0; i < 5; i++) await assert.rejects(hasher.verify('x', impossible))
+  const phc = await hasher.hash('x')
+  assert.equal((await hasher.verify('x', phc)).isRight, true)
+})
