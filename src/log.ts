@@ -1,4 +1,4 @@
-/** Messages for the operator. */
+/** What the operator learns: messages, and what is measured. */
 import type { AccessLogSink } from './http/access-log.ts'
 
 /** Takes the lines that an operator should see, and those of the access log. */
@@ -14,4 +14,13 @@ export interface Log {
 /** Shows on a terminal how much of some long work is done; nothing in a pipe. 1 clears the line. */
 export function showProgress(terminal: NodeJS.WriteStream, what: string, share: number): void {
   if (terminal.isTTY) terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
+}
+
+/** Called after each of these has happened. */
+export interface Observer {
+  /** `operation` is undefined where no route was reached. */
+  requestEnded?(operation: string | undefined, status: number, ms: number): void
+  /** A malformed request was refused. */
+  malformedRefused?(status: number): void
+  journalWritten?(ms: number, isMade: boolean): void
 }

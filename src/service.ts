@@ -15,9 +15,8 @@ import { listen, type Answer, type IncomingMessage, type Listener, type ServerRe
 import { RateLimit } from './http/rate-limit.ts'
 import { sendReply, statusReply } from './http/reply.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
-import type { WriteWatch } from './journal/journal.ts'
-import type { Log } from './log.ts'
-import type { Observer, OpenPart } from './parts/part.ts'
+import type { Log, Observer } from './log.ts'
+import type { OpenPart } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { shaped } from './store/account-rules.ts'
@@ -71,11 +70,9 @@ export interface OpenService extends Service {
  */
 export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
   const observers: Observer[] = []
-  const onWrite: WriteWatch = () => {
-    const startMs = nowMs()
-    return isMade => { for (const one of observers) one.journalWritten?.(nowMs() - startMs, isMade) }
-  }
-  const storage = await openStorage(settings, JOURNALS, log, { onWrite })
+  const storage = await openStorage(settings, JOURNALS, log, {
+    onAppend: (ms, isMade) => { for (const one of observers) one.journalWritten?.(ms, isMade) }
+  })
   const opened: OpenPart[] = []
   try {
     return await serve(settings, storage, log, prefix, observers, opened)
@@ -98,7 +95,6 @@ async function serve(
   const routes: Route[] = coreRoutes(settings, store)
   let listener: Listener | undefined
   let opening: Promise<Listener> | undefined
-  let isStopping = false
   for (const part of PARTS) {
     opened.push(await part.open?.({
       settings, store, journal, log, prefix, routes: () => routes,
@@ -114,6 +110,7 @@ async function serve(
   const isTls = tlsCert !== undefined && tlsKey !== undefined
   const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const accessLog = settings.accessLog ? createAccessLog(log.access!, Date.now) : undefined
+  const gate = new DrainGate()
   const answer: Answer = createPipeline({
     router: routerOf(routes),
     rateLimit,
@@ -122,23 +119,21 @@ async function serve(
     asksForHttps: settings.isProduction,
     guardedHosts: settings.auth === 'bearer' ? undefined : settings.allowedHosts,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
-    current: store.journal.readBarrier,
+    readBarrier: store.journal.readBarrier,
     authenticate: settings.auth === 'bearer' ? token => store.accounts.session(token) : undefined,
     maxBodyBytes: settings.maxBodyBytes,
     headers: isTls ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
-    isStopping: () => isStopping,
+    isStopping: gate.isClosed,
     nowMs,
-    count: (operation, status, ms) => { for (const one of observers) one.requestEnded?.(operation, status, ms) },
+    observers,
     log: accessLog?.log,
     warn: log.warn
   })
-  const gate = new DrainGate()
   gate.open(answer)
   const connections = new Connections(gate.take)
   const sweeping = setInterval(() => store.accounts.sweep(), TOKEN_SWEEP_MS).unref()
 
   const close = async (): Promise<void> => {
-    isStopping = true
     store.abortWork() // requests may be waiting for it
     clearInterval(sweeping)
     certificate?.close()
@@ -149,27 +144,26 @@ async function serve(
     await storage.close()
   }
   let closed: Promise<void> | undefined
-  const current = async (): Promise<void> => store.journal.readBarrier?.()
   return {
     store,
     accounts: store.accounts,
-    listPassword: async () => { await current(); return store.activeList() },
-    getPassword: async id => { await current(); return store.entry(id) },
+    listPassword: async () => { await store.journal.readBarrier?.(); return store.activeList() },
+    getPassword: async id => { await store.journal.readBarrier?.(); return store.entry(id) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
     deletePassword: async id => store.deleteEntry(id, null),
     handle: (request, response) => {
       const target = below(prefix, request.url ?? '')
-      if (target === undefined) return sendReply(response, statusReply(404), [], isStopping)
+      if (target === undefined) return sendReply(response, statusReply(404), [], gate.isClosed())
       // The page's own links are relative: it is at `/vault/`, not at `/vault`.
       if (!request.url!.startsWith(`${prefix}/`)) {
-        return sendReply(response, { status: 308, headers: ['Location', prefix + target] }, [], isStopping)
+        return sendReply(response, { status: 308, headers: ['Location', prefix + target] }, [], gate.isClosed())
       }
       connections.take(request, response, target)
     },
     listen: async () => {
       checkTransport(settings)
-      if (isStopping) throw new Failure('address-unusable', 'the service is closed')
+      if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
       if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
       opening = listen({ host, port }, answer, {
         certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
@@ -182,7 +176,7 @@ async function serve(
         opening = undefined
         throw error
       })
-      if (isStopping) throw new Failure('address-unusable', 'the service was closed meanwhile')
+      if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
       certificate?.onChange(renewed => listening.renew(renewed))
       const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listening.port}`
       announce(settings, store, url, log)

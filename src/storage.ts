@@ -9,12 +9,13 @@ import { holdFolder } from './disk/lock.ts'
 import { Failure } from './errors.ts'
 import { DrainGate } from './http/drain-gate.ts'
 import { localDoor } from './http/local-socket.ts'
-import type { Apply, DurableJournal, WriteWatch } from './journal/journal.ts'
+import type { Apply, DurableJournal } from './journal/journal.ts'
 import { openMemoryJournal } from './journal/memory-journal.ts'
 import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
+import type { OnAppend } from './store/commit-loop.ts'
 import { PasswordHasher } from './store/password-hash.ts'
 import { apply, emptyState } from './store/state.ts'
 import { Store } from './store/store.ts'
@@ -35,7 +36,7 @@ type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> 
 
 /** How a store is opened; `mayCreate`: a journal that others share as well. */
 interface How {
-  readonly onWrite?: WriteWatch
+  readonly onAppend?: OnAppend
   readonly mayCreate?: boolean | undefined
   readonly files?: Files
 }
@@ -43,7 +44,7 @@ interface How {
 /** Opens a store; `journals` are those that parts offer. Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
   settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
-  { onWrite, mayCreate, files = disk }: How = {}
+  { onAppend, mayCreate, files = disk }: How = {}
 ): Promise<Storage> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
@@ -51,7 +52,7 @@ export async function openStorage(
   }
   if (settings.journal === 'memory') {
     log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts)
+    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, onAppend)
     return { store, journal: undefined, serveLocally: () => {}, close: () => store.close() }
   }
   const folder = resolve(settings.dataDir)
@@ -66,13 +67,13 @@ export async function openStorage(
   const lock = await holdFolder(files, folder, localDoor(gate.take), process.pid, randomInt)
   try {
     const isNew = settings.journal === 'file' && files.stat(join(folder, JOURNAL_FILE)) === undefined
-    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, onWrite, mayCreate }
+    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate }
     const state = emptyState()
     const applyRecord: Apply = record => apply(state, record)
     const onProgress = (share: number): void => log.progress?.('reading the journal', share)
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
       await openFileJournal({ ...options, files, folder, onProgress }, applyRecord)
-    const store = new Store(journal, state, accounts)
+    const store = new Store(journal, state, accounts, onAppend)
     const { records, head } = journal.health()
     if (isNew) log.info(`new            an empty store, made in ${folder}`)
     log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
@@ -84,7 +85,7 @@ export async function openStorage(
       journal,
       serveLocally: routes => gate.open(createPipeline({
         router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, tellsFailures: true,
-        current: journal.readBarrier, isStopping: () => false, nowMs: () => performance.now(), warn: log.warn
+        readBarrier: journal.readBarrier, isStopping: () => false, nowMs: () => performance.now(), warn: log.warn
       })),
       close: async () => {
         store.abortWork() // the operator may wait for it

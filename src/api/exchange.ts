@@ -5,6 +5,7 @@ import type { Head } from '../http/head.ts'
 import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
 import type { Params, Router } from '../http/router.ts'
+import type { Observer } from '../log.ts'
 import type { Session } from '../store/accounts.ts'
 import type { Route } from './route.ts'
 
@@ -24,7 +25,7 @@ export interface PipelineOptions {
   /** The protected configuration: who a token belongs to. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   /** See `Journal.readBarrier`. */
-  readonly current?: (() => Promise<void>) | undefined
+  readonly readBarrier?: (() => Promise<void>) | undefined
   readonly maxBodyBytes: number
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]
@@ -34,8 +35,7 @@ export interface PipelineOptions {
   readonly isStopping: () => boolean
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
-  /** Takes the operation (undefined where there is no route), the status, and the milliseconds since the head came. */
-  readonly count?: (operation: string | undefined, status: number, ms: number) => void
+  readonly observers?: readonly Observer[]
   readonly log?: ((request: LoggedRequest) => void) | undefined
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void

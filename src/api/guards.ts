@@ -1,8 +1,8 @@
 /** What a request is refused for before its body is read. A guard gives the answer of what it refuses. */
 import { clientKey, isTrusted } from '../http/address.ts'
-import { isPreflight, PREFLIGHT } from '../http/cors.ts'
-import { bearerToken, type Head } from '../http/head.ts'
-import { isFromOtherSite, isHostAllowed, isOriginAllowed } from '../http/origin.ts'
+import { PREFLIGHT } from '../http/cors.ts'
+import type { Head } from '../http/head.ts'
+import { foreignIn } from '../http/origin.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Found } from '../http/router.ts'
 import { hasAbility, type Session } from '../store/accounts.ts'
@@ -30,21 +30,19 @@ export function withoutHttps(x: Exchange, head: Head): Reply | undefined {
 export function foreignPage(x: Exchange, head: Head): Reply | undefined {
   const { guardedHosts, corsOrigins = NONE } = x.options
   if (guardedHosts === undefined) return undefined
-  const { host, origin, fetchSite } = head
-  if (!isHostAllowed(host!, guardedHosts)) return FOREIGN_HOST
-  if (origin === undefined) return isUnderApi(x) && isFromOtherSite(fetchSite) ? FOREIGN_ORIGIN : undefined
-  return isOriginAllowed(origin, isHttps(x, head) ? 'https' : 'http', host!, corsOrigins) ? undefined : FOREIGN_ORIGIN
+  const foreign = foreignIn(head, guardedHosts, corsOrigins, isHttps(x, head) ? 'https' : 'http')
+  if (foreign === 'host') return FOREIGN_HOST
+  return foreign === 'origin' || (foreign === 'site' && isUnderApi(x)) ? FOREIGN_ORIGIN : undefined
 }
 
-/** A browser's question before the real request is answered at once. */
-export function preflight(x: Exchange, head: Head): Reply | undefined {
-  if (!isPreflight(head) || !isUnderApi(x)) return undefined
-  return x.options.corsOrigins?.has(head.origin!) === true ? PREFLIGHT : SERVER_OPTIONS
+/** A browser's question before the real request (Fetch, "CORS preflight") is answered at once. */
+export function preflight(x: Exchange, { method, origin, requestMethod }: Head): Reply | undefined {
+  if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined || !isUnderApi(x)) return undefined
+  return x.options.corsOrigins?.has(origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 
 /** Who sent the request, in the protected configuration. */
-export function authenticate({ options }: Exchange, head: Head): Session | undefined {
-  const token = bearerToken(head)
+export function authenticate({ options }: Exchange, { token }: Head): Session | undefined {
   return token === undefined ? undefined : options.authenticate?.(token)
 }
 

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { clientAddress } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
-import { hasBody, isJson, readHead } from '../http/head.ts'
+import { bodyKind, readHead } from '../http/head.ts'
 import type { Answer } from '../http/listener.ts'
 import { limitHeaders } from '../http/rate-limit.ts'
 import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
@@ -59,9 +59,9 @@ function begin(x: Exchange): void {
 
 /** Where others write too, waits until what they have written is known. */
 function catchUp(x: RoutedExchange): void {
-  const { current } = x.options
-  if (current === undefined || allowsStaleReads(x)) return admit(x)
-  current().then(() => attempt(x, () => {
+  const { readBarrier } = x.options
+  if (readBarrier === undefined || allowsStaleReads(x)) return admit(x)
+  readBarrier().then(() => attempt(x, () => {
     x.session = authenticate(x, x.head)
     admit(x)
   }), error => fail(x, error, true))
@@ -71,13 +71,14 @@ function admit(x: RoutedExchange): void {
   const refused = unauthorized(x) ?? x.route.beforeBody?.(x.params)
   if (refused !== undefined) return answer(x, refused)
   if (x.route.shape === undefined) return handle(x, undefined)
-  if (!hasBody(x.head)) return validate(x, {})
+  const kind = bodyKind(x.head)
+  if (kind === 'none') return validate(x, {})
+  if (kind === 'other') return answer(x, UNSUPPORTED)
   readJson(x)
 }
 
 function readJson(x: RoutedExchange): void {
   const { head, request, response, options: { maxBodyBytes } } = x
-  if (!isJson(head)) return answer(x, UNSUPPORTED)
   if (Number(head.contentLength ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
   if (head.expect !== undefined) sendContinue(response)
   readBody(request, maxBodyBytes, body => attempt(x, () => {
@@ -123,10 +124,10 @@ function answer(x: Exchange, reply: Reply, id?: string): void {
 
 /** The one place where a request is counted and logged, once it has an answer or nobody who waits for one. */
 function record(x: Exchange, status: number, id: string = randomUUID()): void {
-  const { options: { nowMs, count, log }, route, session } = x
+  const { options: { nowMs, observers = [], log }, route, session } = x
   const ms = nowMs() - x.startMs
   x.isRecorded = true
-  count?.(route?.operation, status, ms)
+  for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
     request: id, client: x.client, user: session?.user ?? null,
     token: session === undefined ? null : tokenId(session.hash),

@@ -3,15 +3,9 @@
  * which a browser lets a page of such an origin send its request and read the answer.
  */
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
-import type { Head } from './head.ts'
 import type { Reply } from './reply.ts'
 
 const VARY = ['Vary', 'Origin']
-
-/** Whether a request is a preflight: a browser's question before the real request. */
-export function isPreflight({ method, origin, requestMethod }: Head): boolean {
-  return method === 'OPTIONS' && origin !== undefined && requestMethod !== undefined
-}
 
 /** The header fields that let a page read an answer, if its origin may; `Vary` in any case. */
 export function corsHeaders(origin: string | undefined, allowed: ReadonlySet<string>): string[] {

@@ -22,6 +22,9 @@ export class DrainGate {
     }, target, peer)
   }
 
+  /** Whether it takes no requests. */
+  readonly isClosed = (): boolean => this.#answer === undefined
+
   open(answer: Answer): void { this.#answer = answer }
 
   /** Takes no more requests, and waits for those in flight, but not longer than `timeoutMs`. */

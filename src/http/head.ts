@@ -13,6 +13,8 @@ export interface Head {
   host?: string
   origin?: string
   authorization?: string
+  /** The token of `authorization`. */
+  token?: string | undefined
   contentType?: string
   contentEncoding?: string
   contentLength?: string
@@ -27,7 +29,7 @@ export interface Head {
   ifNoneMatch?: string
 }
 
-type Field = Exclude<keyof Head, 'method' | 'path'>
+type Field = Exclude<keyof Head, 'method' | 'path' | 'token'>
 
 const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['host', 'host'],
@@ -74,6 +76,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
     if (isVersion10(request)) return undefined
   }
   if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: HTTP/1.0 has no expectations
+  if (head.authorization !== undefined) head.token = bearerToken(head.authorization)
   return head
 }
 
@@ -81,18 +84,18 @@ function isVersion10({ httpVersionMajor, httpVersionMinor }: IncomingMessage): b
   return httpVersionMajor === 1 && httpVersionMinor === 0
 }
 
-/** Whether a body follows the head (RFC 9112 §6.3). */
-export function hasBody(head: Head): boolean {
-  return head.transferEncoding !== undefined || (head.contentLength !== undefined && Number(head.contentLength) > 0)
-}
-
 /** The token of an `Authorization: Bearer` field (RFC 6750 §2.1), the scheme in any case; undefined for any other. */
-export function bearerToken({ authorization }: Head): string | undefined {
-  return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
+function bearerToken(authorization: string): string | undefined {
+  return /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }
 
-/** Whether a body is declared as JSON in UTF-8, without a content coding. */
-export function isJson({ contentType, contentEncoding }: Head): boolean {
+/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
+export function bodyKind(head: Head): 'none' | 'json' | 'other' {
+  if (head.transferEncoding === undefined && Number(head.contentLength ?? 0) === 0) return 'none'
+  return isJson(head) ? 'json' : 'other'
+}
+
+function isJson({ contentType, contentEncoding }: Head): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
     !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
     (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')

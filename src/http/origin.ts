@@ -5,6 +5,7 @@
  */
 import { isIP } from 'node:net'
 import { isMapped, isUnspecified } from './address.ts'
+import type { Head } from './head.ts'
 
 /**
  * Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. The
@@ -30,4 +31,13 @@ export function isFromOtherSite(fetchSite: string | undefined): boolean {
 /** Whether an `Origin` is the service itself, as the request's `Host` names it, or an allowed one. */
 export function isOriginAllowed(origin: string, scheme: string, host: string, allowed: ReadonlySet<string>): boolean {
   return origin === `${scheme}://${host.toLowerCase()}` || allowed.has(origin)
+}
+
+/** What of a request is a foreign page's: its `Host`, its `Origin`, or, where it has none, its site. */
+export function foreignIn(
+  { host, origin, fetchSite }: Head, hosts: ReadonlySet<string>, origins: ReadonlySet<string>, scheme: 'http' | 'https'
+): 'host' | 'origin' | 'site' | undefined {
+  if (!isHostAllowed(host!, hosts)) return 'host'
+  if (origin === undefined) return isFromOtherSite(fetchSite) ? 'site' : undefined
+  return isOriginAllowed(origin, scheme, host!, origins) ? undefined : 'origin'
 }

@@ -136,11 +136,9 @@ export class FileJournal implements DurableJournal {
     const { records, lines, head } = sealBatch(
       events, this.#seq, this.#head, { time, key: this.#keys.newest, nonce: this.#nonce })
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
-    const tell = this.#options.onWrite?.()
     return new Promise((resolve, reject) => {
       this.#options.files.append(this.#descriptor, bytes, (error, written) => {
         const isShort = error === null && written < bytes.length
-        tell?.(error === null && !isShort)
         const failure = error !== null || isShort
           ? this.#undo(isShort ? `${written} of ${bytes.length} bytes` : systemCode(error), isShort || isFull(error))
           : this.#accept(bytes.length)

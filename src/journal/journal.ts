@@ -50,9 +50,6 @@ export interface JournalLocation {
   readonly endpoints?: readonly string[]
 }
 
-/** Called when a write begins; returns the function to call when it has ended, with whether it succeeded. */
-export type WriteWatch = () => (isMade: boolean) => void
-
 /** The options of every durable journal. */
 export interface JournalOptions {
   readonly keyFile: string
@@ -62,7 +59,6 @@ export interface JournalOptions {
   readonly random: (bytes: number) => Buffer
   /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
-  readonly onWrite?: WriteWatch | undefined
   /** Whether a journal is made where there is none; a file is in any case. */
   readonly mayCreate?: boolean | undefined
 }

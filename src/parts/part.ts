@@ -7,7 +7,7 @@ import type { CoreSettings, SettingsTable, StorageSettings } from '../config/cor
 import type { Apply, DurableJournal, JournalOptions } from '../journal/journal.ts'
 import type { KeyFinder } from '../journal/keys.ts'
 import type { OnLine } from '../journal/recover.ts'
-import type { Log } from '../log.ts'
+import type { Log, Observer } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Command } from './command.ts'
 
@@ -68,13 +68,4 @@ export interface OpenPart {
   readonly localRoutes?: readonly Route[]
   readonly observer?: Observer
   close?(): void
-}
-
-/** Called after each of these has happened. */
-export interface Observer {
-  /** `operation` is undefined where no route was reached. */
-  requestEnded?(operation: string | undefined, status: number, ms: number): void
-  /** A malformed request was refused. */
-  malformedRefused?(status: number): void
-  journalWritten?(ms: number, isMade: boolean): void
 }

@@ -39,6 +39,9 @@ interface Waiting<S> {
   readonly reject: (error: unknown) => void
 }
 
+/** Called after each append: how long it took, and whether it succeeded. A lost race is neither. */
+export type OnAppend = (ms: number, isMade: boolean) => void
+
 /** Failures of one batch that need not hit the next one. */
 const OF_ONE_BATCH: readonly FailureCode[] = ['write-failed', 'journal-refused']
 
@@ -46,6 +49,7 @@ const OF_ONE_BATCH: readonly FailureCode[] = ['write-failed', 'journal-refused']
 export class CommitLoop<S> {
   readonly #journal: Journal
   readonly #state: Applied<S>
+  readonly #onAppend: OnAppend | undefined
   #queue: Waiting<S>[] = []
   #running: Promise<void> | undefined
   readonly #stopping = new AbortController()
@@ -53,7 +57,11 @@ export class CommitLoop<S> {
   /** Why a durable record could not be applied; the state differs from the journal, so nothing more is decided. */
   #fault: string | undefined
 
-  constructor(journal: Journal, state: Applied<S>) { this.#journal = journal; this.#state = state }
+  constructor(journal: Journal, state: Applied<S>, onAppend?: OnAppend) {
+    this.#journal = journal
+    this.#state = state
+    this.#onAppend = onAppend
+  }
 
   /**
    * Resolves with the command's outcome once everything it could have seen is durable and its event, if it gave one,
@@ -140,7 +148,7 @@ export class CommitLoop<S> {
         this.#queue = [...batch, ...this.#queue];
         ({ batch, events } = this.#decide(batch.length))
       }
-      const appended = asksFirst && events.length === 0 ? [] : await this.#journal.append(events)
+      const appended = asksFirst && events.length === 0 ? [] : await this.#append(events)
       if (appended === 'raced') {
         this.#queue = [...batch, ...this.#queue] // they decide first, and again
         return
@@ -150,6 +158,20 @@ export class CommitLoop<S> {
     } catch (error) {
       for (const { reject } of batch) reject(error)
       if (error instanceof Failure && !OF_ONE_BATCH.includes(error.code)) this.#rejectAll(error)
+    }
+  }
+
+  async #append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'> {
+    if (events.length === 0) return this.#journal.append(events)
+    const startMs = performance.now()
+    const ended = (isMade: boolean): void => this.#onAppend?.(performance.now() - startMs, isMade)
+    try {
+      const appended = await this.#journal.append(events)
+      if (appended !== 'raced') ended(true)
+      return appended
+    } catch (error) {
+      ended(false)
+      throw error
     }
   }
 

@@ -182,7 +182,6 @@ class EtcdJournal implements DurableJournal {
     const time = new Date(this.#options.wallMs()).toISOString()
     const { lines } = sealBatch(events, position.seq, head, { time, key, nonce: this.#nonce })
     const pending: Pending = this.#replica.pending = { seq: position.seq + 1, text: lines[0]!, isOurs: undefined }
-    const ended = this.#options.onWrite?.()
     let ahead: readonly Turn[] = []
     let { seq } = position
     try {
@@ -199,7 +198,6 @@ class EtcdJournal implements DurableJournal {
       if (pending.isOurs !== true || this.#replica.position.seq < pending.seq) throw error
     } finally {
       this.#replica.pending = undefined
-      if (pending.isOurs !== false) ended?.(pending.isOurs === true) // a lost race is neither
     }
     if (pending.isOurs !== true) await this.#awaitTurn(ahead, seq)
     return pending.isOurs === true

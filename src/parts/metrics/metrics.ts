@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
-import type { Observer } from '../part.ts'
+import type { Observer } from '../../log.ts'
 import type { Labelled, Metric } from './exposition.ts'
 import { Histogram } from './histogram.ts'
 
