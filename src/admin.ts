@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 /**
- * The entry of the operator's program. It loads nothing before it knows that this Node can: an old one prints a
- * stack.
+ * The entry of the operator's program. It loads nothing before it knows that this Node is new enough, as `server.ts`.
  */
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major > 20 || (major === 20 && minor >= 12)) {
-  const { runProgram } = await import('./parts/operator/program.ts')
-  process.exitCode = await runProgram(process.argv.slice(2))
-} else {
-  process.stderr.write(`error: this is Node ${process.versions.node}; 20.12 or later is needed\n`)
-  process.exitCode = 1
+{
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 12)) {
+    void import('./parts/operator/program.ts').then(async ({ runProgram }) => {
+      process.exitCode = await runProgram(process.argv.slice(2))
+    })
+  } else {
+    process.stderr.write(`error: this is Node ${process.versions.node}; 20.12 or later is needed\n`)
+    process.exitCode = 1
+  }
 }

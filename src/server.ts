@@ -1,10 +1,14 @@
 #!/usr/bin/env node
-/** The entry of the program. It loads nothing before it knows that this Node can: an old one prints a stack. */
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major > 20 || (major === 20 && minor >= 12)) {
-  const { runServer } = await import('./main.ts')
-  await runServer()
-} else {
-  process.stderr.write(`error: this is Node ${process.versions.node}; 20.12 or later is needed\n`)
-  process.exitCode = 1
+/**
+ * The entry of the program. It loads nothing before it knows that this Node is new enough: an older one prints a stack.
+ * Node 10 can read this file, since it has no static import, no export and no `await` outside of a function.
+ */
+{
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 12)) {
+    void import('./main.ts').then(({ runServer }) => runServer())
+  } else {
+    process.stderr.write(`error: this is Node ${process.versions.node}; 20.12 or later is needed\n`)
+    process.exitCode = 1
+  }
 }

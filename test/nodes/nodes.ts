@@ -1,8 +1,10 @@
 /**
- * The built programs under every restriction, on every supported Node: `npm run test:nodes`. The npm package `node`
- * brings the Nodes, into `node_modules/.cache`. Ends with a table; not part of `npm test`, for it downloads.
+ * The built programs under every restriction, on every supported Node, and on some that are too old: `npm run
+ * test:nodes`. The npm package `node` brings the Nodes, into `node_modules/.cache`. Ends with a table; not part of
+ * `npm test`, for it downloads.
  */
-import { execFileSync } from 'node:child_process'
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -12,6 +14,8 @@ import { RESTRICTIONS, tryRestriction } from '../support/restrictions.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** The oldest one exactly, and the newest of each line. */
 const VERSIONS = ['20.12.0', '20', '22', '24', '26']
+/** Of those that are too old, what distributions still bring, and the newest. */
+const TOO_OLD = ['10', '12', '14', '16', '18', '20.11.1']
 
 /** The path of a Node, fetched if it is not there yet. */
 function fetchNode(version: string): string {
@@ -44,6 +48,17 @@ for (const wanted of VERSIONS) {
         rows[rows.length - 1] = `| ${full} | ${restriction.name} | works |`
       })
       if (missing !== false) after(() => rows.push(`| ${full} | ${restriction.name} | not tried: ${missing} |`))
+    }
+  })
+}
+
+for (const wanted of TOO_OLD) {
+  const node = fetchNode(wanted)
+  test(`Node ${wanted} is refused in one line`, () => {
+    for (const program of ['server', 'admin']) {
+      const { status, stdout, stderr } = spawnSync(node, [join(ROOT, 'dist', `${program}.js`)], { encoding: 'utf8' })
+      assert.deepEqual([status, stdout], [1, ''])
+      assert.match(stderr, /^error: this is Node [\d.]+; 20\.12 or later is needed\n$/)
     }
   })
 }
