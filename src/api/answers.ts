@@ -23,8 +23,10 @@ export const FOREIGN_ORIGIN: Reply = messageReply(403,
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
 /** A body over the limit. */
 export const TOO_LARGE: Reply = statusReply(413)
-/** A body whose content type is not JSON. */
-export const UNSUPPORTED: Reply = statusReply(415)
+/** A body that is not declared as plain JSON. Both fields say what is taken (RFC 9110 §12.5.1, §12.5.3). */
+export const UNSUPPORTED: Reply = messageReply(415,
+  'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
+  ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
 /** One request more than the rate limit allows. */
 export const TOO_MANY: Reply = jsonReply(429, { message: 'Too Many Requests' })
 /** A full queue. */

@@ -12,6 +12,7 @@ const UNKNOWN = messageReply(404, 'contraseña no encontrada')
 const CREATED = messageReply(200, 'SE CREÓ UNA NUEVA CONTRASEÑA')
 const DELETED = messageReply(200, 'contraseña borrada')
 
+const created = (entry: number): Reply => ({ ...CREATED, logged: { entry } })
 const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
 const updated = (password: Entry): Reply =>
   jsonReply(200, { password, message: 'contraseña actualizada', status: 200 })
@@ -49,7 +50,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
       storingFailed: 'Error creating password',
-      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(() => CREATED)
+      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id))
     }),
     route({
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',

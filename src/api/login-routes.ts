@@ -4,13 +4,14 @@ import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import { email, textUpTo } from '../json/validator.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
-import type { Accounts, Issued } from '../store/accounts.ts'
+import { hashOfToken, tokenId, type Accounts, type Issued } from '../store/accounts.ts'
 import { route, type Route } from './route.ts'
 
 const INVALID_CREDENTIALS = messageReply(401, 'Invalid credentials')
 const LOGGED_OUT = messageReply(200, 'Logged out successfully')
-const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply =>
-  jsonReply(200, { token, user, status: 200 })
+const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply => ({
+  ...jsonReply(200, { token, user, status: 200 }), logged: { user: user.id, token: tokenId(hashOfToken(token)) }
+})
 
 interface SessionRoutesOptions {
   readonly accounts: Accounts

@@ -111,7 +111,7 @@ function handle(x: RoutedExchange, body: unknown): void {
 /** The one place where a request is answered. */
 function answer(x: Exchange, reply: Reply, id?: string): void {
   const { options: { headers = [], corsOrigins, isStopping }, request, response, head, verdict } = x
-  if (request.socket.destroyed) return record(x, CLIENT_GONE, id)
+  if (request.socket.destroyed) return record(x, CLIENT_GONE, id, reply.logged)
   const extra = [...headers]
   if (verdict !== undefined) extra.push(...limitHeaders(verdict))
   if (corsOrigins !== undefined && head !== undefined && isUnderApi(x)) {
@@ -119,11 +119,11 @@ function answer(x: Exchange, reply: Reply, id?: string): void {
   }
   if (x.isBodyRead) sendReply(response, reply, extra, isStopping())
   else sendReplyUnread(request, response, head, reply, extra, isStopping())
-  record(x, reply.status, id)
+  record(x, reply.status, id, reply.logged)
 }
 
 /** The one place where a request is counted and logged, once it has an answer or nobody who waits for one. */
-function record(x: Exchange, status: number, id: string = randomUUID()): void {
+function record(x: Exchange, status: number, id: string = randomUUID(), logged?: Reply['logged']): void {
   const { options: { nowMs, observers = [], log }, route, session } = x
   const ms = nowMs() - x.startMs
   x.isRecorded = true
@@ -132,7 +132,7 @@ function record(x: Exchange, status: number, id: string = randomUUID()): void {
     request: id, client: x.client, user: session?.user ?? null,
     token: session === undefined ? null : tokenId(session.hash),
     method: x.request.method ?? '', route: route?.operation ?? null, entry: idOf(x.params) || null,
-    status, ms: Math.round(ms * 1000) / 1000
+    status, ms: Math.round(ms * 1000) / 1000, ...logged
   })
   x.done()
 }

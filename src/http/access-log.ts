@@ -13,13 +13,14 @@ export interface LoggedRequest {
   readonly request: string
   /** The client's address. */
   readonly client: string
+  /** The user whose token it came with, or who has logged in by it. */
   readonly user: number | null
-  /** The token's id, not the token. */
+  /** The id of that token, or of the one that the login issued; not the token. */
   readonly token: string | null
   readonly method: string
   /** The operation; null where no route was found. */
   readonly route: string | null
-  /** The entry's id as the path names it, if it is a number. */
+  /** The entry's id as the path names it, if it is a number, or that of the entry that was created. */
   readonly entry: number | null
   readonly status: number
   /** From the head to the answer, in milliseconds. */

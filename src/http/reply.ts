@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES } from '../limits.ts'
 import { BROKEN } from './body.ts'
+import type { LoggedRequest } from './access-log.ts'
 import type { Head } from './head.ts'
 
 /** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
@@ -12,6 +13,8 @@ export interface Reply {
   readonly headers?: readonly string[]
   /** The body's type and caching; by default JSON that must not be stored. */
   readonly kind?: Kind
+  /** What the access log says beyond the request: the user who has logged in, the id of a new entry. */
+  readonly logged?: Partial<Pick<LoggedRequest, 'user' | 'token' | 'entry'>>
 }
 
 type Body = string | Buffer | readonly Buffer[]
@@ -31,7 +34,6 @@ const TEXTS = {
   405: 'Method Not Allowed',
   408: 'Request Timeout',
   413: 'Payload Too Large',
-  415: 'Unsupported Media Type',
   417: 'Expectation Failed',
   431: 'Request Header Fields Too Large',
   500: 'Server Error',

@@ -242,7 +242,8 @@ export class Accounts {
   }
 }
 
-function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
+/** What is kept of a token. */
+export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
 function isExpired(token: Token, nowMs: number): boolean {
   return token.expires !== null && Date.parse(token.expires) <= nowMs

@@ -569,9 +569,10 @@ test('a change appends one record', async t => {
   assert.equal(records(), 3)
 })
 
-test('§1 a body of another content type, or of none: 415', async t => {
+test('§1 a body of another content type, or of none: 415, which says what to send', async t => {
   const { call, records, url } = await withEntries(t, 1)
-  const unsupported = '{"message":"Unsupported Media Type","status":415}'
+  const why = 'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.'
+  const unsupported = `{"message":"${why}","status":415}`
   const types = [
     'text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x',
     'application/jsonp', 'application/json-patch+json', 'application/vnd.api+json', 'application', 'json', '', '*/*',
@@ -583,6 +584,7 @@ test('§1 a body of another content type, or of none: 415', async t => {
     }
     const encoded = await call('POST', target, whole, ['Content-Type: application/json', 'Content-Encoding: gzip'])
     assertAnswer(encoded, 415, unsupported, 'gzip')
+    assert.deepEqual([encoded.headers['accept'], encoded.headers['accept-encoding']], ['application/json', 'identity'])
     const none = message('POST', target, undefined, [`Content-Length: ${whole.length}`])
     assertAnswer(await ask(t, url, Buffer.concat([none, Buffer.from(whole)])), 415, unsupported, 'none')
   }

@@ -71,6 +71,26 @@ test('what is not even a request has its line', async t => {
   })
 })
 
+test('the line of a login names its user and the new token, that of a create the new entry', async t => {
+  const started = await startProtected(t, ON)
+  const { url, service, accessLines } = started
+  const token = await tokenOf(started)
+  await call(t, url, 'POST', '/api/createPassword', { token, body: ENTRY })
+  await call(t, url, 'POST', '/api/createPassword', { token, body: ENTRY })
+  await call(t, url, 'POST', '/api/createPassword', { token, body: {} })
+  const { text } = await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })
+  await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: 'wrong' } })
+  const idOf = (token: string): string => service.store.accounts.session(token)!.hash.slice(0, 12)
+  assert.deepEqual(accessLines.map(line => JSON.parse(line)).map(({ route, user, token, entry, status }) =>
+    [route, user, token, entry, status]), [
+    ['createPassword', 1, idOf(token), 1, 200],
+    ['createPassword', 1, idOf(token), 2, 200],
+    ['createPassword', 1, idOf(token), null, 400],
+    ['login', 1, idOf(JSON.parse(text).token), null, 200],
+    ['login', null, null, null, 401]
+  ])
+})
+
 test('without ACCESS_LOG there is no line', async t => {
   const { url, accessLines } = await startService(t)
   await call(t, url, 'GET', '/api/listPassword')

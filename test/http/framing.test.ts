@@ -19,7 +19,7 @@ const connectRequest = 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\
 
 const TEXTS: { readonly [status: number]: string } = {
   400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Payload Too Large',
-  415: 'Unsupported Media Type', 417: 'Expectation Failed', 431: 'Request Header Fields Too Large'
+  417: 'Expectation Failed', 431: 'Request Header Fields Too Large'
 }
 
 /** A service with one entry. */

@@ -124,7 +124,8 @@ function commonAnswers(
     [!isProtected, 'foreignOrigin', 403, setting('origin', 'CORS_ORIGINS')],
     [asksForHttps && route.allowsHttp !== true, 'httpsOnly', 403, 'This service is reached by HTTPS only.'],
     [hasBody, 'tooLarge', 413, 'Payload Too Large'],
-    [hasBody, 'unsupported', 415, 'Unsupported Media Type'],
+    [hasBody, 'unsupported', 415,
+      'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.'],
     [true, 'unforeseen', 500, 'Server Error'],
     [route.method === 'POST', 'busy', 503, 'Service Unavailable']
   ]
