@@ -90,7 +90,7 @@ export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 export const LINE_OVERHEAD_BYTES: number = 512
 /** An event as JSON. */
 export const MAX_EVENT_BYTES: number = (MAX_LINE_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3
-/** A write to the journal: the largest line, and what may stand before it. */
+/** A write to the journal: the largest line, and the lines before it. */
 export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
 /** A sector: what a device writes completely or not at all. */
 export const SECTOR_BYTES: number = 512

@@ -32,7 +32,7 @@ async function main(): Promise<void> {
     const why = 'a paused terminal would hold up requests'
     throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
-  // The lines of the access log are JSON; what a person reads must not stand between them.
+  // The lines of the access log are JSON; what a person reads must not come between them.
   const output = settings.accessLog ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),

@@ -37,7 +37,7 @@ export function invalid(errors: FieldErrors): Reply {
   return jsonReply(400, { message: 'Invalid data', errors, status: 400 })
 }
 
-/** How an expected failure is answered; undefined where it is not expected, or nobody is to know more. */
+/** How an expected failure is answered; undefined where it is not expected, or is not for clients. */
 export function failureReply(error: unknown, { isStale, storingFailed, tellsFailures }: {
   readonly isStale: boolean, readonly storingFailed: string | undefined, readonly tellsFailures: boolean | undefined
 }): Reply | undefined {

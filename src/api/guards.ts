@@ -75,7 +75,7 @@ export function uncounted(x: Exchange): void {
   if (verdict !== undefined) x.verdict = { ...verdict, allowed: true }
 }
 
-/** An expectation that nobody can meet, and what asks about the whole server (RFC 9110 §9.3.7). */
+/** An expectation that cannot be met, and what asks about the whole server (RFC 9110 §9.3.7). */
 export function unexpected({ expect, path }: Head): Reply | undefined {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') return UNEXPECTED
   return path === '*' ? SERVER_OPTIONS : undefined

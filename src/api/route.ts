@@ -47,9 +47,9 @@ export interface Route<Body = unknown> {
   readonly method: 'GET' | 'POST'
   /** The router's pattern. */
   readonly path: string
-  /** Whether it is there for whoever has no token yet. */
+  /** Whether it needs no token. */
   readonly isPublic?: boolean
-  /** Whether it need not know what others have just written: a change decides anew when its turn comes. */
+  /** Whether it need not know what others have just written: a change is decided again when its turn comes. */
   readonly allowsStaleReads?: boolean
   /** The ability that a token needs for it; undefined: any token will do. */
   readonly ability?: string | undefined

@@ -69,7 +69,7 @@ export interface Additions {
   readonly abilities: { readonly [operation: string]: string }
 }
 
-/** The data folder that nobody has named. */
+/** The data folder unless a setting names another. */
 export const DEFAULT_DATA_DIR = 'data'
 
 /** The core's table. */

@@ -20,7 +20,7 @@ export function syncNames(files: Files, folder: string): boolean {
 
 /**
  * Makes a file durable that somebody else may have written. After an I/O error a sync may succeed though the device
- * lacks what the cache holds, if another process was told of the error; so what may be hit by that, from `doubtfulFrom`
+ * lacks what the cache holds, if another process has seen the error; so what may be hit by that, from `doubtfulFrom`
  * on, is written again. Where the runtime refuses to sync, the whole file is.
  */
 export function makeDurable(files: Files, path: string, doubtfulFrom: number = Infinity): void {

@@ -1,8 +1,8 @@
 /**
  * At most one process has a data folder.
  *
- * Whoever wants it listens on a Unix socket of its own in it, and then knocks at every other one there. Somebody
- * answers: the folder is taken, and it withdraws. Nobody answers: what is left are the sockets of processes that are
+  * A process that wants it listens on a Unix socket of its own in it, and then probes every other one there. One
+ * answers: the folder is taken, and it withdraws. None answers: what is left are the sockets of processes that are
  * gone, and it removes them. Of two that start at once, the one that knocks later finds the other listening; so they
  * never both win. (Both may withdraw; they try again after different times.) The kernel closes a dead process's
  * socket, however it died, so nothing has to be cleaned up by hand, and no process number can be mistaken.
@@ -13,7 +13,7 @@ import { basename, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Files } from './files.ts'
 
-/** A Unix socket, for whoever can open one. */
+/** A Unix socket. */
 export interface Door {
   /** Starts to listen at a path; the result ends it. */
   open(path: string): Promise<() => Promise<void>>

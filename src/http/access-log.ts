@@ -39,7 +39,7 @@ export interface AccessLogSink {
   pendingBytes(): number
 }
 
-/** Logs requests; `close` tells what was dropped last. */
+/** Logs requests; `close` reports what was dropped last. */
 interface AccessLog {
   log(request: LoggedRequest): void
   close(): void

@@ -30,7 +30,7 @@ const refusalOf = (status: Refused): Buffer =>
 interface ConnectionsOptions {
   /** Addresses that may have any number of connections. */
   readonly isExempt?: ((address: string) => boolean) | undefined
-  /** Is told of what was answered without being a request. */
+  /** Called for each answer to what was not a request. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined
 }
 
@@ -83,7 +83,7 @@ export class Connections {
 
   /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
   take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
-    // What follows an offer to upgrade is not read as HTTP, though nobody here takes one.
+    // What follows an offer to upgrade is not read as HTTP, though no upgrade is supported.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     this.open(request.socket)?.take({ request, response, target, isOver: false })
   }
@@ -91,7 +91,7 @@ export class Connections {
   /** Answers what is not a request once all before it is answered, and ends the connection; undefined: just ends it. */
   refuse(socket: Socket, status: Refused | undefined): void {
     const connection = this.#bySocket.get(socket)
-    // There is nobody to tell: the client is gone, or has not even shaken hands.
+    // No answer is possible: the client is gone, or its handshake has not ended.
     if (connection === undefined || status === undefined) socket.destroy()
     else connection.refuse(status)
   }
@@ -175,7 +175,7 @@ class Connection implements Peer {
     }
   }
 
-  /** The answer has gone out. Nothing is looked at behind one that ends the connection (RFC 9112 §9.6). */
+  /** The answer has gone out. Nothing is read after one that ends the connection (RFC 9112 §9.6). */
   #end(turn: Turn): void {
     turn.isOver = true
     this.#idleSinceMs = performance.now()
@@ -218,7 +218,7 @@ class Connection implements Peer {
     const last = this.#waiting.at(-1) ?? this.#current
     if (last === undefined || (last.isOver && last.request.complete)) return this.#endRefused(status)
     if (last !== this.#current || last.request.complete) return // its turn comes
-    // The rest of a body is not to be had: its reader answers that, or whoever does not read it is not concerned.
+    // The rest of a body will not come: its reader answers that; where nothing reads it, it does not matter.
     if (last.isOver) this.socket.destroy()
     else if (!last.request.emit(BROKEN, this.socket.readableEnded ? 'gone' : status)) {
       last.response.shouldKeepAlive = false

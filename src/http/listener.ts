@@ -45,7 +45,7 @@ export interface Certificate {
 interface ListenOptions {
   /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
-  /** Proxies; each address stands for many clients. */
+  /** Proxies; each address has many clients. */
   readonly trustedProxies?: AddressSet | undefined
   /** Called for a malformed request with the peer's address and the status of the reply. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined

@@ -20,7 +20,7 @@ export interface Seal {
   readonly nonce: () => Buffer
 }
 
-/** Seals events behind the record `seq`, whose hash is `head`. */
+/** Seals events that follow the record `seq`, whose hash is `head`. */
 export function sealBatch(
   events: readonly EncodedEvent[], seq: number, head: string, { time, key, nonce }: Seal
 ): Batch {

@@ -1,6 +1,6 @@
 /**
  * What a journal is to the store: events in order, each durable before `append` resolves. It does not know what an
- * event means, keeps no queue, and calls nobody but, where others write too, the `apply` that it was opened with.
+ * event means, keeps no queue, and calls nothing but, where others write too, the `apply` that it was opened with.
  */
 import type { Buffer } from 'node:buffer'
 
@@ -72,7 +72,7 @@ export interface Journal {
   /** How many bytes of JSON one event may have. */
   readonly maxEventBytes: number
   /**
-   * Makes events durable behind the newest record, all or none. Never called while another call is under way. Resolves
+   * Makes events durable after the newest record, all or none. Never called while another call is under way. Resolves
    * with the records that the caller has yet to apply, or with 'raced': records of others came first and were applied
    * meanwhile, and nothing of this batch is or will be recorded. Rejects with `write-failed` or `journal-refused`,
    * which concern this batch alone, or with a failure that the next batch would meet as well. Without events it writes

@@ -7,10 +7,10 @@
  * - `hash` is the SHA-256 of the previous line's `hash` (64 zeros before the first) followed by this line up to, not
  *   including, `,"hash":`. So each line covers all before it, and that can be verified without a key.
  * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
- *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key nobody can
+ *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key no one can
  *   read a line, nor change, move, insert or cut one out unnoticed.
- * - The nonce is 96 random bits but for the first, which tells whether the line is the first of its write. Recovery
- *   needs that to tell a write that a crash cut in pieces from damage to older lines.
+ * - The nonce is 96 random bits but for the first, which says whether the line is the first of its write. Recovery
+ *   needs that to distinguish a write that a crash cut in pieces from damage to older lines.
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'

@@ -1,5 +1,5 @@
 /**
- * Reading a journal: every line is verified and handed on, and what stands at the end is judged. Nothing is changed.
+ * Reading a journal: every line is verified and handed on, and what is left at the end is judged. Nothing is changed.
  */
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'

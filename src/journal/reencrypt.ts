@@ -82,7 +82,7 @@ function * recordsOf({ files, path, keys, bytes }: ReencryptOptions): Generator<
 
 /**
  * Writes a journal of records, numbered from 1 on, in the place of another one, whose file is untouched until the new
- * one was read back and compared. Nobody may append meanwhile; the event loop is left free after each slice of bytes.
+ * one was read back and compared. No appends meanwhile; the event loop is left free after each slice of bytes.
  * Gives what the new file holds. Leaves nothing when it fails.
  */
 function replaceJournal(options: ReencryptOptions, records: Iterable<JournalRecord>): Promise<Recovered> {

@@ -28,7 +28,7 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
   const lost = runs.filter(run => isLostSectors(run, tail.length, offset))
   for (let start = 0, end = tail.indexOf('\n'); end >= 0; start = end + 1, end = tail.indexOf('\n', start)) {
     const text = tail.slice(start, end)
-    // Where a line end was lost, the line behind it is the end of a malformed one.
+    // Where a line end was lost, the next line is the end of a malformed one.
     const at = Math.max(0, text.lastIndexOf('{"seq":'))
     const line = parseEnded(text.slice(at))
     if (line !== undefined && startsWrite(line)) return 'another write follows it'

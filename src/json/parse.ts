@@ -55,7 +55,7 @@ const DIGIT_0 = 0x30, DIGIT_9 = 0x39, COLON = 0x3a, BACKSLASH = 0x5c
 const OPEN_ARRAY = 0x5b, CLOSE_ARRAY = 0x5d, OPEN_OBJECT = 0x7b, CLOSE_OBJECT = 0x7d
 const UPPER_E = 0x45, LOWER_E = 0x65, LOWER_F = 0x66, LOWER_N = 0x6e, LOWER_T = 0x74, LOWER_U = 0x75
 
-/** What a one-letter escape stands for (§7). */
+/** What a one-letter escape means (§7). */
 const ESCAPES: ReadonlyMap<number, string> = new Map(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' })
     .map(([letter, meaning]) => [letter.charCodeAt(0), meaning]))

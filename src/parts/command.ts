@@ -28,7 +28,7 @@ export interface JournalStatus extends JournalLocation {
   readonly progress?: number
 }
 
-/** Takes each record, the state before it, and its line as it stands. */
+/** Takes each record, the state before it, and its line as it is in the file. */
 export type OnRecord = (record: JournalRecord, state: CommittedState, text: string) => void
 
 /** A journal that was read to its end and found whole. */
@@ -44,7 +44,10 @@ export interface JournalRead {
 /** A store within reach, once it is asked for something. */
 export interface Reached {
   readonly settings: StorageSettings
-  /** Asks whoever holds the lock, or takes it; gives the answer's body, throws an `OperatorError` with its message. */
+  /**
+   * Asks the process that holds the lock, or takes it; gives the answer's body, throws an `OperatorError` with its
+   * message.
+   */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
   /** Asks the process that holds the lock, once, and never opens the folder; undefined if none answers. */
   look(path: string): Promise<any>

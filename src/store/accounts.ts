@@ -50,7 +50,7 @@ export interface Issued {
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const TOKEN_ID_DIGITS = 12
-const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list tells what that is')
+const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
 
 /** The id of a token in logs and for the operator. */
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
@@ -64,7 +64,7 @@ export function hasAbility(abilities: readonly string[], ability: string): boole
 function normalized(email: string): string { return email.toLowerCase() }
 
 /**
- * All writes reject with `input-invalid` for what breaks a rule, whoever calls, and with the failures of
+ * All writes reject with `input-invalid` for what breaks a rule, whatever calls, and with the failures of
  * `CommitLoop.commit`; those that hash a password also with `hashes-busy`.
  */
 export class Accounts {

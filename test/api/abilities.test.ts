@@ -158,7 +158,7 @@ test('§5.7 a revoked token is refused by the very next request, on the same con
   assertUnauthenticated(await client.answer(), 'revoked')
 })
 
-test('§5.4 what is pipelined behind a logout is refused', async t => {
+test('§5.4 a request pipelined after a logout is refused', async t => {
   const started = await startProtected(t)
   const fields = [`Authorization: Bearer ${await tokenOf(started)}`]
   const client = await connectRaw(t, started.url)
@@ -194,7 +194,7 @@ for (const [name, end] of ENDINGS) {
   })
 }
 
-test('every line of the journal tells whose token it was', async t => {
+test('every line of the journal names whose token it was', async t => {
   const started = await startProtected(t, {}, TWO)
   const [ana, bea] = [await tokenOf(started), await tokenOf(started, BEA)]
   const create = { body: ENTRY }

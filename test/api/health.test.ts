@@ -37,7 +37,7 @@ function samples(metrics: ReadonlyMap<string, Family>, name: string): { readonly
   return Object.fromEntries(metrics.get(name)?.samples ?? [])
 }
 
-test('a service that takes changes is healthy; HEAD says so too, OPTIONS tells the methods', async t => {
+test('a service that takes changes is healthy; HEAD says so too, OPTIONS lists the methods', async t => {
   const { url } = await startService(t)
   const { status, text, headers } = await call(t, url, 'GET', '/healthz')
   assert.deepEqual([status, text, headers['cache-control']], [200, OK, 'no-store'])
@@ -47,7 +47,7 @@ test('a service that takes changes is healthy; HEAD says so too, OPTIONS tells t
   assert.equal((await call(t, url, 'POST', '/healthz')).status, 405)
 })
 
-test('a failed journal is not healthy, for a reason without a path; the operator is told which', async t => {
+test('a failed journal is not healthy, for a reason without a path; the operator sees the path', async t => {
   const { url, folder, warnings, service } = await startService(t)
   await service.store.createEntry(ENTRY, null)
   rmSync(join(folder, 'journal.jsonl'))
@@ -74,7 +74,7 @@ test('health and metrics are not limited, and use nothing up', async t => {
   assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
 })
 
-test('without a token only this machine may ask, and nobody through a proxy, known or not', async t => {
+test('without a token only this machine may ask, and not through a proxy, known or not', async t => {
   for (const flags of [{}, { 'trust-proxy': '127.0.0.1' }]) {
     const { url } = await startService(t, flags)
     for (const path of PATHS) {
@@ -88,7 +88,7 @@ test('without a token only this machine may ask, and nobody through a proxy, kno
   }
 })
 
-test('without a token no other machine may ask, whoever it says it is', () => {
+test('without a token no other machine may ask, whatever it claims to be', () => {
   const allowedHosts = new Set<string>()
   const journal = memoryStore().journal
   const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts, journal, measure: () => [] })
@@ -102,7 +102,7 @@ test('without a token no other machine may ask, whoever it says it is', () => {
   }
 })
 
-test('HEALTH and METRICS let everybody ask, or nobody, each for its own', async t => {
+test('HEALTH and METRICS each allow every client, or none', async t => {
   const flags = { 'trust-proxy': '127.0.0.1', health: 'public', metrics: 'off' }
   const { url } = await startService(t, flags)
   assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 200)
@@ -232,7 +232,7 @@ test('a client that leaves before its answer is counted with status 499', { time
   for (;;) if (samples(await metricsOf(t, url), 'http_requests_total')[key] === 1) return
 })
 
-test('the process tells its memory, its time on a processor, when it began, and its connections', async t => {
+test('the process reports its memory, its processor time, its start, and its connections', async t => {
   const { url } = await startService(t)
   const metrics = await metricsOf(t, url)
   const value = (name: string): number => samples(metrics, name)[name]!
@@ -245,7 +245,7 @@ test('the process tells its memory, its time on a processor, when it began, and 
   assert.equal(value('http_connections'), 1)
 })
 
-test('an event loop that stands still is seen', async t => {
+test('a blocked event loop is seen', async t => {
   const { url } = await startService(t)
   await new Promise(resolve => setTimeout(resolve, 50))
   const start = performance.now()
@@ -256,7 +256,7 @@ test('an event loop that stands still is seen', async t => {
   assert.ok(delays['nodejs_eventloop_delay_seconds{quantile="0.5"}']! < 0.1, JSON.stringify(delays))
 })
 
-test('however many paths are asked for, there are no more series, and none tells what was asked or stored', async t => {
+test('any number of paths makes no more series, and none shows what was requested or stored', async t => {
   const { url, folder } = await startService(t)
   await call(t, url, 'POST', '/api/createPassword', { body: ENTRY })
   for (let i = 0; i < 20; i++) await call(t, url, 'GET', `/secret-${i}?token=${i}`)

@@ -208,7 +208,7 @@ test('§8 what an untrusted peer says of others does not count', async t => {
   await assertCounted(t, url, { localAddress: '127.0.0.9' }, [['a', '192.0.2.1'], ['b', '192.0.2.2']])
 })
 
-test('§8 without TRUST_PROXY nobody is believed', async t => {
+test('§8 without TRUST_PROXY no X-Forwarded-For is believed', async t => {
   const { url } = await startService(t, { 'rate-limit': '1000' })
   await assertCounted(t, url, {}, [['peer'], ['peer', '192.0.2.1'], ['peer', '192.0.2.2', '10.0.0.1']])
 })

@@ -256,7 +256,7 @@ test('the schema of each body takes exactly what its validator takes', async t =
   }
 })
 
-test('a description that tells another tale than the program does not hold', async t => {
+test('a description that differs from the program fails the test', async t => {
   const started = await startService(t, LIMIT)
   const document = await descriptionOf(t, started.url)
   const { operation } = operationOf(document, 'getPassword')

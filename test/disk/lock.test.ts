@@ -115,7 +115,7 @@ test('a folder is made with mode 0700 and shows who holds it by a socket of mode
   assert.match(held.socket, new RegExp(`held-${process.pid}-[0-9a-f]+\\.sock$`))
 })
 
-test('a second holder is refused, told which process has the folder, and changes nothing', async t => {
+test('a second process is refused, learns which process has the folder, and changes nothing', async t => {
   const folder = freshFolder(t)
   const held = await hold(folder)
   t.after(() => held.release())
@@ -136,7 +136,7 @@ test('a folder that is held is tried for three times, after waits of less than 2
   assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47])
 })
 
-test('who lets go leaves nothing behind, and the next one gets the folder', async t => {
+test('a released lock leaves no file, and the next process gets the folder', async t => {
   const folder = freshFolder(t)
   for (let round = 0; round < 3; round++) {
     const held = await hold(folder)
@@ -249,7 +249,7 @@ test('whichever file call fails, once or for good, no door is left open, and the
     }
   })
 
-test('of many that try at once in one process never two win, one does, and the others are told why', async t => {
+test('of many that try at once in one process exactly one wins, and the others learn why', async t => {
   const round = async (contenders: number): Promise<void> => {
     const folder = freshFolder(t)
     const results = await Promise.allSettled(Array.from({ length: contenders }, () => hold(folder)))
@@ -265,7 +265,7 @@ test('of many that try at once in one process never two win, one does, and the o
   }
 })
 
-test('of several processes that try at once never two win, one does, and the others are told why', async t => {
+test('of several processes that try at once exactly one wins, and the others learn why', async t => {
   const holders = await startHolders(t, 3)
   for (let round = 0; round < 6; round++) {
     const folder = join(freshFolder(t), 'data')

@@ -78,7 +78,7 @@ test('options are held to the same rules as settings, and a name that is none is
   }
 })
 
-test('a log that throws costs a connection at most, and is told of', async t => {
+test('a log that throws costs a connection at most, and is reported', async t => {
   const warnings: string[] = []
   const write = (): void => { throw new Error('the log is full') }
   const log = {
@@ -91,7 +91,7 @@ test('a log that throws costs a connection at most, and is told of', async t => 
   assert.equal(warnings.filter(line => line.includes('the log is full')).length, 2)
 })
 
-test('a log that takes it is told how far a start has come', async t => {
+test('a log that takes progress gets that of a start', async t => {
   const dataDir = freshFolder(t)
   await (await openService({ dataDir })).close()
   const shares: unknown[] = []
@@ -128,7 +128,7 @@ test('requests that are pipelined to somebody else\'s server are answered in ord
   assert.deepEqual((await exchange(t, url, Buffer.concat([create, get]))).map(({ status }) => status), [200, 200])
 })
 
-test('what was handed on keeps its target, as whoever looks at it later expects', async t => {
+test('a request that was handed on keeps its target for later readers', async t => {
   const service = await inMemory(t, { prefix: '/vault' })
   const seen: unknown[] = []
   const url = await serverOf(t, (request, response) => {

@@ -64,7 +64,7 @@ test('so is one that lets the user wait for a token, and the watch for its begin
   assert.ok(performance.now() - beganMs < 4_500)
 })
 
-test('what answers but is not etcd is said to be that', async t => {
+test('an answer of something that is not etcd is reported as that', async t => {
   for (const [status, text, code] of [
     [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'], [404, '<p>', 'journal-refused']
   ] as const) {

@@ -27,7 +27,7 @@ test('three instances write at once: each change is made once, and all are equal
   assert.equal(new Set(json.map(({ password }: { password: string }) => password)).size, answers.length)
 })
 
-test('no instance is left behind while all write', { skip: NO_ETCD }, async t => {
+test('no instance starves while all write', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const instances = await startInstances(t, endpoints, 3)
   const made = instances.map(() => 0)
@@ -105,7 +105,7 @@ test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, a
   assert.equal(json.length, 5)
 })
 
-test('a journal that was deleted from etcd is not begun anew under those who have it', { skip: NO_ETCD }, async t => {
+test('a journal that was deleted from etcd is not begun again while instances have it open', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2)
   await send(one!.url, 'POST', '/api/createPassword', FIELDS)

@@ -126,7 +126,7 @@ test('a prefix that an older version has moved is refused, also while an instanc
     await refused(running.folder, `journal backup ${running.folder}/copy.jsonl`, 1, /may not be the newest/)
   })
 
-test('of copies that are made at once one becomes the journal, and the others are told', { skip: NO_ETCD }, async t => {
+test('of copies made at once one becomes the journal, and the others are refused', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const place = { access: { endpoints: [endpoints] }, prefix: '/pes' }
   const lines = Array.from({ length: 300 }, (_, i) => `line ${i}`)
@@ -144,7 +144,7 @@ test('of copies that are made at once one becomes the journal, and the others ar
   }
 })
 
-test('a watch tells of records and of the marker, not of what lies between', { skip: NO_ETCD }, async t => {
+test('a watch reports records and the marker, not keys between them', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const client = new EtcdClient({ endpoints: [endpoints] })
   t.after(() => client.close())

@@ -87,7 +87,7 @@ describe('an outage', { concurrency: true }, () => {
     })
   }
 
-  test('an outage is over once etcd answers, whoever finds out', { skip: NO_ETCD }, async t => {
+  test('an outage is over once etcd answers any request', { skip: NO_ETCD }, async t => {
     const { members: [member] } = await startCluster(t)
     const deaf = await startProxy(t, member!.url)
     deaf.hidesChanges = true

@@ -72,7 +72,7 @@ test('changes that write nothing pass while others write', { skip: NO_ETCD }, as
   assert.ok(took[18]! < 300, took.join())
 })
 
-test('a turn that nobody takes holds the others up once, and not for long', { skip: NO_ETCD }, async t => {
+test('a turn that is not taken delays the others once, and not for long', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
   for (const waitMs of ['100', '999999999', 'x']) {

@@ -122,7 +122,7 @@ test('no password, token, query, header or body is in a line, and none of them f
   for (const secret of secrets) assert.ok(!all.includes(secret), secret)
 })
 
-test('behind a proxy the line tells the client that the proxy tells', async t => {
+test('behind a proxy the line names the client that the proxy names', async t => {
   const { url, accessLines } = await startService(t, { ...ON, 'trust-proxy': '127.0.0.1' })
   const fields = ['X-Forwarded-For: 203.0.113.9, 198.51.100.7']
   await call(t, url, 'GET', '/api/listPassword', { fields })

@@ -53,7 +53,7 @@ test('a range of IPv4 addresses holds them also as they are mapped into IPv6', (
   assert.equal(isTrusted('::10.1.2.3', setOf('10.0.0.0/8')), false, 'compatible is not mapped')
 })
 
-test('without a set, and for what is no address, nobody is trusted', () => {
+test('without a set, or for what is no address, nothing is trusted', () => {
   assert.equal(isTrusted('127.0.0.1', undefined), false)
   assert.equal(isTrusted('', setOf('0.0.0.0/0', '::/0')), false)
 })

@@ -52,7 +52,7 @@ async function heard(socket: Socket, text: string, count: number): Promise<void>
   assert.equal(found, count)
 }
 
-test('what is made by a client that is reset has its line, its client and its count, and no error is told', async t => {
+test('a change by a client that resets has its line, its client and its count, and no error is reported', async t => {
   const { url, service, accessLines, warnings } = await startService(t, { 'access-log': 'on', 'rate-limit': '100' })
   const rounds = 20
   for (let n = 0; n < rounds; n++) {

@@ -103,7 +103,7 @@ test('§5.8 every answer under /api varies by origin once origins are configured
   assert.deepEqual(allowances(elsewhere), [])
 })
 
-test('without CORS_ORIGINS nobody is allowed anything, and nothing varies', async t => {
+test('without CORS_ORIGINS no origin is allowed, and nothing varies', async t => {
   const started = await startProtected(t)
   for (const answer of [
     await call(t, started.url, 'OPTIONS', '/api/listPassword', { fields: [`Origin: ${APP}`, ...PREFLIGHT] }),

@@ -235,7 +235,7 @@ test('100 changes at once are made and answered in their order', async t => {
   client.destroy()
 })
 
-test('a request behind a change sees the change (RFC 9112 §9.3.2: only safe requests may overtake)', async t => {
+test('a request after a change sees the change (RFC 9112 §9.3.2: only safe requests may overtake)', async t => {
   const { url } = await startService(t)
   const client = await connectRaw(t, url)
   await client.send(create, getOne, message('POST', '/api/deletePassword/1'), message('GET', '/api/listPassword'))
@@ -289,7 +289,7 @@ for (const [what, request, answer] of [['a read', getOne, entryOne], ['a change'
   })
 }
 
-test('a body that breaks behind a change: the change is answered, then comes a 400', async t => {
+test('a broken body after a change: the change is answered, then comes a 400', async t => {
   const { url, service } = await startService(t)
   const answers = await exchange(t, url, create, chunked('POST', '/api/createPassword', [entry]), 'zz\r\n')
   assert.equal(answers[0]?.text, created)
@@ -298,7 +298,7 @@ test('a body that breaks behind a change: the change is answered, then comes a 4
   assert.equal(service.store.entryCount, 1)
 })
 
-test('a body that breaks and is not asked for: the answer tells what was done, and there is only one', async t => {
+test('a broken body that is not needed: the one answer says what was done', async t => {
   const { url, service } = await withEntry(t)
   const answers = await exchange(t, url, chunked('POST', '/api/deletePassword/1', ['a']), 'zz\r\n')
   await service.store.updateEntry(1, {}, null) // waits its turn behind the delete
@@ -332,7 +332,7 @@ for (const [what, first] of [
   })
 }
 
-test('a field counts also behind two thousand others', async t => {
+test('a field counts also after two thousand others', async t => {
   const { url, service } = await startService(t)
   const many = Array<string>(2_500).fill('a:')
   const list = (...fields: readonly string[]): Promise<RawAnswer> =>
@@ -391,7 +391,7 @@ test('a client that ends its side in the middle of a body that was refused is le
   assert.deepEqual(await client.untilEnd(), [])
 })
 
-test('what a connection may have waiting behind a change that the disk holds up is bounded', async t => {
+test('what may wait on a connection while the disk delays a change is bounded', async t => {
   const disk = new FaultyDisk()
   const { url } = await composeService(t, { files: disk.files })
   const client = await connectRaw(t, url)
@@ -470,7 +470,7 @@ test('a client that waits for leave to send gets it, and then its answer, as oft
   client.destroy()
 })
 
-test('leave to send comes behind the answers that are owed', async t => {
+test('100 Continue comes after the answers that are owed', async t => {
   const { url } = await withEntry(t)
   const client = await connectRaw(t, url)
   await client.send(create, getOne, expecting('/api/createPassword', json, `Content-Length: ${entry.length}`))
@@ -517,7 +517,7 @@ test('a client of HTTP/1.0 gets no leave, whatever it expects (RFC 9110 §10.1.1
   assert.deepEqual(statuses(answers), [200])
 })
 
-test('§8.3 a 417 under /api is counted, and tells what is left', async t => {
+test('§8.3 a 417 under /api is counted, and says what is left', async t => {
   const { url } = await startService(t, { 'rate-limit': '1' })
   const other = head('GET /api/listPassword HTTP/1.1', host, 'Expect: 200-ok')
   const { status, headers } = await ask(t, url, other)
@@ -525,13 +525,13 @@ test('§8.3 a 417 under /api is counted, and tells what is left', async t => {
   assert.equal((await ask(t, url, other)).status, 429)
 })
 
-test('OPTIONS * tells the methods of the server (RFC 9110 §9.3.7)', async t => {
+test('OPTIONS * lists the methods of the server (RFC 9110 §9.3.7)', async t => {
   const { url } = await startService(t)
   const { status, headers } = await ask(t, url, head('OPTIONS * HTTP/1.1', host))
   assert.deepEqual([status, headers['allow']], [204, 'GET, HEAD, POST, OPTIONS'])
 })
 
-test('what is asked for with a long body, which nobody reads, comes whole', async t => {
+test('the answer to a request with a long unread body comes whole', async t => {
   const { url } = await withEntry(t, { page: 'on' })
   const [list] = await exchange(t, url, chunked('GET', '/api/listPassword', ['x']), chunk(''))
   assert.equal(list?.text, '[{"id":1,"password":"p","sistema":"s","usuario":"u","status":1}]')

@@ -90,7 +90,7 @@ test('a request from a page of another origin is refused and changes nothing', a
   assert.equal(service.store.entryText(1), '{"id":1,"password":"p","sistema":"s","usuario":"u","status":1}')
 })
 
-test('§8 what is refused for its Host or Origin does not count, and tells what is left', async t => {
+test('§8 a request refused for its Host or Origin does not count, and the answer says what is left', async t => {
   const { url } = await startService(t, { 'rate-limit': '2' })
   const get = async (field: string): Promise<readonly unknown[]> => {
     const { status, headers } = await ask(t, url, message('GET', '/api/getPassword/1', undefined, [field]))

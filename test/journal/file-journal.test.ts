@@ -160,7 +160,7 @@ test('decisions of one write see each other', async t => {
   store.check()
 })
 
-test('what a failed write held is gone for the decisions behind it', async t => {
+test('what a failed write held is unknown to later commands', async t => {
   const folder = freshFolder(t)
   const faulty = new FaultyFiles()
   const store = await fileStore(folder, { files: faulty.files })

@@ -43,7 +43,7 @@ test('of several keys the last is the newest, and each is found by its name', ()
   assert.throws(() => keyring([]), /a keyring needs a key/)
 })
 
-test('the last line of a key file seals, also where the same key stands further up', t => {
+test('the last line of a key file seals, also where the same key is further up', t => {
   const hex = (secret: Buffer): string => `${secret.toString('hex')}\n`
   assert.equal(readKeyFile(disk, keyFile(t, hex(a) + hex(b) + hex(a)))?.newest.name, keyName(a))
 })
@@ -130,7 +130,7 @@ test('of first starts that share a key file each seals with the one that is ther
   }
 })
 
-test('a key file that cannot be written whole is not left behind', async t => {
+test('a key file that cannot be written whole is removed', async t => {
   const folder = freshFolder(t)
   const files = new FaultyFiles()
   files.fail({ at: 1, code: 'ENOSPC', of: 'appendSync' })
@@ -202,7 +202,7 @@ test('a key file in a folder that does not exist is refused, naming the key file
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('a key is never made while a journal stands, be it empty', async t => {
+test('no key is made where a journal exists, even an empty one', async t => {
   for (const content of ['', `${referenceLines(a, [['x']])[0]}\n`, 'garbage']) {
     const folder = freshFolder(t)
     writeJournal(folder, content)
@@ -314,7 +314,7 @@ test('key file: a later start leaves it as it is, and closes it to others', asyn
   }
 })
 
-test('key file: one that stands before the first start is used', async t => {
+test('key file: one that exists before the first start is used', async t => {
   const folder = freshFolder(t)
   writeFileSync(keyPath(folder), `${A}\n`)
   const bytes = await writeRecords(folder, [[event(1)]])
@@ -322,7 +322,7 @@ test('key file: one that stands before the first start is used', async t => {
   assert.equal(readFileSync(keyPath(folder), 'utf8'), `${A}\n`)
 })
 
-test('key file: a key is added behind the others, mode 0600, and the old file is replaced at once', async t => {
+test('key file: a key is added after the others, mode 0600, and the old file is replaced at once', async t => {
   const folder = freshFolder(t)
   const path = keyPath(folder)
   await createKeyFile(disk, path, randomBytes)

@@ -30,7 +30,7 @@ test('syncing a folder asks the system for it, and leaves nothing open', t => {
   assert.equal(open(), before)
 })
 
-test('a key file and a journal behind links stay behind them, also when they are replaced', async t => {
+test('a key file and a journal that are symbolic links stay links, also when they are replaced', async t => {
   const folder = freshFolder(t)
   const elsewhere = freshFolder(t)
   writeFileSync(join(elsewhere, 'real.key'), `${'ab'.repeat(32)}\n`, { mode: 0o600 })
@@ -52,7 +52,7 @@ test('a key file that is the journal itself is refused', async t => {
   await assert.rejects(open(folder, join(folder, 'journal.jsonl')), { code: 'key-invalid' })
 })
 
-test('a rewrite names no key that still seals, wherever it stands in the key file', async t => {
+test('a re-encryption names no key that still seals, at any place in the key file', async t => {
   const folder = freshFolder(t)
   const [a, b] = ['ab'.repeat(32), 'cd'.repeat(32)]
   writeFileSync(join(folder, 'journal.key'), `${a}\n${b}\n${a}\n`, { mode: 0o600 })

@@ -148,7 +148,7 @@ for (const [what, damage] of DAMAGES) {
   })
 }
 
-test('recovery: damage is refused with nothing changed, a torn tail behind it stays too', async t => {
+test('recovery: damage is refused with nothing changed, also where a torn tail follows it', async t => {
   const folder = freshFolder(t)
   const lines = linesOf(await writeJournal(folder, [events(1, 2), events(3, 4)]))
   writeFileSync(journalPath(folder), `${lines[0]}\nx\n${lines[2]}\n${lines[3]}\n{"seq":5,`)
@@ -215,7 +215,7 @@ test('recovery: zeros in the last write are cut off with what follows; in an old
   }
 })
 
-test('recovery: a lost sector whose end is where a line begins is found in what stands before that line', async t => {
+test('recovery: a lost sector that ends where a line begins is found before that line', async t => {
   const write = async (folder: string, pad: number): Promise<Buffer> => {
     const padded: Event = { ...long(2, 600), type: `test.${'x'.repeat(pad)}` }
     return writeJournal(folder, [events(1, 1), [padded, event(3)]])
@@ -244,7 +244,7 @@ test('recovery: zeros that are no lost sector are damage, and are refused', asyn
   await assertRefused(folderOf(t, origin, damaged), 'journal-damaged', `line 2 at byte ${second}: `)
 })
 
-test('recovery: a write behind a lost line end is not taken for torn with what stands before it', async t => {
+test('recovery: a write after a lost line end is not taken for torn with what precedes it', async t => {
   const origin = freshFolder(t)
   const older = await writeJournal(origin, [events(1, 1), events(2, 3)])
   const both = await writeJournal(origin, [events(4, 6)])
@@ -302,7 +302,7 @@ test('recovery: a file of several chunks, and with a line longer than one, is re
   }
 })
 
-test('recovery: progress is told once more than a hundredth is read, and 1 at the end, however that comes', async t => {
+test('recovery: progress is reported after each hundredth, and 1 at the end', async t => {
   const folder = freshFolder(t)
   const same: Event = { type: 'test.event', by: null, data: 0 }
   const nine = await writeJournal(folder, [new Array<Event>(9).fill(same)])
@@ -327,7 +327,7 @@ test('recovery: progress is told once more than a hundredth is read, and 1 at th
   assert.deepEqual(told, [1])
 })
 
-test('recovery: what stands behind the byte where reading is to stop is not torn', async t => {
+test('recovery: what follows the byte where reading is to stop is not torn', async t => {
   const folder = freshFolder(t)
   const end = offsetOf(linesOf(await writeJournal(folder, [events(1, 3)])), 3)
   const keys = readKeyFile(disk, keyPath(folder))!
@@ -335,7 +335,7 @@ test('recovery: what stands behind the byte where reading is to stop is not torn
   assert.deepEqual([found.records, found.goodBytes, found.tornBytes], [2, end, 0])
 })
 
-test('a part of a file is copied, however it lies to what is read at a time, and each piece told', async t => {
+test('a part of a file is copied at any alignment, and each piece is reported', async t => {
   const folder = freshFolder(t)
   const [from, to] = [join(folder, 'from'), join(folder, 'to')]
   const bytes = randomBytes(2 * READ_CHUNK_BYTES + 100)
@@ -690,7 +690,7 @@ test('recovery: what begins as a line does, and is longer than any, is moved awa
   await assertRefused(folderOf(t, origin, longer), 'journal-damaged', 'longer than a write')
 })
 
-test('recovery: what stands behind more bytes than a line can have is looked at all the same', async t => {
+test('recovery: what follows more bytes than a line can have is still examined', async t => {
   const folder = freshFolder(t)
   const bytes = await writeJournal(folder, [events(1, 1)])
   writeFileSync(journalPath(folder), Buffer.concat([Buffer.alloc(MAX_LINE_BYTES + READ_CHUNK_BYTES), bytes]))

@@ -168,7 +168,7 @@ test('the verifier and the program take a line of 32 MiB, but none that is a byt
   }
 })
 
-test('a chain that was computed anew is right to the verifier, unless a head was noted; its seals tell the program', {
+test('a chain that was computed again is right to the verifier, unless a head was noted; the program finds it by the seals', {
   skip: pythonMissing
 }, async t => {
   const folder = freshFolder(t)

@@ -398,7 +398,7 @@ test('RFC 8259 §4: __proto__ is a key and nothing more', () => {
   assert.equal(JSON.stringify(value), body)
 })
 
-test('RFC 8259 §4: no object has a prototype, empty or not, wherever it stands', () => {
+test('RFC 8259 §4: no object has a prototype, empty or not, at any depth', () => {
   const value = valueOf(parse('{"a":[{},{"b":{}}],"c":{}}'))
   assertSame(value, { a: [{}, { b: {} }], c: {} })
   assert.equal('toString' in (value as object), false)
@@ -429,7 +429,7 @@ test('RFC 8259 §7: each of the 65,536 code units may be escaped, in either case
   }
 })
 
-test('RFC 8259 §7: each Unicode character may stand as it is, but for quote, backslash and controls', () => {
+test('RFC 8259 §7: each Unicode character may appear unescaped, but for quote, backslash and controls', () => {
   const special = new Set([0x22, 0x5c])
   for (let first = 0; first < 0x110000; first += 0x80) {
     const points = Array.from({ length: 0x80 }, (_, k) => first + k)
@@ -616,7 +616,7 @@ const FAULTS: readonly (readonly [body: string, fault: string, line: number, col
   [`"${'🔑'.repeat(5000)}`, ends('in a string'), 1, 5002]
 ]
 
-test('a fault is told with its exact line and column, counted from 1, the column in characters', () => {
+test('a fault is reported with its exact line and column, counted from 1, the column in characters', () => {
   for (const [body, fault, line, column] of FAULTS) {
     assert.deepEqual(parse(body), { ok: false, fault, line, column }, JSON.stringify(body.slice(0, 60)))
   }
@@ -627,7 +627,7 @@ test('the table of faults has each thing that a fault may say of the syntax, but
   assert.deepEqual([...SYNTAX].filter(fault => !told.has(fault)), [ends(AFTER)])
 })
 
-test('RFC 8259 §8.1: bytes that are not UTF-8 are told at their line and column, before any other fault', () => {
+test('RFC 8259 §8.1: bytes that are not UTF-8 are reported at their line and column, before any other fault', () => {
   const table = [
     ['80', 1, 1], ['22 80', 1, 2], ['22 c3 a9 ff', 1, 3], ['0a 0a ff', 3, 1], ['0d 0a 20 ff', 2, 2], ['0d ff', 1, 2],
     ['22 f0 9f 94 91 22 0d 0a 20 c3', 2, 2], ['22 e6 bc 22', 1, 2], ['22 ed a0 80 22', 1, 2], ['22 f4 90 80 80', 1, 2],
@@ -652,7 +652,7 @@ function assertFirstFault(bytes: Buffer): boolean {
   return true
 }
 
-test('a fault of syntax is told at the first character that no JSON text could have there', t => {
+test('a syntax error is reported at the first character that no JSON text could have there', t => {
   for (const bytes of Object.values(n)) assertFirstFault(bytes)
   for (const [body] of FAULTS) assertFirstFault(Buffer.from(body.slice(0, 500)))
   const seed = seedFromEnv()
@@ -714,14 +714,14 @@ test('the bytes are not changed, and the value does not change with them', () =>
   assertSame(value, JSON.parse(body))
 })
 
-test('RFC 8259 §4: where an object must stand, an object is taken, with the same value', () => {
+test('RFC 8259 §4: where an object is required, an object is taken, with the same value', () => {
   for (const body of ['{}', ' {"a":[1,{"b":null}]}\n', '{"__proto__":{"a":1}}', '{"constructor":""}', '{"length":0}']) {
     const value: { readonly [key: string]: Json } = valueOf(parseJsonObject(Buffer.from(body), maxDepth))
     assertSame(value, JSON.parse(body))
   }
 })
 
-test('RFC 8259 §4: where an object must stand, another value is refused, at its line and column', () => {
+test('RFC 8259 §4: where an object is required, another value is refused, at its line and column', () => {
   const table = [
     ['null', 1, 1], ['true', 1, 1], ['false', 1, 1], ['0', 1, 1], ['-1.5e3', 1, 1], ['""', 1, 1], ['"{}"', 1, 1],
     ['[]', 1, 1], ['[{"a":1}]', 1, 1], [' 1 ', 1, 2], ['\n\n null', 3, 2],
@@ -733,14 +733,14 @@ test('RFC 8259 §4: where an object must stand, another value is refused, at its
   }
 })
 
-test('where an object must stand, every other fault is told as it is elsewhere', () => {
+test('where an object is required, every other fault is reported as it is elsewhere', () => {
   for (const bytes of [...documents(), ...FAULTS.map(([body]) => Buffer.from(body))]) {
     const parsed = parseJson(bytes, maxDepth)
     if (!parsed.ok) assert.deepEqual(parseJsonObject(bytes, maxDepth), parsed)
   }
 })
 
-test('RFC 8259 §9: where an object must stand, the bound is the caller\'s', () => {
+test('RFC 8259 §9: where an object is required, the bound is the caller\'s', () => {
   assertSame(valueOf(parseJsonObject(Buffer.from('{"a":{}}'), 2)), { a: {} })
   assert.equal(faultOf(parseJsonObject(Buffer.from('{"a":{}}'), 1)), 'nests deeper than 1 levels')
 })

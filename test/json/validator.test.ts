@@ -88,7 +88,7 @@ test('all failing fields are reported at once, in the order of the shape', () =>
   assert.deepEqual(Object.keys(errors as object), ['name', 'email', 'password'])
 })
 
-test('only failing fields are keyed, wherever in the shape they stand', () => {
+test('only failing fields are keyed, at any place in the shape', () => {
   const whole: Readonly<Record<string, unknown>> = { name: 'n', email: 'e', password: 'p' }
   for (const field of Object.keys(login)) {
     assert.deepEqual(errorsOf(check(login, { ...whole, [field]: null })), { [field]: missing(field) })

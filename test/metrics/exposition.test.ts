@@ -35,7 +35,7 @@ c_seconds_count{x="y"} 4
 `)
 })
 
-test('whatever stands in a help text or a label value is read back as it was', () => {
+test('any help text or label value is read back as it was', () => {
   for (const text of ['', '\\', '\n', '"', '\\n', '\\\\n"\n', 'a,b="c"}', '{} 1', 'ñ 😀', ' a ']) {
     const [[name, family] = []] = [...parseExposition(exposition(
       [{ name: 'a', type: 'gauge', help: `x${text}`, values: [[1, { label: text, other: 'b' }]] }]))]

@@ -16,7 +16,7 @@ function given(...numbers: readonly number[]): Random {
   }
 }
 
-test('a number behind the last whole multiple of the bound is drawn again', () => {
+test('a number above the last whole multiple of the bound is drawn again', () => {
   assert.equal(randomBelow(10, given(2 ** 32 - 1, 2 ** 32 - 6, 7)), 7)
   assert.equal(randomBelow(10, given(2 ** 32 - 7)), 9)
   assert.equal(randomBelow(3, given(2 ** 32 - 1, 5)), 2)

@@ -113,7 +113,7 @@ test('what was nearly right is met with what may have been meant', async t => {
   for (const [words, why] of cases) await refused(folder, words, 2, why)
 })
 
-test('help is told in each of the usual ways, and etcd is in it only where it is chosen', async t => {
+test('help is printed in each of the usual ways, and names etcd only where it is chosen', async t => {
   const folder = freshFolder(t)
   const whole = await done(folder, '--help')
   for (const words of ['-h', 'help']) assert.equal(await done(folder, words), whole)

@@ -201,7 +201,7 @@ describe('a data folder that goes away under the running program', () => {
     assert.doesNotMatch(stderr, /^ +at /m)
   })
 
-  test('renamed: refused, told to the operator at the new place, and all there once it is back', async t => {
+  test('renamed: refused, reported to the operator, and complete once it is back', async t => {
     const [program, client] = await startedWithEntries(t)
     const away = `${program.folder}-away`
     t.after(() => rmSync(away, { recursive: true, force: true }))

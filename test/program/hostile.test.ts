@@ -122,7 +122,7 @@ describe('clients that mean harm', { concurrency: 2 }, () => {
     assert.equal((await send(program.url, 'GET', '/api/listPassword')).json.length, 1)
   })
 
-  test('bodies that are cut off leave nothing behind', async t => {
+  test('aborted bodies leave nothing in memory', async t => {
     const program = await started(t)
     await whileServed(t, program, async () => {
       for (let round = 0; round < 4; round++) {
@@ -139,7 +139,7 @@ describe('clients that mean harm', { concurrency: 2 }, () => {
     assert.equal((await send(program.url, 'GET', '/api/listPassword')).json.length, 1)
   })
 
-  test('readers that never read a list of 10 MB share its bytes, and leave nothing behind', async t => {
+  test('readers that never read a list of 10 MB share its bytes, and leave nothing in memory', async t => {
     const program = await started(t)
     const client = await connectRaw(t, program.url)
     const create = message('POST', '/api/createPassword', entryOf(50_000))
@@ -271,7 +271,7 @@ describe('clients that mean harm', { concurrency: 2 }, () => {
     assert.equal((await ask(t, program.url, GET, { localAddress: GOOD })).status, 200)
   })
 
-  test('requests that pile up behind a change are answered, or the connection is cut', async t => {
+  test('requests that queue after a change are answered, or the connection is cut', async t => {
     const program = await started(t)
     await whileServed(t, program, async () => {
       const client = await connectRaw(t, program.url)

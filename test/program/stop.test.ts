@@ -81,7 +81,7 @@ test('a signal that comes again does not cut short the stop that the first one b
   assert.deepEqual(socketsIn(program.folder), [])
 })
 
-test('a program that is told to stop while it starts never says that it is ready after it stopped', async t => {
+test('a program that gets a signal while it starts never says that it is ready after it stopped', async t => {
   const data = freshFolder(t)
   // Each takes the start a moment to find out that nobody is behind it; meanwhile the signal arrives.
   for (let i = 0; i < 300; i++) writeFileSync(join(data, `held-1-${i.toString(16)}.sock`), '')

@@ -111,7 +111,7 @@ test('§5.9 with TLS_CERT and TLS_KEY the operations are served by HTTPS', async
   assert.equal(one.text, '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}')
 })
 
-test('every answer by HTTPS tells browsers to stay with it, and none by HTTP does', async t => {
+test('every answer by HTTPS sets Strict-Transport-Security, and none by HTTP does', async t => {
   const { started: { url }, live } = await startSecure(t, { auth: 'bearer', 'rate-limit': '3' })
   const statuses = []
   for (const [method, path] of [
@@ -325,7 +325,7 @@ test('§5.9 production behind a proxy: only what reached the proxy by HTTPS is a
   assert.equal((await call(t, url, 'POST', '/api/login', { body })).status, 403, 'nor is a password taken')
 })
 
-test('outside production nobody is asked for HTTPS', async t => {
+test('outside production HTTPS is not required', async t => {
   const { url } = await startService(t, { 'trust-proxy': '127.0.0.2' })
   for (const localAddress of ['127.0.0.1', '127.0.0.2']) {
     assert.equal((await call(t, url, 'GET', '/api/listPassword', { localAddress })).status, 404)

@@ -44,7 +44,7 @@ test('§5.3 the journal is given the token\'s SHA-256 and never the token or a p
   for (const secret of [token, token.slice(4), PASSWORD]) assert.ok(!all.includes(secret))
 })
 
-test('§5.3 a session tells user, abilities and the hash, for the exact token only', async () => {
+test('§5.3 a session holds user, abilities and the hash, for the exact token only', async () => {
   const { store } = await withAna()
   const token = await issued(store)
   assert.deepEqual(store.accounts.session(token), { user: 1, hash: sha256(token), abilities: ['*'] })
@@ -135,7 +135,7 @@ for (const [name, end, endsAll] of ENDINGS) {
   })
 }
 
-test('what is to be ended and is not there is told, and leaves no record', async () => {
+test('ending a token that does not exist is reported, and leaves no record', async () => {
   const { world, store } = await withAna()
   const before = world.records.length
   const { accounts } = store
@@ -204,7 +204,7 @@ test('a new password is refused that is short, or the address; an older one is s
   assert.ok(await world.open().accounts.login(ANA, 'old', undefined))
 })
 
-test('the journal tells who did what: login and logout are the user\'s, an operator\'s act is nobody\'s', async () => {
+test('the journal says who did what: login and logout are the user\'s, an operator\'s act is nobody\'s', async () => {
   const { world, store } = await withAna()
   const login = await store.accounts.login(ANA, PASSWORD, undefined)
   await store.accounts.revoke(sha256(login!.token), 1)
@@ -223,7 +223,7 @@ test('a user who is removed while the login\'s hash is computed gets no token', 
   assert.deepEqual(world.dataOf('token.issued'), [])
 })
 
-test('a user who is removed and added anew while the login\'s hash is computed gets no token', async () => {
+test('a user who is removed and added again while the login\'s hash is computed gets no token', async () => {
   const world = new World()
   await world.open({ ln: 15, r: 8, p: 1 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const { accounts } = world.open()
@@ -323,7 +323,7 @@ test('changes of tokens in the same write see each other: one of two revokes, no
   await store.close()
 })
 
-test('a record that does not fit what stands before it is refused when it is read', async () => {
+test('a record that does not fit those before it is refused when it is read', async () => {
   const { world } = await withAna()
   const [added] = world.records
   const wrong: readonly (readonly [type: string, data: object, why: RegExp])[] = [
@@ -339,7 +339,7 @@ test('a record that does not fit what stands before it is refused when it is rea
   }
 })
 
-test('two users of one address are refused when they are read, and check finds a token of nobody', async () => {
+test('two users of one address are refused when they are read, and check finds a token without a user', async () => {
   const { world, store } = await withAna()
   store.check()
   const added = world.records[0]!

@@ -187,7 +187,7 @@ export class EtcdClient {
 
 /** What an endpoint has answered; throws where it is not the gateway that has. */
 function answerOf(status: number, text: string): Answer {
-  // Behind the JSON of a failure the gateway of etcd 3.4 sends a trailer as if it were a part of the body.
+  // After the JSON of a failure the gateway of etcd 3.4 sends a trailer as if it were a part of the body.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
   if (isAnswer) return { status, answer: status === 200 ? answer : { ...answer, message: String(answer.message) } }

@@ -1,9 +1,9 @@
 /**
  * The journal in etcd, which several instances write: each keeps the whole state in memory and applies every record
- * in order, whoever wrote it. `etcd-log.ts` says how records lie in etcd and why an append may be repeated.
+ * in order, whichever instance wrote it. `etcd-log.ts` says how records lie in etcd and why an append may be repeated.
  *
- * **An append** goes behind exactly the newest record that this instance has applied, on which its events were decided;
- * so nobody has decided otherwise in between. If something else is there, that is applied, and the append has raced:
+ * **An append** goes after exactly the newest record that this instance has applied, on which its events were decided;
+ * so no other decision came in between. If something else is there, that is applied, and the append has raced:
  * it is decided again once those before it have had their turn.
  *
  * **An answer that was lost** leaves open whether the lines were appended, and even whether they will be: a member
@@ -168,7 +168,7 @@ class EtcdJournal implements DurableJournal {
     if (fault !== undefined) throw new Failure('journal-failed', fault)
   }
 
-  /** Appends events behind the newest record; false if something else came first, and its turn has come since. */
+  /** Appends events after the newest record; false if something else came first, and its turn has come since. */
   async #append(events: readonly EncodedEvent[]): Promise<boolean> {
     this.#assertSound()
     const key = this.#sealing.key()
@@ -203,7 +203,7 @@ class EtcdJournal implements DurableJournal {
     return pending.isOurs === true
   }
 
-  /** Waits until those ahead have written behind a record, or let their time pass, which ends their turn. */
+  /** Waits until those ahead have written after a record, or let their time pass, which ends their turn. */
   async #awaitTurn(ahead: readonly Turn[], seq: number): Promise<void> {
     let writes = 0
     for (const turn of ahead) {

@@ -12,7 +12,7 @@
  *   takes nothing away.
  *
  * **`PREFIX.key`, the marker**, says that a journal is here. Its first word is the name of the key that all seal with;
- * a second one says that nobody may use it: `copying`, since the records are a copy that is not whole yet, or `moving`
+ * a second one says that it may not be used: `copying`, since the records are a copy that is not whole yet, or `moving`
  * and `moved`, which only the first version of this program wrote. A copy's words are followed by one of its own, so
  * that no copy takes another one's marker for its own. An append requires that the marker is as this instance has read
  * it, and so does a question: an instance that does not know of a change of it appends nothing, and reads nothing as
@@ -55,7 +55,7 @@ export interface Marker {
   readonly text: string
   /** The name of the key to seal with. */
   readonly key: string
-  /** `copying`, `moving` or `moved`: nobody may use the journal. */
+  /** `copying`, `moving` or `moved`: the journal may not be used. */
   readonly state: string | undefined
   readonly revision: string
 }
@@ -100,7 +100,7 @@ export class EtcdLog {
   constructor(client: EtcdClient, prefix: string) { this.#client = client; this.prefix = prefix }
 
   /**
-   * Appends lines behind a position: all of them, or none since something else follows it, or the marker is another one
+   * Appends lines after a position: all of them, or none since something else follows it, or the marker is another one
    * by now, which is then read, or it is another instance's turn. No records, and no turn ahead, where the position's
    * own record is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been
    * appended, or may still be.
@@ -132,7 +132,7 @@ export class EtcdLog {
       return { records: lines.map((text, i) => ({ seq: first + i, text })), ahead: [] }
     }
     const found = markerIn(responses[1])
-    // This answer may come behind a later question's.
+    // This answer may come after a later question's.
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker!.revision)) this.marker = found
     const turns: Turn[] = (responses[3].response_range.kvs ?? []).map(turnOf)
     const at = turns.findIndex(({ key }) => key === this.#turnKey)
@@ -261,7 +261,7 @@ export class EtcdLog {
     return { key: base64(`${this.prefix}.turn/`), range_end: base64(`${this.prefix}.turn0`) }
   }
 
-  /** Behind all records, but before those of a prefix such as `PREFIX/2`. */
+  /** After all records, but before those of a prefix such as `PREFIX/2`. */
   get #end(): string { return base64(`${this.prefix}/1`) }
 
   #stored(kvs: readonly KeyValue[] = []): Stored[] {

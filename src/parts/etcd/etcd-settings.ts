@@ -43,7 +43,7 @@ function serverOrigins(text: string): string[] {
 /** The beginning of a key, without the slash that follows it; so that what is below another one is not its record. */
 function keyPrefix(text: string): string {
   const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))[\x21-\x7e]{1,200}$/.test(text)
-  return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 behind each slash')
+  return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash')
 }
 
 export const ETCD_SETTINGS: SettingsTable<EtcdSettings> = {

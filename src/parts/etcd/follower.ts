@@ -1,8 +1,8 @@
 /**
  * Following a journal that all share: what was read of it, and why nothing more can be.
  *
- * **The watch** spares questions the work of bringing records, and keeps an instance that nobody asks up to date;
- * nothing relies on it. It is begun behind a question's revision, and again whenever it ends or is silent.
+ * **The watch** spares questions the work of bringing records, and keeps an idle instance up to date;
+ * nothing relies on it. It starts after a question's revision, and again whenever it ends or is silent.
  */
 import { Failure } from '../../errors.ts'
 import { ETCD_KEY_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS } from './etcd-limits.ts'
@@ -11,7 +11,7 @@ import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { SingleFlight } from './single-flight.ts'
 
-/** The reading side of an instance, and what the operator is told of both. */
+/** The reading side of an instance, and what is reported to the operator. */
 export class Follower {
   readonly #log: EtcdLog
   readonly #replica: Replica

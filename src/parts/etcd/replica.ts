@@ -5,7 +5,7 @@ import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
 import { positionOf, START, type Position, type Stored } from './etcd-log.ts'
 
-/** The first line of an append under way, and whether it is in its place; undefined: nobody knows yet. */
+/** The first line of an append under way, and whether it is in its place; undefined: not known yet. */
 export interface Pending {
   readonly seq: number
   readonly text: string
@@ -22,7 +22,7 @@ export class Replica {
   readonly #name: string
   position: Position = START
   head: string = FIRST_HASH
-  /** The first records of the last writes, whoever made them. */
+  /** The first records of the last writes, of all instances. */
   #writes: number[] = []
   /** What of this instance's own is about to follow the newest record. */
   pending: Pending | undefined
@@ -34,7 +34,7 @@ export class Replica {
     this.#name = name
   }
 
-  /** How many writes it has taken behind a record. */
+  /** How many writes it has taken after a record. */
   writesAfter(seq: number): number { return this.#writes.filter(first => first > seq).length }
 
   /**

@@ -9,7 +9,7 @@ export class SingleFlight<T> {
 
   /**
    * Asks, or joins those who wait; the question is sent after this call, one at a time. Rejects as it does, or as the
-   * one before it: behind that, they have waited long enough.
+   * one before it: after that, they have waited long enough.
    */
   ask(): Promise<T> { return this.#next ??= this.#send(this.#last) }
 

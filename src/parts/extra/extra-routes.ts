@@ -78,7 +78,7 @@ function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Ro
   const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
-    // As for a login: whoever has a token must not be able to find out the password by trying.
+    // As for a login: the holder of a token must not find out the password by trying.
     rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
     shape: { password, newPassword: password }, storingFailed: 'Error changing password',
     handle: async ({ body, session, client }) => {

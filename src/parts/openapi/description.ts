@@ -66,7 +66,7 @@ function describe(routes: readonly Route[], configuration: Configuration): Json 
       title: 'Password Entry Service', version: VERSION, license: { name: 'MIT', identifier: 'MIT' },
       description: 'Stores password entries: a password, the system it belongs to, a user name. An example of a ' +
         'request and the example of its answer have the same name.',
-      contact: { name: 'Whoever runs this service' }
+      contact: { name: 'The operator of this service' }
     },
     servers: [{ url: configuration.prefix || '/', description: 'This service.' }],
     tags: TAGS,

@@ -21,7 +21,7 @@ inBrowser('the generator: length, classes, of which one always stays, and words'
   assert.match(await textOf(browser, '#proposal'), /^[a-z]+(-[a-z]+){8}$/)
 })
 
-inBrowser('what is missing is said at its field, and nothing is sent', CHROMIUM, async t => {
+inBrowser('a missing field is marked with a message, and nothing is sent', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   await browser.fill('#usuario', 'ana')
@@ -84,7 +84,7 @@ inBrowser('editing sends what was changed, and what was not stays as it is, line
   assert.equal(await browser.run("return document.activeElement.className"), 'system', 'the focus is on its row')
 })
 
-inBrowser('an answer that comes late disturbs no dialog that was opened since, and is told', CHROMIUM, async t => {
+inBrowser('a late answer disturbs no dialog that was opened since, and is reported', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   const typed = (): Promise<unknown> =>
     browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")

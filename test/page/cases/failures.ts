@@ -48,7 +48,7 @@ inBrowser('without a connection the page says so and shows nothing stored, until
   await browser.until("return document.getElementById('notice').hidden && document.querySelectorAll('#rows .row').length === 8")
 })
 
-inBrowser('a failure is told with the number of its request, and in the dialog', CHROMIUM, async t => {
+inBrowser('a failure is shown with the id of its request, and in the dialog', CHROMIUM, async t => {
   const faulty = new FaultyDisk()
   const { browser, store } = await composed(t, { files: faulty.files })
   await browser.click('#blank button')
@@ -82,7 +82,7 @@ const create = async (browser: Browser): Promise<void> => {
   await browser.press(KEYS.enter)
 }
 
-inBrowser('a create whose answer was lost is looked for before it is said to have failed', EVERYWHERE, async t => {
+inBrowser('a create whose answer was lost is looked for before the page reports a failure', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   await lose(browser, 'createPassword', true)
   await create(browser)
@@ -110,7 +110,7 @@ inBrowser('while the list cannot be read either, saving again checks first and m
   assert.equal(service.store.activeCount, 9)
 })
 
-inBrowser('an update whose answer was lost is looked at, and not said to have failed', CHROMIUM, async t => {
+inBrowser('an update whose answer was lost is checked, and not reported as failed', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await lose(browser, 'updatePassword', true)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
@@ -120,7 +120,7 @@ inBrowser('an update whose answer was lost is looked at, and not said to have fa
   assert.equal(service.store.entry(1)?.usuario, 'otra')
 })
 
-inBrowser('503 is not told as too many requests, and work that takes long is shown', EVERYWHERE, async t => {
+inBrowser('503 is not shown as too many requests, and long work is shown', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'full')) })
   await create(browser)

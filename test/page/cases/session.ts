@@ -37,7 +37,7 @@ inBrowser('login and logout: the token is in memory alone, and revoked', EVERYWH
   await browser.find('#login')
 })
 
-inBrowser('the login takes an address that is not ASCII, and a logout that failed is told', CHROMIUM, async t => {
+inBrowser('the login takes an address that is not ASCII, and a failed logout is reported', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const españa = 'ana@españa.es'
   await service.store.accounts.addUser(españa, 'Ana', ['*'], PASSWORD)
@@ -51,7 +51,7 @@ inBrowser('the login takes an address that is not ASCII, and a logout that faile
   assert.match(String(description), /login-note/, 'it is read out with the field that has the focus')
 })
 
-inBrowser('what was asked before the logout shows nothing to whoever logs in next', CHROMIUM, async t => {
+inBrowser('what was requested before the logout shows nothing to the next user', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'
   await service.store.accounts.addUser(eva, 'Eva', ['password:create'], PASSWORD)
@@ -165,7 +165,7 @@ inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE
   await browser.find('#login')
 })
 
-inBrowser('what the token may not do disappears once it was refused, and is said', EVERYWHERE, async t => {
+inBrowser('what the token may not do disappears once it was refused, with a message', EVERYWHERE, async t => {
   const { browser } = await openProtected(t, ['password:read'])
   await logIn(browser)
   await browser.click('#create')
