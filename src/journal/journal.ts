@@ -25,6 +25,15 @@ export interface JournalRecord extends Event {
   readonly time: string
 }
 
+/** What a journal that came from another one says of it. */
+export interface Continued {
+  readonly why: 're-encrypted' | 'compacted'
+  /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
+  readonly head: string
+  readonly records: number
+  readonly time: string | null
+}
+
 /** Takes each record once, in order; throws where one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void
 

@@ -2,6 +2,7 @@
 
 /** A table of the state; a `Map` is one. */
 export interface Table<K, V> {
+  /** Where rows are numbered from 1: the newest number, which is never given again. */
   readonly size: number
   get(key: K): V | undefined
   set(key: K, value: V): unknown
@@ -29,10 +30,8 @@ export class Draft<K, V> implements Collection<K, V> {
     this.#own.set(key, value)
   }
 
-  delete(key: K): void {
-    if (this.get(key) !== undefined) this.size--
-    this.#own.set(key, undefined)
-  }
+  /** A number stays given. */
+  delete(key: K): void { this.#own.set(key, undefined) }
 
   * entries(): Generator<[K, V]> {
     for (const [key, value] of this.#base.entries()) if (!this.#own.has(key)) yield [key, value]

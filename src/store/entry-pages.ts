@@ -6,18 +6,23 @@
 import { Buffer } from 'node:buffer'
 import { PAGE_ENTRIES } from '../limits.ts'
 import type { Entry } from './events.ts'
-import type { Table } from './drafts.ts'
+import type { Collection } from './drafts.ts'
 
-/** Entries by id. Ids count from 1 without gaps. */
-export class EntryTable implements Table<number, Entry> {
+/** Entries by id. Ids count from 1 without gaps; that of an entry which was purged stays unknown. */
+export class EntryTable implements Collection<number, Entry> {
   readonly #pages: Page[] = []
   #size = 0
   #deleted = 0
+  #purged = 0
 
+  /** The newest id. */
   get size(): number { return this.#size }
 
+  /** How many entries there are, deleted ones too. */
+  get count(): number { return this.#size - this.#purged }
+
   /** How many entries are active. */
-  get active(): number { return this.#size - this.#deleted }
+  get active(): number { return this.count - this.#deleted }
 
   /** The JSON text of an entry. */
   text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
@@ -28,14 +33,26 @@ export class EntryTable implements Table<number, Entry> {
   }
 
   * entries(): Generator<[number, Entry]> {
-    for (let id = 1; id <= this.#size; id++) yield [id, this.get(id)!]
+    for (let id = 1; id <= this.#size; id++) {
+      const entry = this.get(id)
+      if (entry !== undefined) yield [id, entry]
+    }
   }
 
-  set(id: number, entry: Entry): void {
+  set(id: number, entry: Entry): void { this.#put(id, entryText(entry), entry.status === 0) }
+
+  /** Removes every value that the entry has here; its id stays given. It may be the next id. */
+  delete(id: number): void {
+    if (id <= this.#size && this.text(id) === undefined) return
+    this.#put(id, PURGED, false)
+    this.#purged++
+  }
+
+  #put(id: number, text: string, isDeleted: boolean): void {
     if (id > this.#size + 1) throw new Error(`entry ${id} would leave a gap`)
     const page = this.#pages[pageOf(id)] ??= new Page()
     this.#deleted -= page.deleted
-    page.set((id - 1) % PAGE_ENTRIES, entryText(entry), entry.status === 0)
+    page.set((id - 1) % PAGE_ENTRIES, text, isDeleted)
     this.#deleted += page.deleted
     if (id > this.#size) this.#size = id
   }
@@ -58,10 +75,12 @@ export class EntryTable implements Table<number, Entry> {
   /** Throws unless everything kept here is consistent. */
   check(): void {
     let deleted = 0
+    let purged = 0
     for (const [i, page] of this.#pages.entries()) {
       const active: string[] = []
       for (let id = i * PAGE_ENTRIES + 1; id <= Math.min(this.#size, (i + 1) * PAGE_ENTRIES); id++) {
-        const entry = this.get(id)!
+        const entry = this.get(id)
+        if (entry === undefined) { purged++; continue }
         const text = entryText(entry)
         const isWhole = entry.id === id && this.text(id) === text &&
           [entry.password, entry.sistema, entry.usuario].every(field => typeof field === 'string' && field !== '')
@@ -72,6 +91,7 @@ export class EntryTable implements Table<number, Entry> {
       if (page.list().toString() !== active.join('')) throw new Error(`page ${i} is out of date`)
     }
     if (deleted !== this.#deleted) throw new Error(`${deleted} entries are deleted, and not ${this.#deleted}`)
+    if (purged !== this.#purged) throw new Error(`${purged} entries are purged, and not ${this.#purged}`)
     if (this.#pages.length !== Math.ceil(this.#size / PAGE_ENTRIES)) throw new Error('a page is missing')
   }
 }
@@ -79,13 +99,15 @@ export class EntryTable implements Table<number, Entry> {
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 const EMPTY = Buffer.alloc(0)
+/** The text of an entry that was purged. */
+const PURGED = ''
 
 /** Up to `PAGE_ENTRIES` entries, by their position in the page: as texts, or packed into bytes. */
 class Page {
   #texts: string[] | undefined = []
   readonly #deleted = new Set<number>()
   #bytes: Buffer = EMPTY
-  /** In the bytes, each text's start and end. */
+  /** In the bytes, each text's start, which is behind a comma, and its end; zeros where there is none. */
   #bounds = new Uint32Array()
   #list: Buffer = EMPTY
 
@@ -93,9 +115,9 @@ class Page {
   get deleted(): number { return this.#deleted.size }
 
   text(place: number): string | undefined {
-    if (this.#texts !== undefined) return this.#texts[place]
+    if (this.#texts !== undefined) return this.#texts[place] || undefined
     const start = this.#bounds[2 * place]
-    return start === undefined ? undefined : this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1])
+    return start ? this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1]) : undefined
   }
 
   set(place: number, text: string, isDeleted: boolean): void {
@@ -114,7 +136,7 @@ class Page {
   /** The active ones come first, so that the list's part is one piece. */
   #pack(): void {
     const texts = this.#texts!
-    const places = [...texts.keys()]
+    const places = [...texts.keys()].filter(place => texts[place] !== PURGED)
     const active = places.filter(place => !this.#deleted.has(place))
     const deleted = places.filter(place => this.#deleted.has(place))
     this.#bounds = new Uint32Array(2 * texts.length)
@@ -132,7 +154,7 @@ class Page {
   }
 
   #unpack(): string[] {
-    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => this.text(place)!)
+    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => this.text(place) ?? PURGED)
     this.#bytes = this.#list = EMPTY
     return this.#texts
   }

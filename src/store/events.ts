@@ -1,6 +1,6 @@
 /** The events that the journal may hold, and their subjects. */
 import { Buffer } from 'node:buffer'
-import type { Event } from '../journal/journal.ts'
+import type { Continued, Event } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
 export interface Entry {
@@ -41,6 +41,9 @@ export interface User {
   readonly passwords: number
 }
 
+/** What is kept of a user who was not removed. */
+export type KeptUser = Pick<User, 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
+
 /** A bearer token; the token itself is kept nowhere. */
 export interface Token {
   readonly user: number
@@ -60,6 +63,8 @@ export interface Events {
   'entry.updated': EntryChanges & { readonly id: number }
   'entry.deleted': { readonly id: number }
   'entry.restored': { readonly id: number }
+  /** The operator had every value of it removed; its id stays unknown. */
+  'entry.purged': { readonly id: number }
   /** New entries, with the ids from `first` on. Many in one record, since a record is whole or not at all. */
   'entries.imported': { readonly first: number, readonly entries: readonly ImportedEntry[] }
   /** The operator was shown passwords: by which command, of how many entries, of which one if it was one. */
@@ -75,6 +80,12 @@ export interface Events {
   'token.revoked': { readonly hash: string }
   /** All of a user's tokens end. */
   'tokens.revoked': { readonly user: number }
+  /** The journal before ended so: it was re-encrypted into this one, or compacted into the state that follows. */
+  'journal.continued': Continued
+  /** What a compaction kept of each id from `first` on; null for what was purged, and for users who were removed. */
+  'entries.kept': { readonly first: number, readonly entries: readonly (ImportedEntry | null)[] }
+  'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
+  'tokens.kept': { readonly tokens: readonly (Token & { readonly hash: string })[] }
 }
 
 /** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */

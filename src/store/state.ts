@@ -2,12 +2,12 @@
 import type { Event } from '../journal/journal.ts'
 import type { Applied, Command } from './commit-loop.ts'
 import { EntryTable } from './entry-pages.ts'
-import type { Entry, Events, Token, User } from './events.ts'
+import type { Entry, Events, KeptUser, Token, User } from './events.ts'
 import { Draft, type Collection, type Table } from './drafts.ts'
 
 /** What commands read: the committed state, or a draft of what it will be. */
 export interface State {
-  readonly entries: Table<number, Entry>
+  readonly entries: Collection<number, Entry>
   /** By id; ids count from 1 without gaps. */
   readonly users: Collection<number, User>
   /** By hash. */
@@ -67,6 +67,7 @@ const APPLIERS: Appliers = {
       entries.set(first + i, { id: first + i, password, sistema, usuario, status })
     }
   },
+  'entry.purged': ({ entries }, { id }) => { entries.delete(known(entries, id).id) },
   'entries.disclosed': () => {},
 
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
@@ -90,8 +91,31 @@ const APPLIERS: Appliers = {
     tokens.set(hash, { user, abilities, issued, expires })
   },
   'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
-  'tokens.revoked': (state, { user }) => endTokens(state, user)
+  'tokens.revoked': (state, { user }) => endTokens(state, user),
+
+  'journal.continued': () => {},
+  'entries.kept': ({ entries }, { first, entries: kept }) => {
+    isNext(entries, first)
+    for (const [i, entry] of kept.entries()) {
+      if (entry === null) entries.delete(first + i)
+      else entries.set(first + i, { id: first + i, ...entry })
+    }
+  },
+  'users.kept': ({ users }, { first, users: kept }) => {
+    isNext(users, first)
+    for (const [i, user] of kept.entries()) users.set(first + i, { id: first + i, ...user ?? REMOVED, passwords: 1 })
+  },
+  'tokens.kept': ({ users, tokens }, { tokens: kept }) => {
+    for (const { hash, ...token } of kept) {
+      known(users, token.user)
+      tokens.set(hash, token)
+    }
+  }
 }
+
+/** A removed user of whom a compaction has kept the number alone. */
+const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
+  { email: '', name: '', abilities: [], passwordHash: undefined }
 
 /** Applies one event to a state; the same for replay, for drafts and for commits. Throws if it does not fit. */
 export function apply(state: State, { type, data }: Pick<Event, 'type' | 'data'>): void {

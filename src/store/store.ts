@@ -27,7 +27,9 @@ export class Store {
     this.accounts = new Accounts(state, decide => this.#loop.commit(decide), accounts)
   }
 
-  get entryCount(): number { return this.#state.entries.size }
+  /** The newest id; those of entries that were purged are below it as well. */
+  get lastId(): number { return this.#state.entries.size }
+  get entryCount(): number { return this.#state.entries.count }
   get activeCount(): number { return this.#state.entries.active }
 
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
@@ -38,7 +40,7 @@ export class Store {
 
   /** The active entries, ascending by id. */
   activeList(): Entry[] {
-    return Array.from({ length: this.entryCount }, (_, i) => this.entry(i + 1)!).filter(({ status }) => status === 1)
+    return Array.from(this.#state.entries.entries(), ([, entry]) => entry).filter(({ status }) => status === 1)
   }
 
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
@@ -81,6 +83,13 @@ export class Store {
       if (old === undefined || old.status === 1) return { outcome: old !== undefined }
       return { outcome: true, event: event('entry.restored', by, { id }) }
     })
+  }
+
+  /** Removes every value of an entry, for the operator: its id stays unknown from then on. False for an unknown id. */
+  purgeEntry(id: number): Promise<boolean> {
+    return this.#loop.commit(state => state.entries.get(id) === undefined
+      ? { outcome: false }
+      : { outcome: true, event: event('entry.purged', null, { id }) })
   }
 
   /** Creates entries, all of them or none, and returns the id of the first; the others follow it. */

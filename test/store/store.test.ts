@@ -12,7 +12,8 @@ const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
 
 /** What a store should be: a plain list of plain entries. */
 class Model {
-  entries: Entry[] = []
+  /** By id, which is one more than the place; undefined where one was purged. */
+  entries: (Entry | undefined)[] = []
   /** How many changes changed something. */
   records = 0
 
@@ -44,6 +45,12 @@ class Model {
     return old !== undefined
   }
 
+  purge(id: number): boolean {
+    const isThere = this.entries[id - 1] !== undefined
+    if (isThere) { this.entries[id - 1] = undefined; this.records++ }
+    return isThere
+  }
+
   #replace(old: Entry, entry: Entry): Entry {
     if (JSON.stringify(old) !== JSON.stringify(entry)) this.records++
     return this.entries[old.id - 1] = entry
@@ -58,13 +65,15 @@ function listText(store: Store): string | undefined {
 /** Holds everything that a store shows against the model. */
 function assertShows(store: Store, model: Model): void {
   store.check()
-  const active = model.entries.filter(({ status }) => status === 1)
-  assert.deepEqual([store.entryCount, store.activeCount], [model.entries.length, active.length])
+  const known = model.entries.filter(entry => entry !== undefined)
+  const active = known.filter(({ status }) => status === 1)
+  assert.deepEqual([store.lastId, store.entryCount, store.activeCount], [model.entries.length, known.length, active.length])
+  assert.deepEqual(store.activeList(), active)
   assert.equal(store.journal.health().records, model.records)
   assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
-  for (const entry of model.entries) {
-    assert.deepEqual(store.entry(entry.id), entry)
-    assert.equal(store.entryText(entry.id), JSON.stringify(entry))
+  for (const [i, entry] of model.entries.entries()) {
+    assert.deepEqual(store.entry(i + 1), entry)
+    assert.equal(store.entryText(i + 1), JSON.stringify(entry))
   }
   for (const id of [0, -1, model.entries.length + 1, 0.5, NaN, Infinity]) {
     assert.equal(store.entry(id), undefined)
@@ -77,7 +86,7 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
   const text = (): string =>
     random.pick(['a', 'b', 'ñ', '😀', '\ud800', '\0', '"\\', ' ', '__proto__', 'x'.repeat(random.int(300) + 1)])
   const id = random.int(model.entries.length + 3)
-  const kind = random.int(11)
+  const kind = random.int(12)
   if (kind === 10) {
     const given = Array.from({ length: random.int(PAGE_ENTRIES) }, () =>
       ({ password: text(), sistema: text(), usuario: text(), status: random.pick([0, 1] as const) }))
@@ -95,7 +104,8 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
     const [outcome, expected] = [store.updateEntry(id, changes, null), model.update(id, changes)]
     return async () => assert.deepEqual(await outcome, expected)
   }
-  const [outcome, expected] = [store.deleteEntry(id, null), model.delete(id)]
+  const [outcome, expected] = kind === 11 ? [store.purgeEntry(id), model.purge(id)]
+    : [store.deleteEntry(id, null), model.delete(id)]
   return async () => assert.equal(await outcome, expected)
 }
 
@@ -273,7 +283,7 @@ test('whole pages that are deleted leave no trace in the list, whichever and how
       await store.deleteEntry(id, null)
       model.delete(id)
     }
-    const active = model.entries.filter(({ status }) => status === 1)
+    const active = model.entries.filter(entry => entry?.status === 1)
     assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active), `pages ${gone.toString(2)}`)
     store.check()
   }
@@ -285,7 +295,7 @@ test('over several pages, whatever is listed and changed in between, the list is
   for (let i = 0; i < 300; i++) {
     await change(store, model, random)()
     if (random.int(4) > 0) continue
-    assert.equal(listText(store), JSON.stringify(model.entries.filter(({ status }) => status === 1)))
+    assert.equal(listText(store), JSON.stringify(model.entries.filter(entry => entry?.status === 1)))
   }
   assertShows(store, model)
 })
@@ -297,7 +307,7 @@ test('a list that was taken before a change is unchanged by it', async t => {
   for (let i = 0; i < 100; i++) {
     const pieces = store.list()
     assert.ok(pieces !== undefined)
-    taken.push([pieces, JSON.stringify(model.entries.filter(({ status }) => status === 1))])
+    taken.push([pieces, JSON.stringify(model.entries.filter(entry => entry?.status === 1))])
     await change(store, model, random)()
   }
   for (const [pieces, text] of taken) assert.equal(Buffer.concat(pieces).toString(), text)

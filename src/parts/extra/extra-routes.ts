@@ -61,8 +61,8 @@ export function extraRoutes({ store, journal, settings }: PartContext<object>): 
 /** The deleted entries, newest first. */
 async function deletedEntries(store: Store): Promise<readonly Entry[]> {
   const found: Entry[] = []
-  for (let id = store.entryCount; id > 0 && found.length < MAX_DELETED; id--) {
-    if (store.entryText(id)!.endsWith('"status":0}')) found.push(store.entry(id)!)
+  for (let id = store.lastId; id > 0 && found.length < MAX_DELETED; id--) {
+    if (store.entryText(id)?.endsWith('"status":0}') === true) found.push(store.entry(id)!)
     if (id % SLICE_ENTRIES === 0) await new Promise(resolve => setImmediate(resolve))
   }
   return found
@@ -154,8 +154,8 @@ const HISTORY: RouteDescription = {
             items: {
               type: 'object', required: ['time', 'change', 'fields', 'by'], additionalProperties: false,
               properties: {
-                time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored'] }, by: { type: ['string',
-                  'null'] },
+                time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept'] },
+                by: { type: ['string', 'null'] },
                 fields: { type: 'object', additionalProperties: false, properties: { password: TEXT, sistema: TEXT,
                   usuario: TEXT } }
               }

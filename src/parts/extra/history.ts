@@ -21,7 +21,8 @@ export interface Change {
   readonly time: string
   /** The id of the user; null for the operator, and in the open configuration. */
   readonly by: number | null
-  readonly change: 'created' | 'updated' | 'deleted' | 'restored'
+  /** `kept`: what the entry was when the journal was compacted; what came before is in an archive. */
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
   readonly fields: Partial<EntryFields>
 }
 
@@ -74,10 +75,10 @@ export class HistoryReader {
 }
 
 function changeOf({ time, by, type, data }: JournalRecord, id: number): Change | undefined {
-  if (type === 'entries.imported') {
-    const { first, entries } = data as Events['entries.imported']
-    const imported = entries[id - first]
-    return imported && { time, by, change: 'created', fields: fieldsOf(imported) }
+  if (type === 'entries.imported' || type === 'entries.kept') {
+    const { first, entries } = data as Events['entries.kept']
+    const entry = entries[id - first] ?? undefined
+    return entry && { time, by, change: type === 'entries.kept' ? 'kept' : 'created', fields: fieldsOf(entry) }
   }
   const change = CHANGES[type]
   if (change === undefined || (data as { readonly id: number }).id !== id) return undefined

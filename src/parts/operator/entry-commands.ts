@@ -31,7 +31,7 @@ function idOf({ positionals: [text] }: Context): number {
 /** The active entries, or all. */
 export async function entriesOf({ store }: Context, activeOnly: boolean): Promise<readonly Entry[]> {
   const { state: { entries } } = await store.read(await store.status())
-  const all = Array.from({ length: entries.size }, (_, i) => entries.get(i + 1)!)
+  const all = Array.from(entries.entries(), ([, entry]) => entry)
   return activeOnly ? all.filter(({ status }) => status === 1) : all
 }
 
@@ -41,7 +41,7 @@ async function entryOf(context: Context, id: number): Promise<Entry> {
   if (await store.look('/operator/status') !== undefined) {
     return (await store.ask('GET', `/api/getPassword/${id}`)).passwords
   }
-  const entry = (await entriesOf(context, false))[id - 1]
+  const entry = (await store.read(await store.status())).state.entries.get(id)
   if (entry === undefined) throw new OperatorError(UNKNOWN)
   return entry
 }
@@ -59,16 +59,17 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
 
 /** What a record says of an entry; undefined where it is about something else. */
 function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
-  if (type === 'entries.imported') {
-    const { first, entries } = data as Events['entries.imported']
-    return entries[id - first]
+  if (type === 'entries.imported' || type === 'entries.kept') {
+    const { first, entries } = data as Events['entries.kept']
+    return entries[id - first] ?? undefined
   }
   return type.startsWith('entry.') && (data as { id: number }).id === id ? data as EntryChanges : undefined
 }
 
 /** Who caused a record; `-` is the operator, or anybody in the open configuration. */
 export function authorOf(state: CommittedState, by: number | null): string {
-  return by === null ? '-' : state.users.get(by)?.email ?? String(by)
+  // Of a removed user a compaction keeps the number alone.
+  return by === null ? '-' : state.users.get(by)?.email || String(by)
 }
 
 async function get(context: Context): Promise<void> {
@@ -117,17 +118,26 @@ async function history(context: Context): Promise<void> {
   const id = idOf(context)
   const reveals = flags['reveal'] === true
   if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
-  let found = false
-  await store.read(await store.status(), ({ time, type, by, data, ...record }, state) => {
-    const changes = changesOf({ ...record, time, type, by, data }, id)
+  const lines: Parameters<typeof terminal.show>[] = []
+  const { state: { entries } } = await store.read(await store.status(), (record, state) => {
+    const { time, type, by } = record
+    const changes = changesOf(record, id)
     if (changes === undefined) return
-    found = true
     const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
     const values = { password: reveals ? password : HIDDEN, sistema, usuario }
     const author = authorOf(state, by)
-    terminal.show({ time, by: author, type, ...values }, `${time} ${author} ${type} ${JSON.stringify(values)}`)
+    lines.push([{ time, by: author, type, ...values }, `${time} ${author} ${type} ${JSON.stringify(values)}`])
   })
-  if (!found) throw new OperatorError(UNKNOWN)
+  if (entries.get(id) === undefined) throw new OperatorError(UNKNOWN)
+  for (const line of lines) terminal.show(...line)
+}
+
+async function purge(context: Context): Promise<void> {
+  const { flags, terminal } = context
+  const id = idOf(context)
+  await entryOf(context, id)
+  await terminal.confirm(`Entry ${id} is gone for good, and its id is never given again.`, flags['yes'] === true)
+  await byId(() => '/operator/entries/purge', id => ({ id }))(context)
 }
 
 /** Asks with the id of the first positional, and says what came of it. */
@@ -180,6 +190,11 @@ export const ENTRY_COMMANDS: readonly Command[] = [
     name: 'entry restore', positionals: ['ID'],
     help: 'makes a deleted entry active again',
     run: byId(() => '/operator/entries/restore', id => ({ id }))
+  },
+  {
+    name: 'entry purge', positionals: ['ID'], options: { yes: { help: 'do not ask whether that is meant' } },
+    help: 'makes an entry unknown for good; journal compact then leaves every value out that it ever had',
+    run: purge
   },
   {
     name: 'entry history', positionals: ['ID'], options: REVEAL,

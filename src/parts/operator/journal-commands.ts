@@ -53,10 +53,11 @@ async function verify(context: Context): Promise<void> {
     if (noted !== undefined && text.endsWith(`"hash":"${noted}"}`)) place = record.seq
   })
   state.entries.check()
-  const { size, active } = state.entries
+  const { count, active } = state.entries
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
-  const result = { records, entries: size, active, head, tornBytes, ...noted !== undefined && { place: place ?? null } }
-  terminal.show(result, `records ${records}`, `entries ${size} (${active} active)`, `head    ${head}`,
+  const result = { records, entries: count, active, head, tornBytes,
+    ...noted !== undefined && { place: place ?? null } }
+  terminal.show(result, `records ${records}`, `entries ${count} (${active} active)`, `head    ${head}`,
     ...tornBytes > 0 ? [`torn    ${torn}`] : [], ...place === undefined ? [] : [`noted   at record ${place}`])
   if (noted !== undefined && place === undefined) {
     const why = 'it was replaced or tampered with, or is another one'
@@ -70,7 +71,7 @@ async function show(context: Context): Promise<void> {
   const reveals = flags['reveal'] === true
   if (reveals) {
     const { state } = await store.read(await statusOf(context))
-    const disclosure = { command: 'journal show', entries: state.entries.size }
+    const disclosure = { command: 'journal show', entries: state.entries.count }
     await recordDisclosure(context, disclosure, context.positionals.length > 0)
   }
   await store.read(await statusOf(context), (record, state) => {

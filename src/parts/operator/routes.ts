@@ -15,6 +15,7 @@ const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
 const UNKNOWN_TOKEN = messageReply(404, 'there is no token with this id')
 const UNKNOWN_ENTRY = messageReply(404, 'contraseña no encontrada')
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
+const PURGED = messageReply(200, 'purged')
 const RESTORED = messageReply(200, 'active again')
 const anyNumber = number(1, Number.MAX_SAFE_INTEGER)
 const entryId: typeof anyNumber = {
@@ -122,6 +123,11 @@ function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] 
       operation: 'restoreEntry', method: 'POST', path: '/operator/entries/restore',
       shape: { id: entryId },
       handle: async ({ body }) => await store.restoreEntry(body.id, null) ? RESTORED : UNKNOWN_ENTRY
+    }),
+    route({
+      operation: 'purgeEntry', method: 'POST', path: '/operator/entries/purge',
+      shape: { id: entryId },
+      handle: async ({ body }) => await store.purgeEntry(body.id) ? PURGED : UNKNOWN_ENTRY
     }),
     {
       operation: 'rotateKey', method: 'POST', path: '/operator/key/rotate',

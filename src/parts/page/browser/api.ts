@@ -26,7 +26,7 @@ export interface User {
 export interface Change {
   readonly time: string
   readonly by: string | null
-  readonly change: 'created' | 'updated' | 'deleted' | 'restored'
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
   readonly fields: Partial<EntryFields>
 }
 

@@ -77,7 +77,7 @@ const SPANISH = {
   showTrash: 'Ver las eliminadas', trashTitle: 'Contraseñas eliminadas', noDeleted: 'No hay ninguna.',
   restore: 'Restaurar', restoreOf: 'Restaurar {name}', restored: 'Contraseña restaurada.',
   history: 'Historial', history_created: 'creada', history_updated: 'editada', history_deleted: 'eliminada',
-  history_restored: 'restaurada'
+  history_restored: 'restaurada', history_kept: 'conservada al compactar'
 }
 
 /** The name of a text. */
@@ -154,7 +154,7 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   showTrash: 'Show deleted', trashTitle: 'Deleted passwords', noDeleted: 'There are none.',
   restore: 'Restore', restoreOf: 'Restore {name}', restored: 'Password restored.',
   history: 'History', history_created: 'created', history_updated: 'edited', history_deleted: 'deleted',
-  history_restored: 'restored'
+  history_restored: 'restored', history_kept: 'kept by a compaction'
 }
 
 /** The texts by language. */

@@ -1,0 +1,70 @@
+/** An entry that was purged is as unknown, wherever it could be seen. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { startProgram } from '../support/program.ts'
+import { freshFolder, send } from '../support/service.ts'
+
+const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
+
+test('a purged entry is unknown to every operation and command, is never given again, and stays so after a restart', async t => {
+  const folder = await initialized(t)
+  const flags = { 'data': folder, 'extra-routes': 'on' }
+  let program = await startProgram(t, { flags })
+  const create = (password: string) =>
+    send(program.url, 'POST', '/api/createPassword', { password, sistema: 's', usuario: 'u' })
+  for (const password of ['first', 'SECRET-1', 'SECRET-2']) await create(password)
+  await send(program.url, 'POST', '/api/updatePassword/2', { password: 'SECRET-3' })
+  await send(program.url, 'POST', '/api/deletePassword/3')
+  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id}: purged\n`)
+  for (const isRestarted of [false, true]) {
+    if (isRestarted) {
+      await program.stop()
+      program = await startProgram(t, { flags })
+      assert.match(program.stdout, / 1 entries \(1 active\)/)
+    }
+    const { url } = program
+    for (const id of [2, 3]) {
+      for (const [method, path, body] of [
+        ['GET', 'getPassword'], ['POST', 'updatePassword', { password: 'x' }], ['POST', 'deletePassword'],
+        ['POST', 'restorePassword'], ['GET', 'historyPassword']
+      ] as const) assert.deepEqual((await send(url, method, `/api/${path}/${id}`, body)).json, UNKNOWN, `${path}/${id}`)
+      for (const words of ['get', 'edit --user x', 'delete', 'restore', 'history', 'history --reveal', 'purge --yes']) {
+        const [command, ...rest] = words.split(' ')
+        const { code, out, error } = await admin(folder, ['entry', command, String(id), ...rest].join(' '))
+        assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', 'error: contraseña no encontrada'], words)
+      }
+    }
+    assert.deepEqual((await send(url, 'GET', '/api/listPassword')).json.map(({ id }: { id: number }) => id), [1])
+    assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json.passwords, [])
+    const shown = await (await fetch(`${url}/metrics`)).text()
+    assert.match(shown, /\{status="active"\} 1\n[^\n]*\{status="deleted"\} 0\n/)
+    const output = join(freshFolder(t), 'export')
+    await done(folder, `export --output ${output} --yes`)
+    assert.doesNotMatch(readFileSync(output, 'utf8') + await done(folder, 'entry list'), /SECRET|^[23] /m)
+  }
+  const file = join(freshFolder(t), 'import.jsonl')
+  writeFileSync(file, '{"password":"p","sistema":"imported","usuario":"u"}\n')
+  assert.match(await done(folder, `import ${file}`), /ids 4 to 4\n$/)
+  await create('fifth')
+  assert.equal((await send(program.url, 'GET', '/api/getPassword/5')).json.passwords.password, 'fifth')
+  const purges = (await done(folder, 'journal show')).split('\n').filter(line => line.includes('entry.purged'))
+  assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)), ['- entry.purged {"id":2}', '- entry.purged {"id":3}'])
+})
+
+test('a purge asks first, also where no service runs, and a refused one changes nothing', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  const before = readFileSync(join(folder, 'journal.jsonl'))
+  await refused(folder, 'entry purge 1', 2, /no terminal .* --yes/)
+  await refused(folder, 'entry purge 2 --yes', 1, /contraseña no encontrada/)
+  await refused(folder, 'entry purge x --yes', 2, /positive integer/)
+  const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
+  assert.deepEqual([code, seen.includes('given up')], [2, true], seen)
+  assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
+  assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
+  await refused(folder, 'entry get 1', 1, /contraseña no encontrada/)
+  assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
+})
