@@ -71,7 +71,8 @@ export interface OpenService extends Service {
 export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
   const observers: Observer[] = []
   const storage = await openStorage(settings, JOURNALS, log, {
-    onAppend: (ms, isMade) => { for (const one of observers) one.journalWritten?.(ms, isMade) }
+    onAppend: (ms, isMade) => { for (const one of observers) one.journalWritten?.(ms, isMade) },
+    mayOnlyRead: true
   })
   const opened: OpenPart[] = []
   try {

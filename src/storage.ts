@@ -1,12 +1,13 @@
 /** Opening what is stored: the lock on the data folder, the journal, and the store that is read from it. */
 import { randomBytes, randomInt } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { DEFAULT_DATA_DIR, type CoreSettings, type StorageSettings } from './config/core-settings.ts'
+import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
-import { holdFolder } from './disk/lock.ts'
-import { Failure } from './errors.ts'
+import { holdFolder, type Door, type Hold } from './disk/lock.ts'
+import { Failure, systemCode } from './errors.ts'
 import { DrainGate } from './http/drain-gate.ts'
 import { localDoor } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
@@ -38,13 +39,15 @@ type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> 
 interface How {
   readonly onAppend?: OnAppend
   readonly mayCreate?: boolean | undefined
+  /** Whether a file on a disk too full for the lock is opened all the same, for reading. */
+  readonly mayOnlyRead?: boolean
   readonly files?: Files
 }
 
 /** Opens a store; `journals` are those that parts offer. Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
   settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
-  { onAppend, mayCreate, files = disk }: How = {}
+  { onAppend, mayCreate, mayOnlyRead = false, files = disk }: How = {}
 ): Promise<Storage> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
@@ -64,7 +67,13 @@ export async function openStorage(
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
   }
   const gate = new DrainGate()
-  const lock = await holdFolder(files, folder, localDoor(gate.take), process.pid, randomInt)
+  let unlocked: string | undefined
+  const unlock = await lockJournal(files, folder, localDoor(gate.take)).catch(error => {
+    const { cause } = error as Failure
+    if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
+    unlocked = `${folder} has no room for a lock (${systemCode(cause)})`
+    return undefined
+  })
   try {
     const isNew = settings.journal === 'file' && files.stat(join(folder, JOURNAL_FILE)) === undefined
     const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate }
@@ -72,7 +81,7 @@ export async function openStorage(
     const applyRecord: Apply = record => apply(state, record)
     const onProgress = (share: number): void => log.progress?.('reading the journal', share)
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal({ ...options, files, folder, onProgress }, applyRecord)
+      await openFileJournal({ ...options, files, folder, unlocked, onProgress }, applyRecord)
     const store = new Store(journal, state, accounts, onAppend)
     const { records, head } = journal.health()
     if (isNew) log.info(`new            an empty store, made in ${folder}`)
@@ -93,12 +102,33 @@ export async function openStorage(
         try {
           await store.close()
         } finally {
-          await lock.release()
+          await unlock?.()
         }
       }
     }
   } catch (error) {
-    await lock.release()
+    await unlock?.()
     throw error
   }
+}
+
+/** Locks the folder and, where the journal is a link, what it leads to; gives how to let go of both. */
+async function lockJournal(files: Files, folder: string, door: Door): Promise<() => Promise<void>> {
+  const held: Hold[] = []
+  const hold = async (where: string, prefix?: string): Promise<void> => {
+    held.unshift(await holdFolder(files, where, door, process.pid, randomInt, prefix))
+  }
+  const release = async (): Promise<void> => { for (const one of held) await one.release() }
+  await hold(folder)
+  try {
+    const path = files.real(join(folder, JOURNAL_FILE))
+    const [where, name] = [dirname(path), basename(path)]
+    // Another folder's own journal is locked by its folder; of others there may be several in one.
+    const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
+    if (isLink && files.stat(path) !== undefined) await hold(where, name === JOURNAL_FILE ? '' : `${name}.`)
+  } catch (error) {
+    await release()
+    throw error
+  }
+  return release
 }

@@ -34,14 +34,14 @@ const HOUSE: readonly (readonly Room[])[] = [
   ],
   [
     { name: 'json', holds: ['json/'], modules: ['node:buffer'] },
-    { name: 'disk', holds: ['disk/'], modules: ['node:buffer', 'node:fs', 'node:path'] }
+    { name: 'disk', holds: ['disk/'], modules: ['node:buffer', 'node:fs', 'node:os', 'node:path'] }
   ],
   [
     {
       name: 'http', holds: ['http/'],
       modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path']
     },
-    { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:os', 'node:path'] }
+    { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:path'] }
   ],
   [
     { name: 'config', holds: ['config/'], modules: ['node:util'] },

@@ -1,11 +1,21 @@
 /** Making sure that the device holds what the system's cache shows. */
 import { Buffer } from 'node:buffer'
+import { constants } from 'node:os'
 import { systemCode } from '../errors.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import type { Descriptor, Files } from './files.ts'
 
 /** What a sync gives where the runtime or the file system has none. */
 const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+
+const EDQUOT = -constants.errno.EDQUOT
+
+/** Whether an error says that there is no room, which may change. */
+export function isFull(error: unknown): boolean {
+  // This Node has no name for the error of an exhausted quota; another one may have.
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
+    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
+}
 
 /** Makes the names in a folder durable; false where that cannot be asked for. */
 export function syncNames(files: Files, folder: string): boolean {

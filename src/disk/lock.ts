@@ -32,23 +32,29 @@ const HELD = /^held-(\d+)-[0-9a-f]+\.sock$/
 const OPENING = /^opening-\d+-[0-9a-f]+\.sock$/
 const TRIES = 3
 
-/** The sockets in a folder that say it is held; they may be those of dead processes. */
-export function heldSockets(files: Files, folder: string): string[] {
-  return files.list(folder).filter(name => HELD.test(name)).map(name => join(folder, name))
+/** The sockets in a folder that say it is held, or a file in it; they may be those of dead processes. */
+export function heldSockets(files: Files, folder: string, prefix: string = ''): string[] {
+  return socketsOf(files, folder, prefix, HELD)
+}
+
+function socketsOf(files: Files, folder: string, prefix: string, kind: RegExp): string[] {
+  return files.list(folder).filter(name => name.startsWith(prefix) && kind.test(name.slice(prefix.length)))
+    .map(name => join(folder, name))
 }
 
 /**
  * Makes the folder (mode 0700) if need be and holds it. `random` gives an integer below its argument. Rejects with
- * `folder-held`, naming the process, or `folder-unusable`.
+ * `folder-held`, naming the process, or, where nobody is known to hold it, `folder-unusable`. With `prefix`, which all
+ * names of its sockets have, it holds a part of the folder.
  */
 export async function holdFolder(
-  files: Files, folder: string, door: Door, pid: number, random: (below: number) => number
+  files: Files, folder: string, door: Door, pid: number, random: (below: number) => number, prefix: string = ''
 ): Promise<Hold> {
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
       files.makeFolder(folder)
-      return await tryToHold(files, folder, door, name)
+      return await tryToHold(files, folder, door, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {
         throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
@@ -59,10 +65,13 @@ export async function holdFolder(
   }
 }
 
-async function tryToHold(files: Files, folder: string, door: Door, name: string): Promise<Hold> {
-  const opening = join(folder, `opening-${name}.sock`)
-  const socket = join(folder, `held-${name}.sock`)
-  const close = await door.open(opening)
+async function tryToHold(files: Files, folder: string, door: Door, name: string, prefix: string): Promise<Hold> {
+  const opening = join(folder, `${prefix}opening-${name}.sock`)
+  const socket = join(folder, `${prefix}held-${name}.sock`)
+  const close = await door.open(opening).catch(async error => {
+    await deadSockets(files, folder, door, prefix)
+    throw error
+  })
   const release = async (): Promise<void> => {
     try {
       remove(files, socket)
@@ -78,20 +87,27 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string)
       if (systemCode(error) !== 'ENOENT') throw error
       throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
     }
-    for (const other of heldSockets(files, folder)) {
-      if (other === socket) continue
-      if (await door.knock(other)) {
-        throw new Failure('folder-held', `${folder} belongs to process ${HELD.exec(basename(other))?.[1]}`)
-      }
-      remove(files, other)
-    }
+    for (const dead of await deadSockets(files, folder, door, prefix, socket)) remove(files, dead)
     // What is left of those that died while they opened; one that is just about to will fail, and try again.
-    for (const left of files.list(folder)) if (OPENING.test(left)) remove(files, join(folder, left))
+    for (const left of socketsOf(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, release }
   } catch (error) {
     await release()
     throw error
   }
+}
+
+/** The sockets behind which nobody listens. Rejects with `folder-held` if somebody does, but behind one's own. */
+async function deadSockets(
+  files: Files, folder: string, door: Door, prefix: string, own?: string
+): Promise<string[]> {
+  const others = heldSockets(files, folder, prefix).filter(socket => socket !== own)
+  for (const other of others) {
+    if (!await door.knock(other)) continue
+    const pid = HELD.exec(basename(other).slice(prefix.length))?.[1]
+    throw new Failure('folder-held', `${folder} belongs to process ${pid}`)
+  }
+  return others
 }
 
 function remove(files: Files, path: string): void {

@@ -8,10 +8,9 @@
  * again and written its end again.
  */
 import { Buffer } from 'node:buffer'
-import { constants } from 'node:os'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
-import { cutBack } from '../disk/durable.ts'
+import { cutBack, isFull } from '../disk/durable.ts'
 import type { Descriptor, FileStat, Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
@@ -22,13 +21,12 @@ import { isoTime } from './line.ts'
 import type { Recovered } from './recover.ts'
 import { olderKeys, reencryptJournal } from './reencrypt.ts'
 
-const EDQUOT = -constants.errno.EDQUOT
-
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
   readonly files: Files
-  /** The data folder; it exists and is locked. */
+  /** The data folder; it exists and is locked, unless `unlocked` says why not: then it is only read. */
   readonly folder: string
+  readonly unlocked?: string | undefined
   /** Gets the share of the journal that is read, 0 to 1. */
   readonly onProgress?: (share: number) => void
 }
@@ -51,6 +49,9 @@ export class FileJournal implements DurableJournal {
   /** Whether the file may differ from what this process knows of it. */
   #isBusy = false
 
+  /** Without the lock another process may write: what was read is served while the file is as it was. */
+  readonly readBarrier?: () => Promise<void>
+
   /** `fault` is why it takes no writes. */
   constructor(
     options: FileJournalOptions, path: string, keys: Keyring, found: Recovered, fault: string | undefined
@@ -70,6 +71,8 @@ export class FileJournal implements DurableJournal {
     this.#head = found.head
     this.#goodBytes = found.goodBytes
     this.#fault = fault
+    const { goodBytes, tornBytes } = found
+    if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(goodBytes + tornBytes)
   }
 
   health(): JournalHealth {
@@ -190,18 +193,18 @@ export class FileJournal implements DurableJournal {
     return this.#fault === undefined
   }
 
+  #refuseStale(bytes: number): void {
+    const stat = this.#options.files.stat(this.#path)
+    if (stat !== undefined && stat.bytes === bytes && isSame(stat, this.#file)) return
+    const fault = `${this.#path} was changed by another process`
+    throw this.#fault === fault ? new Failure('journal-failed', fault) : this.#fail(fault)
+  }
+
   #fail(fault: string): Failure {
     this.#fault = fault
     this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
     return new Failure('journal-failed', fault)
   }
-}
-
-/** Whether an error says that there is no room, which may change. */
-export function isFull(error: unknown): boolean {
-  // This Node has no name for the error of an exhausted quota; another one may have.
-  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
-    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
 }
 
 function isSame(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }

@@ -2,9 +2,9 @@
 import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Apply } from './journal.ts'
-import { cutBack, makeDurable, syncNames } from '../disk/durable.ts'
+import { cutBack, isFull, makeDurable, syncNames } from '../disk/durable.ts'
 import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
-import { FileJournal, isFull, type FileJournalOptions } from './file-journal.ts'
+import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
 import { readJournal, type Recovered } from './recover.ts'
@@ -31,9 +31,10 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
 }
 
 async function open(options: FileJournalOptions, path: string, apply: Apply): Promise<FileJournal> {
-  const { files, folder, keyFile } = options
+  const { files, folder, keyFile, unlocked } = options
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
+  if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
   const { links } = files.stat(path)!
@@ -42,6 +43,10 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
     throw new Failure('folder-unusable', why)
   }
   const found = readJournal(files, path, keys, apply, options)
+  if (unlocked !== undefined) {
+    options.warn(`the journal takes no writes until a restart: ${unlocked}`)
+    return new FileJournal(options, path, keys, found, unlocked)
+  }
   for (const file of [path, keyFile]) removeLeftovers(files, file)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)

@@ -15,7 +15,7 @@ import type { Store } from '../../src/store/store.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
-import { decisionOn, openJournal, type FileBehindLoop, type OpenedJournal } from '../support/journal.ts'
+import { decisionOn, openJournal, snapshot, type FileBehindLoop, type OpenedJournal } from '../support/journal.ts'
 
 function open(folder: string, files: Files = disk, wallMs: () => number = Date.now): Promise<OpenedJournal> {
   return openJournal(folder, { files, wallMs })
@@ -664,6 +664,32 @@ test('a torn tail never takes the name of an earlier one', async t => {
   const name = `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`
   assert.deepEqual(torn(), [name, `${name}-2`, `${name}-3`])
   assert.deepEqual(torn().map(name => readFileSync(join(folder, name), 'utf8')), ['{', '{"', '{"s'])
+})
+
+test('without the lock nothing is repaired or written, and what was read is served until the file is changed', async t => {
+  const folder = freshFolder(t)
+  const { journal: writer } = await open(folder)
+  await commitAll(writer, [1])
+  await writer.close()
+  const path = join(folder, JOURNAL_FILE)
+  appendFileSync(path, '{"seq":2')
+  chmodSync(path, 0o644)
+  writeFileSync(`${path}.1.part`, '')
+  const before = snapshot(folder)
+  const { journal, records, warnings } = await openJournal(folder, { unlocked: 'why' })
+  t.after(() => journal.close())
+  assert.deepEqual([records.map(({ data }) => data), warnings], [[1], ['the journal takes no writes until a restart: why']])
+  assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
+  await journal.inner.readBarrier!()
+  assert.deepEqual(snapshot(folder), before)
+  for (const change of [() => appendFileSync(path, 'x'), () => { copyFileSync(path, `${path}.2`); renameSync(`${path}.2`, path) }]) {
+    change()
+    for (let n = 0; n < 2; n++) {
+      await assert.rejects(journal.inner.readBarrier!(), { code: 'journal-failed', message: /changed by another process/ })
+    }
+  }
+  assert.equal(warnings.length, 2, 'told once')
+  await assert.rejects(openJournal(freshFolder(t), { unlocked: 'why' }), { code: 'folder-unusable', message: /why$/ })
 })
 
 test('a journal that is closed rotates no key', async t => {

@@ -70,6 +70,8 @@ export interface OpenOptions {
   readonly keyFile?: string
   readonly random?: (bytes: number) => Buffer
   readonly wallMs?: () => number
+  /** Why the folder is not locked. */
+  readonly unlocked?: string
   /** Called before a record is kept; may throw. */
   readonly apply?: (record: JournalRecord) => void
 }
@@ -86,11 +88,11 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export async function openJournal(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
   const { files = disk, keyFile = join(folder, KEY_FILE), random = randomBytes, apply = () => {} } = options
-  const { wallMs = () => ++clockMs } = options
+  const { wallMs = () => ++clockMs, unlocked } = options
   const records: JournalRecord[] = []
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn }, record => {
+  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn, unlocked }, record => {
     apply(record)
     records.push(record)
   })

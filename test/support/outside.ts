@@ -44,6 +44,30 @@ export function smallDisk(t: TestContext, size: string): string {
   return folder
 }
 
+const IMAGES = {
+  ext4: { mib: 16, make: ['mkfs.ext4', '-q', '-N', '64', '-m', '0'] },
+  xfs: { mib: 300, make: ['mkfs.xfs', '-q', '-f'] }
+} as const
+
+/** Why this machine cannot mount an image of that file system; false if it can. */
+export function imageMissing(kind: keyof typeof IMAGES): string | false {
+  const { status, stderr, error } = spawnSync('sh', ['-c', `${IMAGES[kind].make[0]} -V && losetup --find`])
+  if (status !== 0) return `loop devices or ${IMAGES[kind].make[0]} are missing: ${error?.message ?? String(stderr).trim()}`
+  return mountMissing()
+}
+
+/** A fresh file system in a file, mounted until the test ends. */
+export function imageDisk(t: TestContext, kind: keyof typeof IMAGES): string {
+  const [image, folder] = [join(freshFolder(t), 'image'), join(freshFolder(t), 'mounted')]
+  const { mib, make: [command, ...args] } = IMAGES[kind]
+  system('truncate', '-s', `${mib}M`, image)
+  system(command, ...args, image)
+  mkdirSync(folder)
+  system('mount', '-o', 'loop', image, folder)
+  atEnd(t, () => { spawnSync('umount', ['-l', folder]) })
+  return folder
+}
+
 /** A program under strace. */
 export interface Traced {
   /** What strace has seen so far, a line a call; all of it once it has ended. */

@@ -107,7 +107,7 @@ export async function check(t: TestContext, past: Past, cut: Cut, random: Random
 /** What takes the room of a disk. */
 export function fillerOf({ folder }: VolatileDisk): string { return join(folder, 'filler') }
 
-/** XFS makes no file at all on a full disk, so not the socket that locks the folder either: room has to be made. */
+/** XFS makes no file at all on a full disk, so not the lock's socket either: a start there only reads. */
 export function makeRoom(disk: VolatileDisk): void {
   if (disk.fileSystem.name === 'xfs') rmSync(fillerOf(disk), { force: true })
 }
