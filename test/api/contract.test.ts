@@ -7,7 +7,8 @@ import type { Route } from '../../src/api/route.ts'
 import { text } from '../../src/json/validator.ts'
 import { MAX_COMMIT_QUEUE_RECORDS, MAX_JSON_DEPTH_LEVELS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
-import { composeService, FaultyDisk, type Composed } from '../support/compose.ts'
+import { composeService, type Composed } from '../support/compose.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 import { ask, chunked, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
@@ -619,12 +620,12 @@ async function composed(t: TestContext, options: Parameters<typeof composeServic
   return { ...service, ...apiOf(t, service.url, service.store) }
 }
 
-for (const fault of ['ENOSPC', 'EFBIG', 'EIO']) {
-  test(`§4.3, §7 storing fails with ${fault}: each change has its 500, and nothing has changed`, async t => {
-    const disk = new FaultyDisk()
+for (const code of ['ENOSPC', 'EFBIG', 'EIO']) {
+  test(`§4.3, §7 storing fails with ${code}: each change has its 500, and nothing has changed`, async t => {
+    const disk = new FaultyFiles()
     const { call, store, warnings } = await composed(t, { files: disk.files })
     const before = store.journal.health()
-    disk.fault = fault
+    disk.fail({ at: 1, of: 'append', code, forGood: true })
     assertAnswer(await call('POST', '/api/createPassword', whole), 500,
       '{"message":"Error creating password","status":500}')
     assertAnswer(await call('POST', '/api/updatePassword/1', { password: 'x' }), 500,
@@ -642,39 +643,39 @@ for (const fault of ['ENOSPC', 'EFBIG', 'EIO']) {
 }
 
 test('a full disk heals by itself once there is room', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const { call } = await composed(t, { files: disk.files })
-  disk.fault = 'ENOSPC'
+  disk.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
   assert.equal((await call('POST', '/api/createPassword', whole)).status, 500)
-  disk.fault = undefined
+  disk.heal()
   const body = { password: 'p2', sistema: 's2', usuario: 'u2' }
   assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1)},${entry(2)}]`)
 })
 
 test('a change is answered, and seen by others, only once it is on disk', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const { call, url } = await composed(t, { files: disk.files })
-  disk.hold()
+  const held = disk.hold()
   const client = await connectRaw(t, url)
   await client.send(message('POST', '/api/updatePassword/1', '{"password":"new"}'))
   let isAnswered = false
   const answer = client.answer().then(answer => { isAnswered = true; return answer })
-  await disk.held()
+  await held.reached
   assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1)))
   assert.equal(isAnswered, false)
-  disk.release()
+  held.release()
   assertAnswer(await answer, 200, updated(entry(1, { password: 'new' })))
   assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { password: 'new' })))
   client.destroy()
 })
 
 test('too many changes wait for the disk: 503, come again in a second, and nothing changed', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const { call, store } = await composed(t, { files: disk.files })
-  disk.hold()
+  const held = disk.hold()
   const first = store.updateEntry(1, { password: 'first' }, null)
-  await disk.held()
+  await held.reached
   const waiting = Array.from({ length: MAX_COMMIT_QUEUE_RECORDS }, () => store.updateEntry(1, {}, null))
   for (const [target, body] of [
     ['createPassword', whole], ['updatePassword/1', '{"usuario":"x"}'], ['deletePassword/1', '']
@@ -683,7 +684,7 @@ test('too many changes wait for the disk: 503, come again in a second, and nothi
     assertAnswer(busy, 503, '{"message":"Service Unavailable","status":503}')
     assert.equal(busy.headers['retry-after'], '1')
   }
-  disk.release()
+  held.release()
   await Promise.all([first, ...waiting])
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1, { password: 'first' })}]`)
   assertAnswer(await call('POST', '/api/createPassword', whole), 200, CREATED)

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { MAX_BODY_BYTES, MAX_DRAIN_BYTES, MAX_HEADER_BYTES } from '../../src/limits.ts'
-import { composeService, FaultyDisk } from '../support/compose.ts'
+import { composeService } from '../support/compose.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -392,12 +393,12 @@ test('a client that ends its side in the middle of a body that was refused is le
 })
 
 test('what may wait on a connection while the disk delays a change is bounded', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const { url } = await composeService(t, { files: disk.files })
   const client = await connectRaw(t, url)
-  disk.hold()
+  const held = disk.hold()
   await client.send(create)
-  await disk.held()
+  await held.reached
   const one = message('GET', '/', undefined, [`A: ${'x'.repeat(1_000)}`])
   const block = Buffer.concat(Array<Buffer>(1_000).fill(one))
   const mostBlocks = 32 // far more than the system's own buffers take
@@ -407,7 +408,7 @@ test('what may wait on a connection while the disk delays a change is bounded', 
     if (await Promise.race([client.send(block).then(() => false), stalled()])) break
     blocks++
   }
-  disk.release()
+  held.release()
   client.destroy()
   assert.ok(blocks < mostBlocks, `${blocks * 1_000} requests were taken`)
 })

@@ -308,7 +308,7 @@ for (const [what, fail, fault] of [
     faulty.fail({ at: 1, of: 'stat', code: 'EACCES' })
   }, /EACCES/]
 ] as const) {
-  test(`${what} fails the journal until it is opened anew`, async t => {
+  test(`${what} fails the journal until it is opened again`, async t => {
     const { journal, records, folder, faulty, warnings } = await openFaulty(t)
     await commitAll(journal, [1])
     fail(faulty)

@@ -16,7 +16,7 @@ import {
   writeKeys
 } from '../support/journal.ts'
 import {
-  commitTogether, event, FailingDisk, journalPath, keyPath, keysOf, openJournal, verify, writeJournal as writeRecords
+  commitTogether, event, journalPath, keyPath, keysOf, openJournal, verify, writeJournal as writeRecords
 } from '../support/journal-file.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -144,10 +144,11 @@ test('a machine that dies while the first start makes the key leaves nothing to 
   let calls = Infinity
   for (let dies = 1; dies <= calls; dies++) {
     const folder = freshFolder(t)
-    const dying = new FailingDisk(dies, true)
+    const dying = new FaultyFiles()
+    dying.fail({ at: dies, code: 'ENOSPC', forGood: true })
     try {
       const { journal } = await openJournal(folder, { files: dying.files })
-      calls = Math.min(calls, dying.calls)
+      calls = Math.min(calls, dying.count())
       await journal.close()
     } catch {} // as at a crash
     try {
@@ -156,7 +157,7 @@ test('a machine that dies while the first start makes the key leaves nothing to 
       await journal.close()
       assert.deepEqual(auditJournal(journalBytes(folder), readSecret(folder)).data, ['first'])
     } catch (error) {
-      stuck.push(`after a death at ${dying.names[dies - 1]}, call ${dies}: ${String(error)}`)
+      stuck.push(`after a death at ${dying.calls[dies - 1]}, call ${dies}: ${String(error)}`)
     }
   }
   assert.deepEqual(stuck, [])
@@ -327,7 +328,7 @@ test('key file: a key is added after the others, mode 0600, and the old file is 
   const path = keyPath(folder)
   await createKeyFile(disk, path, randomBytes)
   const [old] = keysOf(folder)
-  const { names, files } = new FailingDisk(0, false)
+  const { calls: names, files } = new FaultyFiles()
   const inode = statSync(path).ino
   const added = await addKey(files, path, randomBytes)
   const keys = keysOf(folder)
@@ -384,13 +385,14 @@ test('key file: a crash at any call of a rotation leaves the old keys, and the n
     const folder = freshFolder(t)
     await writeRecords(folder, [[event(1)]])
     const [old] = keysOf(folder)
-    const dying = new FailingDisk(dies, true)
+    const dying = new FaultyFiles()
+    dying.fail({ at: dies, code: 'ENOSPC', forGood: true })
     try {
       await addKey(dying.files, keyPath(folder), randomBytes)
-      calls = dying.calls
+      calls = dying.count()
     } catch {} // as at a crash
     const { journal, records } = await openJournal(folder)
-    assert.equal(records.length, 1, `call ${dies}, ${dying.names[dies - 1]}`)
+    assert.equal(records.length, 1, `call ${dies}, ${dying.calls[dies - 1]}`)
     await journal.rotateKey()
     await commitTogether(journal, [event(2)])
     await journal.close()

@@ -14,7 +14,7 @@ import { copyBytes, makeWhole } from '../../src/disk/whole-file.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES, REWRITE_SLICE_BYTES } from '../../src/limits.ts'
 import {
-  assertRefused, bytesOf, commitTogether, event, FailingDisk, journalBytes, journalPath, keyPath, keysOf, linesOf,
+  assertRefused, bytesOf, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf,
   offsetOf, openJournal, recordsOf, snapshot, verify, writeJournal
 } from '../support/journal-file.ts'
 import { decisionOn, NO_HASH, referenceLine, writeKeys } from '../support/journal.ts'
@@ -362,15 +362,16 @@ test('recovery: a crash at any call of a recovery leaves what the next one recov
   let calls = Infinity
   for (let dies = 1; dies <= calls; dies++) {
     const folder = folderOf(t, origin, Buffer.concat([bytes, torn]))
-    const dying = new FailingDisk(dies, true)
+    const dying = new FaultyFiles()
+    dying.fail({ at: dies, code: 'ENOSPC', forGood: true })
     try {
       const { journal } = await openJournal(folder, { files: dying.files })
-      calls = Math.min(calls, dying.calls)
+      calls = Math.min(calls, dying.count())
       await journal.close()
     } catch {} // as at a crash
     const tail = journalBytes(folder).subarray(bytes.length)
     if (!tail.equals(torn)) assert.ok(readFileSync(join(folder, tornOf(folder)[0]!)).equals(torn))
-    await assertRecovered(folder, records, tail, `call ${dies}, ${dying.names[dies - 1]}`)
+    await assertRecovered(folder, records, tail, `call ${dies}, ${dying.calls[dies - 1]}`)
   }
   assert.ok(calls >= 10, `${calls} calls`)
 })
@@ -518,16 +519,16 @@ test('rewrite: a failure at any call leaves the old file and no leftover, or, af
   let calls = Infinity
   for (let n = 1; n <= calls; n++) {
     const folder = folderOf(t, origin, bytes)
-    const failing = new FailingDisk(0, false)
+    const failing = new FaultyFiles()
     const { journal, records } = await openJournal(folder, { files: failing.files })
     const before = snapshot(folder)
-    const [inode, skipped] = [statSync(journalPath(folder)).ino, failing.calls]
-    failing.failsAt = skipped + n
+    const [inode, skipped] = [statSync(journalPath(folder)).ino, failing.count()]
+    failing.fail({ at: n, code: 'ENOSPC' })
     let failed = true
     try { await journal.reencrypt(); failed = false } catch {} // which error it is depends on the call
-    const what = `call ${n}, ${failing.names[skipped + n - 1]}`
-    if (!failed) calls = Math.min(calls, failing.calls - skipped)
-    failing.failsAt = 0
+    const what = `call ${n}, ${failing.calls[skipped + n - 1]}`
+    if (!failed) calls = Math.min(calls, failing.count() - skipped)
+    failing.heal()
     assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false, what)
     if (statSync(journalPath(folder)).ino === inode) {
       assert.ok(failed, what)
@@ -536,7 +537,7 @@ test('rewrite: a failure at any call leaves the old file and no leftover, or, af
     const commits = await Promise.allSettled([journal.commit(decisionOn(event(4)))])
     const isStuck = commits[0]!.status === 'rejected'
     const isSwapped = statSync(journalPath(folder)).ino !== inode
-    if (isStuck) assert.ok(isSwapped || failing.names[skipped + n - 1] === 'stat', what)
+    if (isStuck) assert.ok(isSwapped || failing.calls[skipped + n - 1] === 'stat', what)
     assert.equal(journal.health().fault !== undefined, isStuck, what)
     await new Promise<void>(resolve => resolve(journal.close())).catch(() => {}) // has a test of its own
     assert.equal(records.length, isStuck ? 3 : 4, what)
@@ -574,13 +575,13 @@ test('rewrite: a crash at any call leaves all records, and what is left over goe
   let calls = Infinity
   for (let n = 1; n <= calls; n++) {
     const folder = folderOf(t, origin, bytes)
-    const dying = new FailingDisk(0, true)
+    const dying = new FaultyFiles()
     const { journal, records } = await openJournal(folder, { files: dying.files })
-    const skipped = dying.calls
-    dying.failsAt = skipped + n
-    try { await journal.reencrypt(); calls = Math.min(calls, dying.calls - skipped) } catch {} // as at a crash
+    const skipped = dying.count()
+    dying.fail({ at: n, code: 'ENOSPC', forGood: true })
+    try { await journal.reencrypt(); calls = Math.min(calls, dying.count() - skipped) } catch {} // as at a crash
     await journal.close().catch(() => {})
-    await assertRecovered(folder, records, Buffer.alloc(0), `call ${n}, ${dying.names[skipped + n - 1]}`)
+    await assertRecovered(folder, records, Buffer.alloc(0), `call ${n}, ${dying.calls[skipped + n - 1]}`)
     assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
   }
 })

@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import type { Store } from '../../src/store/store.ts'
-import { FaultyDisk, fileStore, memoryStore } from '../support/compose.ts'
+import { fileStore, memoryStore } from '../support/compose.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -175,19 +176,19 @@ test('an entry can be changed in the very write that creates it', async t => {
 })
 
 test('nothing of a change is seen before it is durable', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const store = await fileStore(freshFolder(t), { files: disk.files })
   await store.createEntry(fields, null)
   const before = listText(store)
-  disk.hold()
+  const held = disk.hold()
   const changes = [
     store.createEntry(fields, null), store.updateEntry(1, { password: 'new' }, null), store.deleteEntry(1, null)
   ]
-  await disk.held()
+  await held.reached
   assert.equal(listText(store), before)
   assert.deepEqual([store.entryCount, store.activeCount, store.entry(1), store.entry(2)],
     [1, 1, { id: 1, ...fields, status: 1 }, undefined])
-  disk.release()
+  held.release()
   await Promise.all(changes)
   assert.equal(listText(store), JSON.stringify([{ id: 2, ...fields, status: 1 }]))
   await store.close()
@@ -195,18 +196,18 @@ test('nothing of a change is seen before it is durable', async t => {
 
 test('a write that fails leaves memory as it was, and what comes after does not see what it lost', async t => {
   const random = seededRandom(t)
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const folder = freshFolder(t)
   const [store, model] = [await fileStore(folder, { files: disk.files }), new Model()]
   for (let round = 0; round < 40; round++) {
     await change(store, model, random)()
-    disk.fault = 'ENOSPC'
+    disk.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
     const lost = Array.from({ length: 1 + random.int(5) }, () => store.createEntry(fields, null))
     for (const outcome of await Promise.allSettled([...lost, store.deleteEntry(1, null)])) {
       if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'write-failed')
       else assert.fail('it should have failed')
     }
-    disk.fault = undefined
+    disk.heal()
     assertShows(store, model)
   }
   await store.close()
@@ -216,28 +217,27 @@ test('a write that fails leaves memory as it was, and what comes after does not 
 })
 
 test('changes that arrive while a write is failing are decided on what is left of it', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const store = await fileStore(freshFolder(t), { files: disk.files })
-  disk.hold()
+  disk.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+  const held = disk.hold()
   const lost = assert.rejects(store.createEntry({ ...fields, password: 'lost' }, null), { code: 'write-failed' })
-  await disk.held()
+  await held.reached
   const [update, create] = [store.updateEntry(1, { usuario: 'x' }, null), store.createEntry(fields, null)]
-  disk.fault = 'ENOSPC'
-  disk.release()
+  held.release()
   await lost
-  disk.fault = undefined
   assert.deepEqual(await Promise.all([update, create]), [undefined, { id: 1, ...fields, status: 1 }])
   store.check()
   await store.close()
 })
 
 test('a journal that has failed refuses changes, and reads go on', async t => {
-  const disk = new FaultyDisk()
+  const disk = new FaultyFiles()
   const store = await fileStore(freshFolder(t), { files: disk.files })
   await store.createEntry(fields, null)
-  disk.fault = 'EIO'
+  disk.fail({ at: 1, of: 'append', code: 'EIO', forGood: true })
   await assert.rejects(store.deleteEntry(1, null), { code: 'journal-failed' })
-  disk.fault = undefined
+  disk.heal()
   await assert.rejects(store.createEntry(fields, null), { code: 'journal-failed' })
   assert.equal(listText(store), JSON.stringify([{ id: 1, ...fields, status: 1 }]))
   store.check()

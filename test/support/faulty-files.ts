@@ -16,7 +16,10 @@ export interface Fault {
   readonly of?: FileCall
   /** The system's code of the error. */
   readonly code: string
-  /** All later calls that count fail as well: to the disk, that is a crash at this point. */
+  /**
+   * All later calls that count fail as well: to the disk, that is a crash at this point. A synchronous append is left
+   * half done. A close really closes, so that a test leaves no descriptor open.
+   */
   readonly forGood?: boolean
 }
 
@@ -32,11 +35,11 @@ export interface HeldAppend {
 export class FaultyFiles {
   /** Every call so far, in order, failed ones too. */
   readonly calls: FileCall[] = []
-  /** Descriptors that were opened and that nobody has tried to close. */
+  /** Descriptors that were opened and not yet closed. */
   readonly open: Set<Descriptor> = new Set()
   /** Called when an append is about to reach the disk, or about to fail. */
   beforeAppend: () => void = () => {}
-  /** Called when an append is on the disk, before whoever waits for it is told. */
+  /** Called when an append is on the disk, before its caller knows. */
   afterAppend: () => void = () => {}
   #faults: { fault: Fault, seen: number }[] = []
   #shortBytes: number | undefined
@@ -49,8 +52,11 @@ export class FaultyFiles {
       return (...given: unknown[]): unknown => {
         if (kind === 'close') this.open.delete(given[0] as Descriptor)
         const error = this.#errorOf(kind)
+        const act = (...given: unknown[]): unknown => Reflect.apply(disk[kind], disk, given)
+        if (error?.isCrash === true && kind === 'close') act(...given)
+        if (error?.isCrash === true && kind === 'appendSync') act(given[0], halfOf(given[1] as Buffer))
         if (error !== undefined) throw error
-        const result: unknown = Reflect.apply(disk[kind], disk, given)
+        const result = act(...given)
         if (/^(open|create)To/.test(kind)) this.open.add(result as Descriptor)
         return result
       }
@@ -92,16 +98,20 @@ export class FaultyFiles {
     void held.released.then(() => setImmediate(go))
   }
 
-  #errorOf(kind: FileCall): Error | undefined {
+  /** `isCrash`: the call is not to leave the disk as it was. */
+  #errorOf(kind: FileCall): Error & { readonly isCrash: boolean } | undefined {
     this.calls.push(kind)
     for (const entry of this.#faults) {
       const { at, of, code, forGood } = entry.fault
       if (of !== undefined && of !== kind) continue
       entry.seen++
       if (entry.seen === at || (forGood === true && entry.seen > at)) {
-        return Object.assign(new Error(`${code}: ${kind} fails as the test asked`), { code })
+        const isCrash = forGood === true && (entry.seen === at || kind === 'close')
+        return Object.assign(new Error(`${code}: ${kind} fails as the test asked`), { code, isCrash })
       }
     }
     return undefined
   }
 }
+
+function halfOf(bytes: Buffer): Buffer { return bytes.subarray(0, bytes.length >> 1) }

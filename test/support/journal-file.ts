@@ -8,7 +8,6 @@ import { createDecipheriv, createHash } from 'node:crypto'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { disk, type Files } from '../../src/disk/files.ts'
 import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { decisionOn, JOURNAL_FILE, openJournal, type FileBehindLoop, type OpenedJournal, type OpenOptions } from './journal.ts'
 
@@ -138,40 +137,4 @@ export async function assertRefused(
     assert.fail(`it was opened with ${opened.records.length} records, instead of ${code}: ${text}`)
   }
   assert.deepEqual(snapshot(folder), before)
-}
-
-/** A disk that counts its calls and fails at one of them, counted from 1. */
-export class FailingDisk {
-  calls = 0
-  /** The number of the call that fails; 0: none. */
-  failsAt: number
-  /** The names of the calls so far. */
-  readonly names: string[] = []
-  readonly files: Files
-
-  /**
-   * `dies`: from then on every call fails, as after a crash, and an append or a write of that moment is left half done.
-   * A close really closes in any case, so that a test leaves no descriptor open.
-   */
-  constructor(failsAt: number, dies: boolean, base: Files = disk) {
-    this.failsAt = failsAt
-    const wrap = (name: keyof Files) => (...args: unknown[]): unknown => {
-      this.calls++
-      this.names.push(name)
-      const act = base[name] as (...args: unknown[]) => unknown
-      const fails = this.failsAt > 0 && (dies ? this.calls >= this.failsAt : this.calls === this.failsAt)
-      if (!fails) return act(...args)
-      if (name === 'close') act(...args)
-      if (dies && name === 'appendSync' && this.calls === this.failsAt) {
-        const bytes = args[1] as Buffer
-        act(args[0], bytes.subarray(0, bytes.length >> 1))
-      }
-      const error = Object.assign(new Error('ENOSPC: as the test asked'), { code: 'ENOSPC' })
-      if (name !== 'append') throw error
-      ;(args[2] as (error: Error, written: number) => void)(error, 0)
-      return undefined
-    }
-    const calls = Object.keys(base).map(name => [name, wrap(name as keyof Files)])
-    this.files = Object.fromEntries(calls) as Files
-  }
 }

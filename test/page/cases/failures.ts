@@ -5,7 +5,8 @@ import { disk } from '../../../src/disk/files.ts'
 import { Failure } from '../../../src/errors.ts'
 import { pageRoutes } from '../../../src/parts/page/page-routes.ts'
 import { atEnd } from '../../support/service.ts'
-import { composeService, FaultyDisk } from '../../support/compose.ts'
+import { composeService } from '../../support/compose.ts'
+import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
   CHROMIUM, EVERYWHERE, holdAnswers, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted
 } from '../../support/page.ts'
@@ -49,15 +50,15 @@ inBrowser('without a connection the page says so and shows nothing stored, until
 })
 
 inBrowser('a failure is shown with the id of its request, and in the dialog', CHROMIUM, async t => {
-  const faulty = new FaultyDisk()
+  const faulty = new FaultyFiles()
   const { browser, store } = await composed(t, { files: faulty.files })
   await browser.click('#blank button')
   for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  faulty.fault = 'ENOSPC'
+  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
   await browser.press(KEYS.enter)
   await browser.find('#editor .alert')
   assert.match(await textOf(browser, '#editor .alert'), /El servicio ha fallado. Respondió: Error creating password. No se guardó/)
-  faulty.fault = undefined
+  faulty.heal()
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
   Object.assign(store, { list: () => { throw new Error('broken') } })
