@@ -84,7 +84,7 @@ export async function openStorage(
       await openFileJournal({ ...options, files, folder, unlocked, onProgress }, applyRecord)
     const store = new Store(journal, state, accounts, onAppend)
     const { records, head } = journal.health()
-    if (isNew) log.info(`new            an empty store, made in ${folder}`)
+    if (isNew) log.info(`new, empty store in ${folder}`)
     log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
     log.info(`chain head     ${head}`)
     const { path, endpoints } = journal.location()

@@ -7,7 +7,8 @@ import {
   readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync, type Stats
 } from 'node:fs'
 import type { Buffer } from 'node:buffer'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
+import { systemCode } from '../errors.ts'
 
 /** What identifies a file, and how long it is. */
 export interface FileStat {
@@ -125,4 +126,17 @@ function makeFolder(path: string): void {
 
 function statOf({ dev, ino, nlink, size, uid, gid, mode }: Stats): FileStat {
   return { device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid, mode: mode & 0o777 }
+}
+
+/** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */
+export function fileFault(files: Files, error: unknown, path: string): string {
+  const named = resolve((error as NodeJS.ErrnoException).path ?? path)
+  const what = `${named}: ${systemCode(error)}`
+  if (systemCode(error) !== 'EACCES') return what
+  try {
+    const owner = files.stat(named)?.owner
+    return owner === undefined ? what : `${what}; it belongs to user ${owner}`
+  } catch {
+    return what
+  }
 }

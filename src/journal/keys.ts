@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { dirname } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import type { Files } from '../disk/files.ts'
+import { fileFault, type Files } from '../disk/files.ts'
 import { makeWhole } from '../disk/whole-file.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
@@ -51,7 +51,7 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     if (files.stat(path) === undefined) return undefined
     text = files.read(path).toString('latin1')
   } catch (error) {
-    throw new Failure('folder-unusable', `${path}: ${systemCode(error)}`, { cause: error })
+    throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
   }
   const lines = text.replace(/\n$/, '').split('\n')
   lines.forEach((line, i) => {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Apply } from './journal.ts'
 import { cutBack, isFull, makeDurable, syncNames } from '../disk/durable.ts'
+import { fileFault } from '../disk/files.ts'
 import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
@@ -26,7 +27,7 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
     return await open({ ...options, keyFile }, files.real(join(folder, JOURNAL_FILE)), apply)
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+    throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
   }
 }
 

@@ -60,9 +60,7 @@ export function reachStore(
     if (isFile && !mayCreate) assertJournal()
     const user = process.geteuid?.()
     const owner = disk.stat(folder)?.owner
-    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) {
-      throw new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, or as root`)
-    }
+    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw ofOther(folder)
     const real = disk.real(folder)
     asOwner = becomeOwner(folder, keyFile)
     if (asOwner !== STAYS) folder = real // of which sockets are called from the working folder, as the shortest way
@@ -163,6 +161,15 @@ function errorOf({ body }: LocalAnswer): OperatorError {
 
 async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
   if (files.stat(folder) === undefined) return undefined
-  for (const socket of heldSockets(files, folder)) if (await knock(socket)) return socket
+  try {
+    for (const socket of heldSockets(files, folder)) if (await knock(socket)) return socket
+  } catch (error) {
+    throw systemCode(error) === 'EACCES' ? ofOther(folder) : error
+  }
   return undefined
+}
+
+function ofOther(folder: string): OperatorError {
+  const owner = disk.stat(folder)?.owner
+  return new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, or as root`)
 }

@@ -1,0 +1,121 @@
+/** What the program writes, where to, and what it says of files that it cannot use. */
+import { strict as assert } from 'node:assert'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, closeSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { done } from '../support/admin.ts'
+import { runProgram, startProgram } from '../support/program.ts'
+import { freshFolder, send } from '../support/service.ts'
+
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
+const PRODUCTION = { NODE_ENV: 'production', TRUST_PROXY: '127.0.0.1', PORT: '0' }
+
+test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person reads standard error', async t => {
+  const program = await startProgram(t, { flags: { 'access-log': 'on' } })
+  await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
+  const { code, stdout, stderr } = await program.stop()
+  assert.equal(code, 0)
+  const [line, ...rest] = stdout.trimEnd().split('\n').map(text => JSON.parse(text))
+  assert.deepEqual([line.route, line.entry, rest], ['createPassword', 1, []])
+  assert.match(stderr, /^data folder [^]*^address [^]*^ready\nstopped\n$/m)
+})
+
+test('where standard error is systemd\'s journal, warnings and errors carry their priority; elsewhere they do not', t => {
+  const cases: readonly (readonly [isJournal: boolean, warning: RegExp, error: RegExp])[] = [
+    [true, /^<4>warning: JOURNAL=memory keeps nothing/m, /^<3>error: the address cannot be listened on/m],
+    [false, /^warning: JOURNAL=memory keeps nothing/m, /^error: the address cannot be listened on/m]
+  ]
+  for (const [isJournal, warning, error] of cases) {
+    const folder = freshFolder(t)
+    const path = join(folder, 'log')
+    const log = openSync(path, 'w')
+    const { dev, ino } = fstatSync(log)
+    const env = { JOURNAL_STREAM: isJournal ? `${dev}:${ino}` : `${dev}:1` }
+    const args = [join(DIST, 'server.js'), '--journal=memory', '--host=192.0.2.1']
+    assert.equal(spawnSync(process.execPath, args, { env, stdio: ['ignore', 'ignore', log] }).status, 1)
+    closeSync(log)
+    const written = readFileSync(path, 'utf8')
+    assert.match(written, warning)
+    assert.match(written, error)
+  }
+})
+
+test('the first start in a folder says that the store is new and empty, later ones do not', async t => {
+  const folder = freshFolder(t)
+  for (const isNew of [true, false]) {
+    const program = await startProgram(t, { flags: { data: folder } })
+    const { stdout } = await program.stop()
+    assert.equal(stdout.includes(`\nnew, empty store in ${folder}\n`), isNew, stdout)
+  }
+})
+
+test('in production a folder that was named and does not exist is refused, and the message names init', async t => {
+  const folder = join(freshFolder(t), 'mistyped')
+  for (const options of [{ args: [`--data=${folder}`], env: PRODUCTION }, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } }]) {
+    const { code, stderr } = await runProgram(t, options)
+    assert.equal(code, 1)
+    assert.match(stderr, /^error: [^\n]*mistyped does not exist; [^\n]* init\b[^\n]*\n$/)
+    assert.ok(!existsSync(folder))
+  }
+  await done(folder, 'init')
+  await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })
+  assert.ok(readdirSync(folder).includes('journal.jsonl'))
+})
+
+test('elsewhere than in production such a folder is made', async t => {
+  const folder = join(freshFolder(t), 'new')
+  await startProgram(t, { flags: { data: folder } })
+  assert.ok(existsSync(folder))
+})
+
+const NOBODY = 65_534
+const asNobody = { uid: NOBODY, gid: NOBODY, env: {}, encoding: 'utf8' } as const
+const isRoot = process.geteuid?.() === 0 && spawnSync(process.execPath, ['--version'], asNobody).status === 0
+const notRoot = isRoot ? false : 'only root can be another user, who needs to be able to run this Node'
+
+/** The program where any user can run it, and a data folder. */
+async function programForAll(t: TestContext): Promise<{ readonly place: string, readonly folder: string }> {
+  const place = freshFolder(t)
+  chmodSync(place, 0o755)
+  cpSync(DIST, join(place, 'dist'), { recursive: true })
+  cpSync(join(DIST, '../package.json'), join(place, 'package.json'))
+  const folder = join(place, 'data')
+  await done(folder, 'init')
+  return { place, folder }
+}
+
+for (const [file, owner] of [['journal.jsonl', 'root'], ['journal.key', 'root'], ['journal.key', 'below']] as const) {
+  const whose = owner === 'root' ? 'belongs to another user' : 'is in a folder of another user'
+  test(`a ${file} that ${whose} is named, not the data folder`, { skip: notRoot }, async t => {
+    const { place, folder } = await programForAll(t)
+    const keys = owner === 'root' ? folder : join(place, 'keys')
+    mkdirSync(keys, { recursive: true, mode: 0o700 })
+    renameSync(join(folder, 'journal.key'), join(keys, 'journal.key'))
+    const others = readdirSync(folder).filter(name => name !== file)
+    for (const name of [...others, '']) chownSync(join(folder, name), NOBODY, NOBODY)
+    const path = join(file === 'journal.key' ? keys : folder, file)
+    const why = owner === 'root' ? 'EACCES; it belongs to user 0' : 'EACCES'
+    for (const words of [['server.js', '--port=0'], ['admin.js', 'user', 'list']]) {
+      const args = [join(place, 'dist', words[0]!), ...words.slice(1), `--data=${folder}`, `--key-file=${join(keys, 'journal.key')}`]
+      const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place, timeout: 20_000 })
+      assert.deepEqual([status, stderr], [1, `error: the data folder cannot be used: ${path}: ${why}\n`])
+    }
+  })
+}
+
+test('a folder of another user is named by the operator\'s program, which says who can use it', { skip: notRoot }, async t => {
+  const { place, folder } = await programForAll(t)
+  for (const mode of [0o700, 0o755]) {
+    chmodSync(folder, mode)
+    for (const words of ['user list', 'journal verify']) {
+      const args = [join(place, 'dist/admin.js'), ...words.split(' '), `--data=${folder}`]
+      const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place })
+      const why = mode === 0o755 && words === 'journal verify' ? /journal\.key: EACCES; it belongs to user 0/
+        : /^error: [^\n]+data belongs to user 0: run the command as that user, or as root\n$/
+      assert.equal(status, 1)
+      assert.match(stderr, why)
+    }
+  }
+})
