@@ -68,6 +68,9 @@ test('a change by a client that resets has its line, its client and its count, a
   assert.deepEqual([...new Set(lines.map(({ client }) => client))], lines.length === 0 ? [] : ['127.0.0.1'])
   for (const { status } of lines) assert.ok([200, 404, 499].includes(status), String(status))
   assert.deepEqual(warnings, [])
+  const { headers } = await fetch(`${url}/api/listPassword`)
+  assert.equal(headers.get('x-ratelimit-remaining'), String(100 - lines.length - 1), 'each counts for its client')
+  assert.match(await (await fetch(`${url}/metrics`)).text(), /^rate_limit_clients 1$/m, 'and for no other')
 })
 
 test('a reset without a request, or in the middle of one, is neither malformed nor a 400', async t => {

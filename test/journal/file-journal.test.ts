@@ -692,6 +692,24 @@ test('without the lock nothing is repaired or written, and what was read is serv
   await assert.rejects(openJournal(freshFolder(t), { unlocked: 'why' }), { code: 'folder-unusable', message: /why$/ })
 })
 
+for (const [what, ms, time] of [
+  ['in the year 10000', Date.UTC(10_000, 0, 1), '9999-12-31T23:59:59.999Z'],
+  ['beyond what a date can be', 9e15, '9999-12-31T23:59:59.999Z'],
+  ['before 1970', Date.UTC(1969, 0, 1), '1970-01-01T00:00:00.000Z'],
+  ['that tells no time', NaN, undefined]
+] as const) {
+  test(`a clock ${what} writes nothing that the next start refuses`, async t => {
+    const folder = freshFolder(t)
+    const { journal } = await open(folder, disk, () => ms)
+    const [outcome] = await commitAll(journal, [1])
+    await journal.close().catch(() => {})
+    const { journal: next, records } = await open(folder)
+    await next.close()
+    if (time !== undefined) assert.equal(outcome, 'done')
+    assert.deepEqual(records.map(one => one.time), time === undefined ? [] : [time])
+  })
+}
+
 test('a journal that is closed rotates no key', async t => {
   const folder = freshFolder(t)
   const { journal } = await open(folder)

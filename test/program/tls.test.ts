@@ -246,6 +246,8 @@ describe('renewal', { concurrency: true }, () => {
     await new Promise(resolve => setTimeout(resolve, 1.5 * TLS_CHECK_MS))
     rmSync(live.cert)
     await until(() => notRenewed(started) === 2, 'the second report')
+    const named = started.warnings.filter(line => line.endsWith(`: ${live.cert}: ENOENT`))
+    assert.equal(named.length, 2, 'each with its name')
     assert.equal(await shownName(t, started.url), 'first')
   })
 

@@ -1,6 +1,7 @@
 /** The program as it is shipped, `node dist/server.js` (which `npm test` builds first), in a child of the test. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import { freshFolder } from './service.ts'
@@ -131,6 +132,22 @@ export async function startProgram(t: TestContext, options: ProgramOptions = {})
 export function runProgram(t: TestContext, options: ProgramOptions = {}): Promise<Ended> {
   const launched = launchProgram(t, options)
   return soon(launched.ended, () => `an end by itself; ${launched.stdout}${launched.stderr}`)
+}
+
+/** The command of a copy of the program whose limits are others: `{ SOCKET_TIMEOUT_MS: 500 }`. */
+export function programWithin(t: TestContext, limits: { readonly [name: string]: number }): readonly string[] {
+  const copy = freshFolder(t)
+  cpSync(join(SERVER, '..'), join(copy, 'dist'), { recursive: true })
+  writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
+  const file = join(copy, 'dist', 'limits.js')
+  let text = readFileSync(file, 'utf8')
+  for (const [name, value] of Object.entries(limits)) {
+    const changed = text.replace(new RegExp(`(export const ${name} = )[^;]+;`), `$1${value};`)
+    if (changed === text) throw new Error(`there is no limit ${name}`)
+    text = changed
+  }
+  writeFileSync(file, text)
+  return [process.execPath, join(copy, 'dist', 'server.js')]
 }
 
 /** The sockets that stand in a data folder. */
