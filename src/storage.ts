@@ -6,10 +6,10 @@ import { routerOf, type Route } from './api/route.ts'
 import { DEFAULT_DATA_DIR, type CoreSettings, type StorageSettings } from './config/core-settings.ts'
 import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
-import { holdFolder, type Door, type Hold } from './disk/lock.ts'
+import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
 import { Failure, systemCode } from './errors.ts'
 import { DrainGate } from './http/drain-gate.ts'
-import { localDoor } from './http/local-socket.ts'
+import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { openMemoryJournal } from './journal/memory-journal.ts'
 import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
@@ -68,7 +68,7 @@ export async function openStorage(
   }
   const gate = new DrainGate()
   let unlocked: string | undefined
-  const unlock = await lockJournal(files, folder, localDoor(gate.take)).catch(error => {
+  const unlock = await lockJournal(files, folder, localSockets(gate.take)).catch(error => {
     const { cause } = error as Failure
     if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
     unlocked = `${folder} has no room for a lock (${systemCode(cause)})`
@@ -112,20 +112,20 @@ export async function openStorage(
   }
 }
 
-/** Locks the folder and, where the journal is a link, what it leads to; gives how to let go of both. */
-async function lockJournal(files: Files, folder: string, door: Door): Promise<() => Promise<void>> {
-  const held: Hold[] = []
-  const hold = async (where: string, prefix?: string): Promise<void> => {
-    held.unshift(await holdFolder(files, where, door, process.pid, randomInt, prefix))
+/** Locks the folder and, where the journal is a link, what it leads to; gives what releases both. */
+async function lockJournal(files: Files, folder: string, sockets: UnixSockets): Promise<() => Promise<void>> {
+  const held: FolderLock[] = []
+  const lock = async (where: string, prefix?: string): Promise<void> => {
+    held.unshift(await lockFolder(files, where, sockets, process.pid, randomInt, prefix))
   }
   const release = async (): Promise<void> => { for (const one of held) await one.release() }
-  await hold(folder)
+  await lock(folder)
   try {
     const path = files.real(join(folder, JOURNAL_FILE))
     const [where, name] = [dirname(path), basename(path)]
     // Another folder's own journal is locked by its folder; of others there may be several in one.
     const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
-    if (isLink && files.stat(path) !== undefined) await hold(where, name === JOURNAL_FILE ? '' : `${name}.`)
+    if (isLink && files.stat(path) !== undefined) await lock(where, name === JOURNAL_FILE ? '' : `${name}.`)
   } catch (error) {
     await release()
     throw error

@@ -1,9 +1,9 @@
 /**
  * At most one process has a data folder.
  *
-  * A process that wants it listens on a Unix socket of its own in it, and then probes every other one there. One
+ * A process that wants it listens on a Unix socket of its own in it, and then probes every other one there. One
  * answers: the folder is taken, and it withdraws. None answers: what is left are the sockets of processes that are
- * gone, and it removes them. Of two that start at once, the one that knocks later finds the other listening; so they
+ * gone, and it removes them. Of two that start at once, the one that probes later finds the other listening; so they
  * never both win. (Both may withdraw; they try again after different times.) The kernel closes a dead process's
  * socket, however it died, so nothing has to be cleaned up by hand, and no process number can be mistaken.
  *
@@ -13,17 +13,17 @@ import { basename, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Files } from './files.ts'
 
-/** A Unix socket. */
-export interface Door {
+/** How Unix sockets are listened on and probed. */
+export interface UnixSockets {
   /** Starts to listen at a path; the result ends it. */
   open(path: string): Promise<() => Promise<void>>
   /** Whether a process listens at a path. */
-  knock(path: string): Promise<boolean>
+  probe(path: string): Promise<boolean>
 }
 
-/** A folder that is held. */
-export interface Hold {
-  /** The path of the socket that shows it. */
+/** The lock on a folder. */
+export interface FolderLock {
+  /** The path of its socket. */
   readonly socket: string
   release(): Promise<void>
 }
@@ -32,7 +32,7 @@ const HELD = /^held-(\d+)-[0-9a-f]+\.sock$/
 const OPENING = /^opening-\d+-[0-9a-f]+\.sock$/
 const TRIES = 3
 
-/** The sockets in a folder that say it is held, or a file in it; they may be those of dead processes. */
+/** The lock sockets in a folder, or of a file in it; they may be those of dead processes. */
 export function heldSockets(files: Files, folder: string, prefix: string = ''): string[] {
   return socketsOf(files, folder, prefix, HELD)
 }
@@ -43,18 +43,19 @@ function socketsOf(files: Files, folder: string, prefix: string, kind: RegExp): 
 }
 
 /**
- * Makes the folder (mode 0700) if need be and holds it. `random` gives an integer below its argument. Rejects with
- * `folder-held`, naming the process, or, where nobody is known to hold it, `folder-unusable`. With `prefix`, which all
- * names of its sockets have, it holds a part of the folder.
+ * Makes the folder (mode 0700) if need be and locks it. `random` gives an integer below its argument. Rejects with
+ * `folder-held`, naming the process, or, where no process is known to have it, `folder-unusable`. With `prefix`, with
+ * which the names of its sockets begin, it locks a part of the folder.
  */
-export async function holdFolder(
-  files: Files, folder: string, door: Door, pid: number, random: (below: number) => number, prefix: string = ''
-): Promise<Hold> {
+export async function lockFolder(
+  files: Files, folder: string, sockets: UnixSockets, pid: number, random: (below: number) => number,
+  prefix: string = ''
+): Promise<FolderLock> {
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
       files.makeFolder(folder)
-      return await tryToHold(files, folder, door, name, prefix)
+      return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {
         throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
@@ -65,11 +66,13 @@ export async function holdFolder(
   }
 }
 
-async function tryToHold(files: Files, folder: string, door: Door, name: string, prefix: string): Promise<Hold> {
+async function tryToLock(
+  files: Files, folder: string, sockets: UnixSockets, name: string, prefix: string
+): Promise<FolderLock> {
   const opening = join(folder, `${prefix}opening-${name}.sock`)
   const socket = join(folder, `${prefix}held-${name}.sock`)
-  const close = await door.open(opening).catch(async error => {
-    await deadSockets(files, folder, door, prefix)
+  const close = await sockets.open(opening).catch(async error => {
+    await deadSockets(files, folder, sockets, prefix)
     throw error
   })
   const release = async (): Promise<void> => {
@@ -87,7 +90,7 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string,
       if (systemCode(error) !== 'ENOENT') throw error
       throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
     }
-    for (const dead of await deadSockets(files, folder, door, prefix, socket)) remove(files, dead)
+    for (const dead of await deadSockets(files, folder, sockets, prefix, socket)) remove(files, dead)
     // What is left of those that died while they opened; one that is just about to will fail, and try again.
     for (const left of socketsOf(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, release }
@@ -97,13 +100,13 @@ async function tryToHold(files: Files, folder: string, door: Door, name: string,
   }
 }
 
-/** The sockets behind which nobody listens. Rejects with `folder-held` if somebody does, but behind one's own. */
+/** The sockets of dead processes. Rejects with `folder-held` if a process listens on one that is not `own`. */
 async function deadSockets(
-  files: Files, folder: string, door: Door, prefix: string, own?: string
+  files: Files, folder: string, sockets: UnixSockets, prefix: string, own?: string
 ): Promise<string[]> {
   const others = heldSockets(files, folder, prefix).filter(socket => socket !== own)
   for (const other of others) {
-    if (!await door.knock(other)) continue
+    if (!await sockets.probe(other)) continue
     const pid = HELD.exec(basename(other).slice(prefix.length))?.[1]
     throw new Failure('folder-held', `${folder} belongs to process ${pid}`)
   }

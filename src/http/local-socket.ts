@@ -2,28 +2,26 @@
 import { Buffer } from 'node:buffer'
 import { createConnection } from 'node:net'
 import { relative } from 'node:path'
+import type { UnixSockets } from '../disk/lock.ts'
 import { Failure, systemCode } from '../errors.ts'
 import { listen, type Answer } from './listener.ts'
 
 /** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
 const MAX_SOCKET_PATH_BYTES = 103
 
-/** A lock socket that answers requests. */
-export function localDoor(answer: Answer): {
-  open(path: string): Promise<() => Promise<void>>
-  knock(path: string): Promise<boolean>
-} {
+/** Lock sockets that answer requests. */
+export function localSockets(answer: Answer): UnixSockets {
   return {
     open: async path => {
       const listener = await listen({ path: shortestPath(path) }, answer)
       return () => listener.close(0)
     },
-    knock
+    probe
   }
 }
 
 /** Whether a process listens at a path. */
-export function knock(path: string): Promise<boolean> {
+export function probe(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = createConnection(shortestPath(path))
     socket.on('connect', () => { socket.destroy(); resolve(true) })

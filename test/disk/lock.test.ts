@@ -9,30 +9,30 @@ import { createInterface } from 'node:readline'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Failure } from '../../src/errors.ts'
-import { localDoor } from '../../src/http/local-socket.ts'
+import { localSockets } from '../../src/http/local-socket.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
-import { heldSockets, holdFolder, type Door, type Hold } from '../../src/disk/lock.ts'
+import { heldSockets, lockFolder, type UnixSockets, type FolderLock } from '../../src/disk/lock.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 
-const door: Door = localDoor((_request, response) => { response.end() })
+const sockets: UnixSockets = localSockets((_request, response) => { response.end() })
 
-function hold(folder: string, files: Files = disk, by: Door = door): Promise<Hold> {
-  return holdFolder(files, folder, by, process.pid, randomInt)
+function hold(folder: string, files: Files = disk, by: UnixSockets = sockets): Promise<FolderLock> {
+  return lockFolder(files, folder, by, process.pid, randomInt)
 }
 
-/** A door that knows how many listen behind it. */
-function countingDoor(): { door: Door, listening: () => number, closeAll: () => Promise<void> } {
+/** Sockets that count how many are listened on. */
+function countingSockets(): { sockets: UnixSockets, listening: () => number, closeAll: () => Promise<void> } {
   const closers = new Set<() => Promise<void>>()
   return {
-    door: {
+    sockets: {
       open: async path => {
-        const close = await door.open(path)
+        const close = await sockets.open(path)
         const counted = async (): Promise<void> => { closers.delete(counted); await close() }
         closers.add(counted)
         return counted
       },
-      knock: path => door.knock(path)
+      probe: path => sockets.probe(path)
     },
     listening: () => closers.size,
     closeAll: async () => { for (const close of [...closers]) await close() }
@@ -55,16 +55,16 @@ const url = (path: string): string => JSON.stringify(new URL(`../../src/${path}`
 const HOLDER = `
   import { createInterface } from 'node:readline'
   import { randomInt } from 'node:crypto'
-  const { holdFolder } = await import(${url('disk/lock.ts')})
+  const { lockFolder } = await import(${url('disk/lock.ts')})
   const { disk } = await import(${url('disk/files.ts')})
-  const { localDoor } = await import(${url('http/local-socket.ts')})
-  const door = localDoor((request, response) => { response.end() })
+  const { localSockets } = await import(${url('http/local-socket.ts')})
+  const sockets = localSockets((request, response) => { response.end() })
   let held
   console.log('ready')
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'release') { await held?.release(); held = undefined; console.log('released'); continue }
     try {
-      held = await holdFolder(disk, line.slice('hold '.length), door, process.pid, randomInt)
+      held = await lockFolder(disk, line.slice('hold '.length), sockets, process.pid, randomInt)
       console.log('held')
     } catch (error) { console.log((error.code ?? 'error') + ' ' + error.message) }
   }
@@ -123,7 +123,7 @@ test('a second process is refused, learns which process has the folder, and chan
   await assert.rejects(hold(folder), error => error instanceof Failure && error.code === 'folder-held' &&
     error.message.endsWith(`${folder} belongs to process ${process.pid}`))
   assert.deepEqual(readdirSync(folder), before)
-  assert.equal(await door.knock(held.socket), true)
+  assert.equal(await sockets.probe(held.socket), true)
 })
 
 test('a folder that is held is tried for three times, after waits of less than 200 ms', async t => {
@@ -132,7 +132,7 @@ test('a folder that is held is tried for three times, after waits of less than 2
   t.after(() => held.release())
   const asked: number[] = []
   const random = (below: number): number => { asked.push(below); return 0 }
-  await assert.rejects(holdFolder(disk, folder, door, process.pid, random), { code: 'folder-held' })
+  await assert.rejects(lockFolder(disk, folder, sockets, process.pid, random), { code: 'folder-held' })
   assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47])
 })
 
@@ -140,10 +140,10 @@ test('a released lock leaves no file, and the next process gets the folder', asy
   const folder = freshFolder(t)
   for (let round = 0; round < 3; round++) {
     const held = await hold(folder)
-    assert.equal(await door.knock(held.socket), true)
+    assert.equal(await sockets.probe(held.socket), true)
     await held.release()
     assert.deepEqual(readdirSync(folder), [])
-    assert.equal(await door.knock(held.socket), false)
+    assert.equal(await sockets.probe(held.socket), false)
   }
 })
 
@@ -179,35 +179,35 @@ test('sockets that dead processes left are removed, of whatever stage; other fil
 
 test('one whose socket a winner swept away while it opened is refused as folder-held', async t => {
   const folder = freshFolder(t)
-  let winner: Hold | undefined
-  const late: Door = {
+  let winner: FolderLock | undefined
+  const late: UnixSockets = {
     open: async path => {
-      const close = await door.open(path)
+      const close = await sockets.open(path)
       winner ??= await hold(folder)
       return close
     },
-    knock: path => door.knock(path)
+    probe: path => sockets.probe(path)
   }
   t.after(() => winner?.release())
   await assert.rejects(hold(folder, disk, late), { code: 'folder-held' })
-  assert.equal(await door.knock(winner!.socket), true)
+  assert.equal(await sockets.probe(winner!.socket), true)
 })
 
 test('one whose socket a winner swept away, and who is gone by then, tries again and shows that it holds', async t => {
   const folder = freshFolder(t)
   let swept = false
-  const late: Door = {
+  const late: UnixSockets = {
     open: async path => {
-      const close = await door.open(path)
+      const close = await sockets.open(path)
       if (!swept) await (await hold(folder)).release()
       swept = true
       return close
     },
-    knock: path => door.knock(path)
+    probe: path => sockets.probe(path)
   }
   const held = await hold(folder, disk, late)
   t.after(() => held.release())
-  assert.equal(await door.knock(held.socket), true)
+  assert.equal(await sockets.probe(held.socket), true)
 })
 
 for (const [what, of] of [['closed to others', 'setMode'], ['rid of what a dead process left', 'remove']] as const) {
@@ -216,13 +216,13 @@ for (const [what, of] of [['closed to others', 'setMode'], ['rid of what a dead 
     await leaveDeadSocket(join(folder, 'held-1-a.sock'))
     const faulty = new FaultyFiles()
     faulty.fail({ at: 1, of, code: 'EPERM' })
-    const counting = countingDoor()
+    const counting = countingSockets()
     t.after(() => counting.closeAll())
-    await assert.rejects(hold(folder, faulty.files, counting.door), { code: 'folder-unusable', message: /EPERM/ })
+    await assert.rejects(hold(folder, faulty.files, counting.sockets), { code: 'folder-unusable', message: /EPERM/ })
   })
 }
 
-test('whichever file call fails, once or for good, no door is left open, and the next attempt gets the folder',
+test('whichever file call fails, once or for good, no socket is left open, and the next attempt gets the folder',
   async t => {
     for (const forGood of [false, true]) {
       const problems: string[] = []
@@ -232,16 +232,16 @@ test('whichever file call fails, once or for good, no door is left open, and the
         await leaveDeadSocket(join(folder, 'opening-1-a.sock'))
         const faulty = new FaultyFiles()
         faulty.fail({ at, code: 'EIO', forGood })
-        const counting = countingDoor()
+        const counting = countingSockets()
         try {
-          await (await hold(folder, faulty.files, counting.door)).release()
+          await (await hold(folder, faulty.files, counting.sockets)).release()
         } catch (error) {
           const isKnown = error instanceof Failure ? error.code === 'folder-unusable' : /EIO/.test(String(error))
           if (!isKnown) problems.push(`call ${at}: ${error}`)
         }
         reached = faulty.count() >= at
         const failed = faulty.calls[at - 1]
-        if (counting.listening() > 0) problems.push(`call ${at} (${failed}) leaves a door open`)
+        if (counting.listening() > 0) problems.push(`call ${at} (${failed}) leaves a socket open`)
         await counting.closeAll()
         await (await hold(folder)).release()
       }

@@ -8,7 +8,7 @@ import { operatorRoutes } from '../../src/parts/operator/routes.ts'
 import { createPipeline } from '../../src/api/request.ts'
 import type { Route } from '../../src/api/route.ts'
 import { requestLocal } from '../../src/parts/operator/local-client.ts'
-import { localDoor } from '../../src/http/local-socket.ts'
+import { localSockets } from '../../src/http/local-socket.ts'
 import { Router } from '../../src/http/router.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import { disk } from '../../src/disk/files.ts'
@@ -52,7 +52,7 @@ async function operated(t: TestContext): Promise<Operated> {
   const router = new Router<Route>()
   for (const route of routes) router.add(route.method, route.path, route)
   const path = join(folder, 'operator.sock')
-  const close = await localDoor(createPipeline({
+  const close = await localSockets(createPipeline({
     router, maxBodyBytes: MAX_BODY_BYTES, tellsFailures: true, isStopping: () => false,
     nowMs: () => performance.now(), warn: () => {}
   })).open(path)

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { disk } from '../../src/disk/files.ts'
-import { holdFolder } from '../../src/disk/lock.ts'
-import { localDoor } from '../../src/http/local-socket.ts'
+import { lockFolder } from '../../src/disk/lock.ts'
+import { localSockets } from '../../src/http/local-socket.ts'
 import { Life } from '../support/life.ts'
 import { launchProgram, runProgram, socketsIn, startProgram, type Program } from '../support/program.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
@@ -149,7 +149,7 @@ describe('one folder', { concurrency: 2 }, () => {
         disk.setMode(path, mode)
       }
     }
-    const hold = await holdFolder(files, folder, localDoor(() => {}), process.pid, randomInt)
+    const hold = await lockFolder(files, folder, localSockets(() => {}), process.pid, randomInt)
     assert.deepEqual(socketsIn(folder).map(name => join(folder, name)), [hold.socket])
     await hold.release()
     assert.deepEqual(socketsIn(folder), [])

@@ -9,7 +9,7 @@ import type { CoreSettings, StorageSettings } from '../../config/core-settings.t
 import { disk, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
-import { knock } from '../../http/local-socket.ts'
+import { probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { JOURNAL_FILE } from '../../journal/open-file.ts'
@@ -162,7 +162,7 @@ function errorOf({ body }: LocalAnswer): OperatorError {
 async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
   if (files.stat(folder) === undefined) return undefined
   try {
-    for (const socket of heldSockets(files, folder)) if (await knock(socket)) return socket
+    for (const socket of heldSockets(files, folder)) if (await probe(socket)) return socket
   } catch (error) {
     throw systemCode(error) === 'EACCES' ? ofOther(folder) : error
   }
