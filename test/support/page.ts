@@ -143,6 +143,15 @@ export async function openProtected(
   return { ...started, browser: await openPage(started.url) }
 }
 
+/** Waits until something holds in this process, where the service is. */
+export async function until(holds: () => boolean): Promise<void> {
+  const endMs = performance.now() + 8_000
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error(`waited 8 s for ${holds}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
 /** Makes the timers of the page run a thousand times as fast from now on. */
 export function hurry(browser: Browser): Promise<unknown> {
   return browser.run('const real = setTimeout; window.setTimeout = (f, ms, ...rest) => real(f, ms / 1000, ...rest)')

@@ -1,7 +1,7 @@
 /** The list in the open configuration: search, reveal, delete, and the language. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, toasted
+  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted, until
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -82,17 +82,33 @@ inBrowser('a deletion can be undone for six seconds, by button and by key, and t
   assert.equal(service.store.activeCount, 8)
   await hurry(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  for (let i = 0; i < 200 && service.store.activeCount === 8; i++) await new Promise(r => setTimeout(r, 10))
-  assert.equal(service.store.entry(1)?.status, 0)
+  await until(() => service.store.entry(1)?.status === 0)
 })
 
-inBrowser('leaving the page carries out what was deleted', EVERYWHERE, async t => {
+inBrowser('leaving the page carries out what was deleted, also where the browser ends its scripts early', EVERYWHERE, async t => {
+  const { browser, service, url } = await openService(t)
+  for (const [system, id, isCut] of [['Correo', 1, false], ['GitHub', 5, true]] as const) {
+    // So does Firefox at times: the scripts of a page that is left for another site end before they see `pagehide`.
+    if (isCut) await browser.run("addEventListener('pagehide', event => event.stopImmediatePropagation(), true)")
+    await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
+    await browser.until("return !document.getElementById('rows').textContent.includes(arguments[0])", system)
+    assert.equal(service.store.entry(id)?.status, 1)
+    await browser.go('about:blank')
+    await until(() => service.store.entry(id)?.status === 0)
+    await openPage(url)
+  }
+})
+
+inBrowser('a page that is hidden carries out what was deleted, and offers no longer to undo it', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
+  await browser.run('const real = setTimeout; window.setTimeout = (f, ms, ...rest) => ms === 6000 ? 0 : real(f, ms, ...rest)')
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
-  await browser.go('about:blank')
-  for (let i = 0; i < 500 && service.store.activeCount === 8; i++) await new Promise(r => setTimeout(r, 10))
-  assert.equal(service.store.entry(1)?.status, 0)
+  await toasted(browser, '«Correo» eliminada.')
+  // As on a phone, where another program comes to the front and the page may be ended without a word.
+  await browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+  await until(() => service.store.entry(1)?.status === 0)
+  assert.equal(await browser.run("return document.querySelector('#toast button').checkVisibility()"), false)
 })
 
 inBrowser('a deletion that fails brings the entry back and says so', CHROMIUM, async t => {

@@ -6,7 +6,7 @@ import type { Editor } from './editor.ts'
 import type { Outcome } from './form.ts'
 import type { Grid } from './grid.ts'
 import { say } from './language.ts'
-import { explain, toast, type Notice } from './notice.ts'
+import { explain, toast, withdrawOffer, type Notice } from './notice.ts'
 import { plainText } from './plain.ts'
 import type { Removals } from './removal.ts'
 import type { Act } from './row.ts'
@@ -119,7 +119,8 @@ export class Acts {
 
   /** Carries a deletion out. */
   async carryOut(entry: Entry): Promise<void> {
-    const { session } = this.#parts
+    const { session, removals } = this.#parts
+    if (removals.isEmpty) withdrawOffer()
     let answer: Answer<unknown> = await api.remove(entry.id)
     if (mayHaveStored(answer)) {
       const now = await api.get(entry.id)

@@ -103,6 +103,9 @@ export function toast(message: string, label: string = '', act: () => void = () 
   toastTimer = setTimeout(hideToast, TOAST_MS)
 }
 
+/** Takes back what the toast offers to do; its message stays. */
+export function withdrawOffer(): void { button.hidden = true }
+
 function hideToast(): void {
   clearTimeout(toastTimer)
   text.textContent = ''

@@ -1,4 +1,4 @@
-/** Deletions that can be undone: each takes effect after a few seconds, or when the page is left. */
+/** Deletions that can be undone: each takes effect after a few seconds, or when the page is left or hidden. */
 import type { Entry } from './api.ts'
 
 /** How long a deletion can be undone. */
@@ -14,7 +14,15 @@ export class Removals {
   readonly #pending: Pending[] = []
   readonly #remove: (entry: Entry) => Promise<void>
 
-  constructor(remove: (entry: Entry) => Promise<void>) { this.#remove = remove }
+  constructor(remove: (entry: Entry) => Promise<void>) {
+    this.#remove = remove
+    // Firefox may end the scripts of a page in the midst of `pagehide`, and a phone may end a hidden page without it.
+    addEventListener('beforeunload', () => void this.flush())
+    document.addEventListener('visibilitychange', () => { if (document.hidden) void this.flush() })
+  }
+
+  /** Whether there is nothing to undo. */
+  get isEmpty(): boolean { return this.#pending.length === 0 }
 
   /** Deletes an entry after a while. */
   add(entry: Entry): void {
