@@ -100,6 +100,9 @@ export const BLOCK_BYTES: number = 4096
 export const READ_CHUNK_BYTES: number = 1024 * 1024
 /** What re-encryption does of the journal before it yields. */
 export const REWRITE_SLICE_BYTES: number = 256 * 1024
+/** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
+export const CHECKPOINT_RECORD_ROWS: number = 2_000
+export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
 
@@ -122,5 +125,6 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
   assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
+  assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
   assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
 }

@@ -19,6 +19,8 @@ export interface NewFile {
 interface WholeFileOptions {
   /** The file takes the place of another one. Without it the name must be free; else the error's code is EEXIST. */
   readonly replaces?: boolean
+  /** The name, in the same folder, that the file which is replaced keeps; a kill may leave it with both. */
+  readonly keepsAs?: string | undefined
   /** The caller syncs the folder, or can do without. Else it is tried before anything is made. */
   readonly leavesNames?: boolean
 }
@@ -33,7 +35,8 @@ const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 export async function makeWhole<T>(
   files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
 ): Promise<T> {
-  const { replaces = false, leavesNames = false } = options
+  const { replaces = false, keepsAs, leavesNames = false } = options
+  if (keepsAs !== undefined) refuseTaken(files, keepsAs)
   if (!replaces) refuseTaken(files, path)
   if (!leavesNames) files.sync(dirname(path))
   const [part, descriptor] = createPart(files, path)
@@ -45,7 +48,8 @@ export async function makeWhole<T>(
     } finally {
       files.close(descriptor)
     }
-    if (replaces) files.rename(part, path)
+    if (keepsAs !== undefined) replaceAndKeep(files, part, path, keepsAs)
+    else if (replaces) files.rename(part, path)
     else linkInPlace(files, part, path)
     if (!leavesNames) files.sync(dirname(path))
     return made
@@ -99,11 +103,26 @@ function createPart(files: Files, path: string): readonly [part: string, descrip
   }
 }
 
+/** The second name is durable before the first one goes to another file: so the old file is never without a name. */
+function replaceAndKeep(files: Files, part: string, path: string, keepsAs: string): void {
+  files.link(path, keepsAs)
+  try {
+    files.sync(dirname(path))
+    files.rename(part, path)
+  } catch (error) {
+    files.remove(keepsAs)
+    throw error
+  }
+}
+
+/** Whether an error says that the file system gives a file no second name. */
+export function hasNoLinks(error: unknown): boolean { return WITHOUT_LINKS.includes(systemCode(error)) }
+
 function linkInPlace(files: Files, part: string, path: string): void {
   try {
     files.link(part, path)
   } catch (error) {
-    if (!WITHOUT_LINKS.includes(systemCode(error))) throw error
+    if (!hasNoLinks(error)) throw error
     refuseTaken(files, path)
     files.rename(part, path)
   }

@@ -13,13 +13,15 @@ import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
 import type { Descriptor, FileStat, Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
+import { compactJournal } from './compact.ts'
 import type {
-  DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Reencrypted, Rotated
+  Checkpoint, Compacted, Continued, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions,
+  JournalRecord, Reencrypted, Rotated
 } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
 import type { Recovered } from './recover.ts'
-import { olderKeys, reencryptJournal } from './reencrypt.ts'
+import { olderKeys, reencryptJournal, type ReplaceOptions } from './reencrypt.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
@@ -45,6 +47,8 @@ export class FileJournal implements DurableJournal {
   #seq: number
   #head: string
   #goodBytes: number
+  /** When the newest record was made. */
+  #time: string | null
   #fault: string | undefined
   /** Whether the file may differ from what this process knows of it. */
   #isBusy = false
@@ -54,7 +58,8 @@ export class FileJournal implements DurableJournal {
 
   /** `fault` is why it takes no writes. */
   constructor(
-    options: FileJournalOptions, path: string, keys: Keyring, found: Recovered, fault: string | undefined
+    options: FileJournalOptions, path: string, keys: Keyring, found: Recovered & Pick<Continued, 'time'>,
+    fault: string | undefined
   ) {
     this.#options = options
     this.#path = path
@@ -70,6 +75,7 @@ export class FileJournal implements DurableJournal {
     this.#seq = found.records
     this.#head = found.head
     this.#goodBytes = found.goodBytes
+    this.#time = found.time
     this.#fault = fault
     const { goodBytes, tornBytes } = found
     if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(goodBytes + tornBytes)
@@ -103,23 +109,40 @@ export class FileJournal implements DurableJournal {
   }
 
   async reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted> {
-    const { files, random } = this.#options
-    const path = this.#path
+    const { head } = await this.#replace(onProgress, signal, reencryptJournal)
+    return { unneeded: olderKeys(this.#keys), head }
+  }
+
+  async compact(
+    checkpoint: Checkpoint, keepsHistory: boolean, onProgress: (share: number) => void, signal: AbortSignal
+  ): Promise<Compacted> {
+    const before = { records: this.#seq, head: this.#head, bytes: this.#goodBytes }
+    const { records, head, goodBytes, archive } = await this.#replace(onProgress, signal,
+      options => compactJournal(options, checkpoint, keepsHistory))
+    return { records, head, bytes: goodBytes, before, unneeded: olderKeys(this.#keys), archive }
+  }
+
+  /** Has another file take the journal's place. */
+  async #replace<R extends Recovered>(
+    onProgress: (share: number) => void, signal: AbortSignal, make: (options: ReplaceOptions) => Promise<R>
+  ): Promise<R> {
     if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
-    const nonce = nonces(random)
+    const { files, random, wallMs } = this.#options
+    const from = { records: this.#seq, head: this.#head, goodBytes: this.#goodBytes, time: this.#time }
+    const time = isoTime(wallMs())
     this.#isBusy = true
     try {
-      const made = await reencryptJournal({
-        files, path, keys: this.#keys, bytes: this.#goodBytes, nonce, onProgress, signal
+      const made = await make({
+        files, path: this.#path, from, time, keys: this.#keys, nonce: nonces(random), onProgress, signal
       })
-      this.#reopen(made)
-      return { unneeded: olderKeys(this.#keys), head: made.head }
+      this.#reopen(made, made.records > 0 ? time : null)
+      return made
     } finally {
       this.#isBusy = false
     }
   }
 
-  #reopen(made: Recovered): void {
+  #reopen(made: Recovered, time: string | null): void {
     const { files } = this.#options
     try {
       const old = this.#descriptor
@@ -127,7 +150,9 @@ export class FileJournal implements DurableJournal {
       files.close(old)
       this.#file = files.openStat(this.#descriptor)
       this.#goodBytes = made.goodBytes
+      this.#seq = made.records
       this.#head = made.head
+      this.#time = time
     } catch (error) {
       throw this.#fail(`the new journal could not be opened: ${systemCode(error)}`)
     }
@@ -148,6 +173,7 @@ export class FileJournal implements DurableJournal {
         if (failure !== undefined) return reject(failure)
         this.#seq += records.length
         this.#head = head
+        this.#time = time
         resolve(records)
       })
     })

@@ -25,7 +25,10 @@ export interface JournalRecord extends Event {
   readonly time: string
 }
 
-/** What a journal that came from another one says of it. */
+/** The type of the records that a journal begins with which came from another one: one for each before it. */
+export const CONTINUED = 'journal.continued'
+
+/** What such a record says of the journal before. */
 export interface Continued {
   readonly why: 're-encrypted' | 'compacted'
   /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
@@ -116,6 +119,31 @@ export interface Reencrypted {
   readonly head: string
 }
 
+/** The state as a compaction writes it, and whoever holds what was written to it. */
+export interface Checkpoint {
+  /** Events that make the same state from nothing. */
+  readonly events: Iterable<Event>
+  /** How much of them was given, 0 to 1. */
+  readonly share: () => number
+  /** Takes each record as it reads back. */
+  readonly apply: Apply
+  /** Throws, at one of its steps, unless these made the same state. */
+  compare(): Iterable<void>
+}
+
+/** The result of a compaction. */
+export interface Compacted {
+  readonly records: number
+  readonly head: string
+  readonly bytes: number
+  /** Of the journal before. */
+  readonly before: { readonly records: number, readonly head: string, readonly bytes: number }
+  /** The names of the keys that the journal no longer needs; an archive may. */
+  readonly unneeded: readonly string[]
+  /** The file that it is kept in. */
+  readonly archive?: string | undefined
+}
+
 /** A durable journal, with its operator's functions. */
 export interface DurableJournal extends Journal {
   location(): JournalLocation
@@ -129,4 +157,11 @@ export interface DurableJournal extends Journal {
    * is done, 0 to 1. If it fails, or `signal` aborts it, the old lines remain.
    */
   reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted>
+  /**
+   * Puts a checkpoint in the place of all records, and keeps those in an archive where `keepsHistory` says so. As
+   * `reencrypt` otherwise.
+   */
+  compact(
+    checkpoint: Checkpoint, keepsHistory: boolean, onProgress: (share: number) => void, signal: AbortSignal
+  ): Promise<Compacted>
 }

@@ -5,6 +5,7 @@ import type { Apply } from './journal.ts'
 import { cutBack, isFull, makeDurable, syncNames } from '../disk/durable.ts'
 import { fileFault } from '../disk/files.ts'
 import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
+import { halfArchive } from './compact.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
@@ -38,16 +39,19 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
+  const half = halfArchive(files, path)
   const { links } = files.stat(path)!
-  if (links > 1) {
+  if (half === undefined && links > 1) {
     const why = `${path} is a hard link, and another service could use its other name; put a copy in its place`
     throw new Failure('folder-unusable', why)
   }
-  const found = readJournal(files, path, keys, apply, options)
+  let time: string | null = null
+  const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
   if (unlocked !== undefined) {
     options.warn(`the journal takes no writes until a restart: ${unlocked}`)
-    return new FileJournal(options, path, keys, found, unlocked)
+    return new FileJournal(options, path, keys, { ...found, time }, unlocked)
   }
+  if (half !== undefined) files.remove(half)
   for (const file of [path, keyFile]) removeLeftovers(files, file)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)
@@ -56,7 +60,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
     makeAllDurable(options, path, found, isNew)
     if (found.tornBytes > 0) await moveTail(options, path, found)
   })
-  return new FileJournal(options, path, keys, found, fault)
+  return new FileJournal(options, path, keys, { ...found, time }, fault)
 }
 
 /** The keys of the journal; new ones only where no journal exists yet. */

@@ -178,9 +178,15 @@ export class Accounts {
 
   /** The tokens that have not expired. */
   tokens(): ListedToken[] {
+    return this.liveTokens()
+      .map(({ hash, user, ...token }) => ({ id: tokenId(hash), email: this.#state.users.get(user)!.email, ...token }))
+  }
+
+  /** The same, each as it is kept. */
+  liveTokens(): (Token & { readonly hash: string })[] {
     const nowMs = this.#options.wallMs()
-    return [...this.#state.tokens.entries()].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, { user, ...token }]) => ({ id: tokenId(hash), email: this.#state.users.get(user)!.email, ...token }))
+    return Array.from(this.#state.tokens.entries(), ([hash, token]) => ({ hash, ...token }))
+      .filter(token => !isExpired(token, nowMs))
   }
 
   /** Throws unless every token belongs to a user who was not removed. */

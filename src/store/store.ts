@@ -3,7 +3,8 @@
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import type { Journal, JournalHealth } from '../journal/journal.ts'
+import { checkpointOf } from './checkpoint.ts'
+import type { Checkpoint, Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type OnAppend } from './commit-loop.ts'
 import {
   ENTRY_FIELDS, event, type Entry, type EntryChanges, type EntryFields, type Events, type ImportedEntry
@@ -106,6 +107,9 @@ export class Store {
   recordDisclosure(disclosure: Events['entries.disclosed']): Promise<void> {
     return this.#loop.commit(() => ({ outcome: undefined, event: event('entries.disclosed', null, disclosure) }))
   }
+
+  /** The state as a compaction writes it; for exclusive work alone, since nothing may change meanwhile. */
+  checkpoint(): Checkpoint { return checkpointOf(this.#state, this.accounts.liveTokens()) }
 
   /** Throws unless the whole state agrees with itself. */
   check(): void {

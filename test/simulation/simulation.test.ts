@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
-import type { JournalRecord } from '../../src/journal/journal.ts'
+import { CONTINUED, type JournalRecord } from '../../src/journal/journal.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
@@ -203,7 +203,7 @@ class Life {
     const state = emptyState()
     const apply = (record: JournalRecord): void => {
       applyEvent(state, record)
-      applied.push(noteOf(record.type, record.data as object))
+      if (record.type !== CONTINUED) applied.push(noteOf(record.type, record.data as object))
     }
     this.#journal = await openFileJournal({
       files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn

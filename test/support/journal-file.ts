@@ -8,7 +8,7 @@ import { createDecipheriv, createHash } from 'node:crypto'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import type { JournalRecord, Event } from '../../src/journal/journal.ts'
+import { CONTINUED, type JournalRecord, type Event } from '../../src/journal/journal.ts'
 import { decisionOn, JOURNAL_FILE, openJournal, type FileBehindLoop, type OpenedJournal, type OpenOptions } from './journal.ts'
 
 export { openJournal } from './journal.ts'
@@ -54,6 +54,11 @@ export function bytesOf(lines: readonly string[]): Buffer {
 /** The byte that a line (counted from 1) starts at. */
 export function offsetOf(lines: readonly string[], line: number): number {
   return bytesOf(lines.slice(0, line - 1)).length
+}
+
+/** Records without those that tell of earlier journals, numbered from 1: the same after a re-encryption. */
+export function withoutContinued(records: readonly JournalRecord[]): JournalRecord[] {
+  return records.filter(({ type }) => type !== CONTINUED).map((record, i) => ({ ...record, seq: i + 1 }))
 }
 
 /** A record as its line says it, and its nonce in hexadecimal. */

@@ -26,8 +26,8 @@ import type { Files } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Reencrypted,
-  Rotated
+  Apply, Compacted, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord,
+  Reencrypted, Rotated
 } from '../../journal/journal.ts'
 import type { Keyring } from '../../journal/keys.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
@@ -158,9 +158,13 @@ class EtcdJournal implements DurableJournal {
     return this.#sealing.rotate(this.#options.random)
   }
 
-  async reencrypt(): Promise<Reencrypted> {
-    const how = 'stop all instances, copy it to a file, run key rewrite there, and copy that to another ETCD_PREFIX'
-    throw new Failure('input-invalid', `a journal in etcd is not re-encrypted where it is; ${how}`)
+  reencrypt(): Promise<Reencrypted> { return this.#refuse('re-encrypted', 'key rewrite') }
+
+  compact(): Promise<Compacted> { return this.#refuse('compacted', 'journal compact') }
+
+  async #refuse(what: string, command: string): Promise<never> {
+    const how = `stop all instances, copy it to a file, run ${command} there, and copy that to another ETCD_PREFIX`
+    throw new Failure('input-invalid', `a journal in etcd is not ${what} where it is; ${how}`)
   }
 
   #assertSound(): void {

@@ -29,19 +29,21 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
 }
 
 /** Asks for something that takes long and shows how far it is. */
-async function askSlowly(context: Context, path: string): Promise<any> {
+async function askSlowly(context: Context, what: string, path: string, body?: object): Promise<any> {
   const look = async (): Promise<void> => {
     const status: JournalStatus | undefined = await context.store.look('/operator/status')
-    if (status?.progress !== undefined) context.terminal.progress('re-encrypting the journal', status.progress)
+    if (status?.progress !== undefined) context.terminal.progress(what, status.progress)
   }
   const timer = setInterval(() => void look(), 200)
   try {
-    return await context.store.ask('POST', path)
+    return await context.store.ask('POST', path, body)
   } finally {
     clearInterval(timer)
     context.terminal.progress('', 1)
   }
 }
+
+function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
 
 async function verify(context: Context): Promise<void> {
   const { store, terminal, flags } = context
@@ -141,6 +143,26 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     run: restore
   },
   {
+    name: 'journal compact',
+    options: {
+      'drop-history': { help: 'do not keep the old journal as an archive' },
+      yes: { help: 'do not ask whether the history is to go' }
+    },
+    help: 'writes the journal again without its history, which stays beside it as an archive',
+    run: async context => {
+      const { flags, terminal } = context
+      const drops = flags['drop-history'] === true
+      const what = 'All former values, and who made which change, are then gone for good.'
+      if (drops) await terminal.confirm(what, flags['yes'] === true)
+      const compacted = await askSlowly(context, 'compacting the journal', '/operator/journal/compact',
+        { keepsHistory: drops ? 0 : 1 })
+      const { records, bytes, head, before, unneeded, archive } = compacted
+      terminal.show(compacted, `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
+        `now     ${records} records, ${bytes} bytes, head ${head}`, `archive ${archive ?? 'not kept'}`,
+        ...unneeded.map(noLongerNeeded))
+    }
+  },
+  {
     name: 'key rotate',
     help: 'makes a new key, which seals from now on; old lines stay readable',
     run: async ({ store, terminal }) => {
@@ -157,9 +179,8 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
     name: 'key rewrite',
     help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
     run: async context => {
-      const { unneeded, head } = await askSlowly(context, '/operator/key/rewrite')
-      const keys = unneeded.map((key: string) => `key ${key} is no longer needed by this journal`)
-      context.terminal.show({ head, unneeded }, `head ${head}`, ...keys)
+      const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite')
+      context.terminal.show({ head, unneeded }, `head ${head}`, ...unneeded.map(noLongerNeeded))
     }
   }
 ]

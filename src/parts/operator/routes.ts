@@ -2,7 +2,7 @@
 import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { number, optional, text } from '../../json/validator.ts'
+import { number, oneOf, optional, text } from '../../json/validator.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/events.ts'
@@ -101,6 +101,7 @@ function tokenRoutes({ accounts }: Store): readonly Route[] {
 
 function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] {
   let progress = 0
+  const onProgress = (share: number): void => { progress = share }
   return [
     {
       operation: 'status', method: 'GET', path: '/operator/status', allowsStaleReads: true,
@@ -137,9 +138,17 @@ function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] 
       operation: 'rewriteJournal', method: 'POST', path: '/operator/key/rewrite',
       handle: async () => {
         progress = 0
-        const onProgress = (share: number): void => { progress = share }
         return jsonReply(200, await store.exclusively(signal => journal.reencrypt(onProgress, signal)))
       }
-    }
+    },
+    route({
+      operation: 'compactJournal', method: 'POST', path: '/operator/journal/compact',
+      shape: { keepsHistory: oneOf(0, 1) },
+      handle: async ({ body }) => {
+        progress = 0
+        return jsonReply(200, await store.exclusively(signal =>
+          journal.compact(store.checkpoint(), body.keepsHistory === 1, onProgress, signal)))
+      }
+    })
   ]
 }

@@ -1,0 +1,250 @@
+/** A compaction of a store: the same state from fewer records, and the old journal or the new one whatever happens. */
+import assert from 'node:assert/strict'
+import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { disk, type Files } from '../../src/disk/files.ts'
+import type { Compacted, DurableJournal } from '../../src/journal/journal.ts'
+import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/limits.ts'
+import type { PasswordHasher } from '../../src/store/password-hash.ts'
+import type { Store } from '../../src/store/store.ts'
+import { fileStore, type FileStoreOptions } from '../support/compose.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
+import { journalBytes, journalPath, keysOf, recordsOf, verify } from '../support/journal-file.ts'
+import { freshFolder } from '../support/service.ts'
+
+const NAMES = ['journal.jsonl', 'journal.key']
+const fields = { password: 'p', sistema: 's', usuario: 'u' }
+/** Hashing costs half a second, which nothing here is about. */
+const hasher = { hash: async (password: string) => `hash of ${password}` } as PasswordHasher
+let wallMs = Date.UTC(2026, 0, 31)
+
+async function open(folder: string, options: FileStoreOptions = {}): Promise<Store> {
+  const store = await fileStore(folder, { hasher, wallMs: () => wallMs, ...options })
+  store.check()
+  return store
+}
+
+function compact(store: Store, keepsHistory = true, onProgress = (_share: number): void => {}): Promise<Compacted> {
+  return store.exclusively(signal =>
+    (store.journal as DurableJournal).compact(store.checkpoint(), keepsHistory, onProgress, signal))
+}
+
+/** Everything that a store shows. */
+function shown(store: Store): unknown {
+  const { accounts, lastId } = store
+  return [store.list()?.map(String).join(''), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),
+    accounts.users(), accounts.tokens(), store.entryCount, store.activeCount]
+}
+
+/** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
+async function filled(store: Store): Promise<void> {
+  const { accounts } = store
+  for (let n = 1; n <= 6; n++) await store.createEntry({ ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' }, null)
+  for (let n = 1; n <= 6; n++) await store.updateEntry(n, { password: `now ${n}` }, null)
+  await store.deleteEntry(2, null)
+  await store.deleteEntry(3, null)
+  for (const id of [3, 5, 6]) assert.equal(await store.purgeEntry(id), true)
+  for (const name of ['ana', 'bob', 'eva']) await accounts.addUser(`${name}@x`, name, ['*'], 'a long password')
+  for (const email of ['ana@x', 'bob@x', 'eva@x']) await accounts.issue(email, ['password:read'], undefined)
+  await accounts.issue('eva@x', undefined, 1)
+  await accounts.setPassword('ana@x', 'another long password')
+  await accounts.issue('ana@x', undefined, 60)
+  await accounts.removeUser('bob@x')
+  wallMs += 120_000
+}
+
+test('a compacted journal shows what was shown, in a few records, and nothing of what was before', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  await filled(store)
+  const [before, health, bytes] = [shown(store), store.health(), journalBytes(folder)]
+  const made = await compact(store)
+  assert.deepEqual([shown(store), store.health().records], [before, 4])
+  const archive = join(folder, `journal-1-${health.records}.jsonl`)
+  assert.deepEqual(made, { records: 4, head: store.health().head, bytes: journalBytes(folder).length, archive, unneeded: [],
+    before: { records: health.records, head: health.head, bytes: bytes.length } })
+  assert.ok(readFileSync(archive).equals(bytes))
+  const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
+  assert.deepEqual([first!.type, first!.data], ['journal.continued', { why: 'compacted', head: health.head,
+    records: health.records, time: recordsOf(verify(bytes, keysOf(folder))).at(-1)!.time }])
+  assert.deepEqual(rest.map(({ type }) => type), ['entries.kept', 'users.kept', 'tokens.kept'])
+  assert.doesNotMatch(JSON.stringify(rest), /FORMER|now [356]|bob/)
+  assert.equal((await store.createEntry(fields, null)).id, 7)
+  assert.equal((await store.accounts.addUser('new@x', undefined, [], 'a long password'))!.id, 4)
+  const after = shown(store)
+  await store.close()
+  const again = await open(folder)
+  assert.deepEqual(shown(again), after)
+  await again.close()
+})
+
+test('again and again: the numbers of archives go on, all earlier ends are named, and a name that is taken is not', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  const ends: [string, number][] = []
+  const archives: (string | undefined)[] = []
+  for (const how of ['keeps', 're-encrypts', 'drops', 'keeps'] as const) {
+    for (let n = 0; n < 3; n++) await store.createEntry(fields, null)
+    ends.unshift([store.health().head, store.health().records])
+    if (how === 're-encrypts') {
+      await store.exclusively(signal => (store.journal as DurableJournal).reencrypt(() => {}, signal))
+    } else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
+  }
+  // 3 records; a checkpoint of 2, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 4 and 3.
+  assert.deepEqual(archives, ['journal-1-3.jsonl', undefined, 'journal-13-19.jsonl'])
+  const named = recordsOf(verify(journalBytes(folder), keysOf(folder))).slice(0, 4).map(({ data }) => data as any)
+  assert.deepEqual(named.map(({ head, records }) => [head, records]), ends)
+  assert.deepEqual(named.map(({ why }) => why), ['compacted', 'compacted', 're-encrypted', 'compacted'])
+  const before = journalBytes(folder)
+  writeFileSync(join(folder, 'journal-20-24.jsonl'), 'of somebody else')
+  await assert.rejects(compact(store), /journal-20-24.jsonl exists already; move it away/)
+  assert.ok(journalBytes(folder).equals(before))
+  await store.close()
+})
+
+test('an empty journal is not compacted', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  await assert.rejects(compact(store), { code: 'input-invalid' })
+  await store.close()
+  assert.deepEqual(readdirSync(folder).sort(), NAMES)
+})
+
+test('records of a compacted journal are bounded, but one value may be larger; reads go on and progress is told', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  const many = Array.from({ length: 2 * CHECKPOINT_RECORD_ROWS + 1 }, (_, n) =>
+    ({ ...fields, password: `${n}`, status: n % 3 === 0 ? 0 : 1 } as const))
+  await store.importEntries(many, null)
+  await store.createEntry({ ...fields, password: 'x'.repeat(2 * CHECKPOINT_RECORD_BYTES) }, null)
+  for (let n = 0; n < 5; n++) await store.createEntry({ ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) }, null)
+  const before = shown(store)
+  const shares: number[] = []
+  const waiting: Promise<unknown>[] = []
+  await compact(store, true, share => {
+    shares.push(share)
+    assert.deepEqual(shown(store), before)
+    if (waiting.length < 3) waiting.push(store.createEntry(fields, null))
+  })
+  assert.equal(waiting.length, 3)
+  assert.ok(shares.every((share, i) => share >= (shares[i - 1] ?? 0) && share <= 1), shares.join(' '))
+  const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
+  assert.deepEqual(kept.map(({ data }) => (data as any).entries.length), [2000, 2000, 1, 1, 2, 2, 1])
+  await Promise.all(waiting)
+  assert.deepEqual([store.health().records, store.lastId], [1 + 7 + 3, many.length + 9])
+  const after = shown(store)
+  await store.close()
+  const again = await open(folder)
+  assert.deepEqual(shown(again), after)
+  await again.close()
+})
+
+/** A folder with a filled journal, copied from one that was made once. */
+async function copies(t: TestContext): Promise<() => string> {
+  const origin = freshFolder(t)
+  const store = await open(origin)
+  await filled(store)
+  await store.close()
+  return () => {
+    const folder = freshFolder(t)
+    for (const name of NAMES) copyFileSync(join(origin, name), join(folder, name))
+    return folder
+  }
+}
+
+/** What a compaction may leave: the old journal alone, or the new one with its archive. */
+function assertOldOrNew(folder: string, old: Buffer, keepsHistory: boolean, what: string): void {
+  const archives = readdirSync(folder).filter(name => !NAMES.includes(name))
+  const isOld = journalBytes(folder).equals(old)
+  assert.deepEqual(archives.map(name => /^journal-1-\d+\.jsonl$/.test(name)), isOld || !keepsHistory ? [] : [true], what)
+  for (const name of archives) assert.ok(readFileSync(join(folder, name)).equals(old), what)
+  assert.equal(statSync(journalPath(folder)).nlink, 1, what)
+}
+
+for (const keepsHistory of [true, false]) {
+  for (const dies of [true, false]) {
+    const what = `${dies ? 'a crash' : 'a failure'} at any call of a compaction that ${keepsHistory ? 'keeps' : 'drops'} history`
+    test(`${what} leaves the old journal or the new one, and all that was shown`, async t => {
+      const copy = await copies(t)
+      let [calls, swapped] = [Infinity, 0]
+      for (let n = 1; n <= calls; n++) {
+        const folder = copy()
+        const old = journalBytes(folder)
+        const failing = new FaultyFiles()
+        const store = await open(folder, { files: failing.files })
+        const before = shown(store)
+        const skipped = failing.count()
+        failing.fail({ at: n, code: 'ENOSPC', forGood: dies })
+        const done = await compact(store, keepsHistory).then(() => true, () => false)
+        const call = `call ${n}, ${failing.calls[skipped + n - 1]}`
+        if (done) calls = Math.min(calls, failing.count() - skipped)
+        if (!dies) failing.heal()
+        const isStuck = await store.createEntry(fields, null).then(() => false, () => true)
+        const isNew = !journalBytes(folder).subarray(0, 99).equals(old.subarray(0, 99))
+        if (!dies && !isStuck && isNew) assert.ok(done || failing.calls[skipped + n - 1] === 'close', call)
+        await store.close().catch(() => {})
+        const again = await open(folder)
+        if (isStuck) assert.deepEqual(shown(again), before, call)
+        else assert.equal(again.entryText(7) !== undefined, true, call)
+        await again.close()
+        if (isStuck) assertOldOrNew(folder, old, keepsHistory, call)
+        swapped += Number(isNew)
+      }
+      assert.ok(calls >= 12 && swapped > 0, `${calls} calls, ${swapped} swapped`)
+    })
+  }
+}
+
+test('a journal with the second name that a killed compaction gave it opens and loses that name; others are refused', async t => {
+  const copy = await copies(t)
+  const folder = copy()
+  linkSync(journalPath(folder), join(folder, 'journal-1-9.jsonl'))
+  await (await open(folder)).close()
+  assert.deepEqual(readdirSync(folder).sort(), NAMES)
+  for (const name of ['journal-1.jsonl', 'other-1-9.jsonl']) {
+    const other = copy()
+    linkSync(journalPath(other), join(other, name))
+    await assert.rejects(open(other), { code: 'folder-unusable' })
+    assert.deepEqual(readdirSync(other).sort(), [name, ...NAMES].sort())
+  }
+})
+
+test('where a file has no second name the archive is refused, the journal stays, and dropping it works', async t => {
+  const folder = (await copies(t))()
+  const link = (): never => { throw Object.assign(new Error('link'), { code: 'EPERM' }) }
+  const files: Files = { ...disk, link }
+  const store = await open(folder, { files })
+  const before = journalBytes(folder)
+  await assert.rejects(compact(store), /cannot be kept as an archive: .* --drop-history/)
+  assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
+  await compact(store, false)
+  await store.close()
+  await (await open(folder)).close()
+})
+
+test('a device that keeps another state than it was given ends it, and the journal stays', async t => {
+  const folder = (await copies(t))()
+  const store = await open(folder)
+  const journal = store.journal as DurableJournal
+  const before = journalBytes(folder)
+  for (const lose of ['entries.kept', 'users.kept', 'tokens.kept']) {
+    await assert.rejects(store.exclusively(signal => {
+      const checkpoint = store.checkpoint()
+      const events = Array.from(checkpoint.events).filter(({ type }) => type !== lose)
+      return journal.compact({ ...checkpoint, events }, true, () => {}, signal)
+    }), /would be|does not exist/, lose)
+  }
+  assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
+  await store.close()
+})
+
+test('a stop ends a compaction, which leaves nothing', async t => {
+  const folder = freshFolder(t)
+  const store = await open(folder)
+  await store.importEntries(Array.from({ length: 20_000 }, (_, n) => ({ ...fields, password: `${n}`, status: 1 as const })), null)
+  const before = journalBytes(folder)
+  await assert.rejects(compact(store, true, () => { store.abortWork() }), { code: 'journal-closed' })
+  await store.close()
+  assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
+})
