@@ -6,6 +6,7 @@ import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
 import { openService } from './service.ts'
 import { SETTINGS, readSettings } from './settings.ts'
+import { VERSION } from './version.ts'
 
 const ERROR = 3
 const WARNING = 4
@@ -20,7 +21,9 @@ function report(priority: number, line: string): void {
 async function main(): Promise<void> {
   // A reader of the output that goes away costs lines, not the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  if (process.argv.includes('--help')) {
+  const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
+  if (asks('--version', '-V')) return console.log(VERSION)
+  if (asks('--help', '-h')) {
     console.log(`usage: node dist/server.js [settings]\n\n${settingsHelp(SETTINGS)}`)
     return
   }

@@ -44,7 +44,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:path'] }
   ],
   [
-    { name: 'config', holds: ['config/'], modules: ['node:util'] },
+    { name: 'config', holds: ['config/'], modules: [] },
     { name: 'log', holds: ['log.ts'], modules: [] },
     { name: 'store', holds: ['store/'], modules: ['node:buffer', 'node:crypto'] }
   ],

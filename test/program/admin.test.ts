@@ -106,7 +106,7 @@ test('what was nearly right is met with what may have been meant', async t => {
   const folder = freshFolder(t)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['user lst', /did you mean user list\?/], ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['user', /user needs one of: add, list, password, remove$/m], ['user frobnicate', /user needs one of/],
+    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, list, password, remove$/m], ['user frobnicate', /user needs one of/],
     ['frobnicate', /--help lists them/], ['user list --jsn', /did you mean --json\?/],
     ['user list --frobnicate', /user list --help lists them/]
   ]
@@ -127,20 +127,36 @@ test('help is printed in each of the usual ways, and names etcd only where it is
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
 })
 
-test('the shells can read the completion that is printed for them', async t => {
-  const folder = freshFolder(t)
-  for (const shell of ['bash', 'zsh', 'fish']) {
+/** How a shell is asked what it would complete; `SCRIPT` is the printed one. */
+const ASKED: { readonly [shell: string]: (words: readonly string[]) => string } = {
+  bash: words => `SCRIPT\nCOMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
+_password_entry_admin; echo \${COMPREPLY[*]}`,
+  zsh: words => `autoload -U compinit && compinit -D -u\nSCRIPT\nemulate sh
+COMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
+_password_entry_admin; echo \${COMPREPLY[*]}`,
+  fish: words => `SCRIPT\nset -x HOME (mktemp -d)\ncomplete -C 'password-entry-admin ${words.join(' ')}' | cut -f1`
+}
+
+for (const [shell, asked] of Object.entries(ASKED)) {
+  const missing = spawnSync(shell, ['-c', 'true']).error === undefined ? false : `there is no ${shell} here`
+  test(`${shell} completes commands, then flags; etcd's flags only for what uses etcd`, { skip: missing }, async t => {
+    const folder = freshFolder(t)
     const script = await done(folder, `completion ${shell}`)
-    const file = join(folder, shell)
-    writeFileSync(file, script)
-    const { status, stderr, error } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
-    if (error === undefined) assert.deepEqual([status, stderr], [0, ''], shell)
-    else t.diagnostic(`there is no ${shell} here`)
-  }
-  const words = "COMP_WORDS=(x user ''); COMP_CWORD=2; _password_entry_admin; echo ${COMPREPLY[*]}"
-  const asked = spawnSync('bash', ['-c', `${await done(folder, 'completion bash')}\n${words}`], { encoding: 'utf8' })
-  assert.equal(asked.stdout, 'add list password remove\n')
-})
+    writeFileSync(join(folder, 'script'), script)
+    assert.equal(spawnSync(shell, ['-n', join(folder, 'script')], { encoding: 'utf8' }).stderr, '')
+    const offered = (...words: string[]): string[] => {
+      const { stdout } = spawnSync(shell, ['-c', asked(words).replace('SCRIPT', () => script)], { encoding: 'utf8', cwd: folder })
+      return stdout.split(/\s+/).filter(word => word !== '' && word.startsWith(words.at(-1)!)).sort() // as zsh does later
+    }
+    assert.deepEqual(offered('user', ''), ['add', 'list', 'password', 'remove'])
+    assert.deepEqual(offered('completion', ''), ['bash', 'fish', 'zsh'])
+    assert.deepEqual(offered('user', 'add', '--ab'), ['--abilities'])
+    assert.deepEqual(offered('user', 'add', '--e'), [])
+    assert.ok(offered('journal', 'copy', '--').includes('--etcd-endpoints'))
+    writeFileSync(join(folder, 'list.csv'), '')
+    assert.ok(shell !== 'fish' || offered('import', 'li').includes('list.csv'))
+  })
+}
 
 test('entries are made, found, shown, changed, deleted and brought back; what shows a password is recorded', async t => {
   const folder = await initialized(t)

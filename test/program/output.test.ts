@@ -42,6 +42,16 @@ test('where standard error is systemd\'s journal, warnings and errors carry thei
   }
 })
 
+test('--version and -h are answered, and start nothing; a flag that does not exist is refused in this program\'s own words', async t => {
+  const version = await runProgram(t, { args: ['--version'] })
+  assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, '', true])
+  const help = await runProgram(t, { args: ['-h'] })
+  assert.deepEqual(help, await runProgram(t, { args: ['--help'] }))
+  const refused = await runProgram(t, { args: ['--prot', '1'] })
+  assert.deepEqual([refused.code, refused.stderr],
+    [2, "error: a setting is not valid: there is no flag '--prot'; --help lists them\n"])
+})
+
 test('the first start in a folder says that the store is new and empty, later ones do not', async t => {
   const folder = freshFolder(t)
   for (const isNew of [true, false]) {

@@ -5,32 +5,46 @@ import type { Setting } from '../../config/core-settings.ts'
 import { PARTS, STORAGE_SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
+type Table = { readonly [name: string]: Setting<unknown> }
+
 /** What the program is called. */
 const PROGRAM: string = basename(process.argv[1] ?? '').startsWith('password-entry')
   ? basename(process.argv[1]!) : 'node dist/admin.js'
 
-const HELP: Option = { help: 'tell about the command' }
+const HELP: Option = { help: 'explain the command' }
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
-/** The settings that help tells of: where the journal is, and of parts with journals those that are chosen. */
-function settingsFor(journal: string | undefined, all: boolean = false): { readonly [name: string]: Setting<unknown> } {
-  const others = PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
-  const hidden = new Set(all ? [] : others.flatMap(({ settings }) => Object.keys(settings)))
-  return Object.fromEntries(
-    Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
+/** The settings that are shown: where the journal is, and of parts with journals those that are chosen. */
+function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
+  // A command that moves a journal may need the settings of either place.
+  const others = moves !== undefined ? []
+    : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
+  const hidden = new Set(others.flatMap(({ settings }) => Object.keys(settings)))
+  return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
 }
 
-/** Every option of a command, also those that all of them have. */
-export function optionsOf(command: Command): { readonly [flag: string]: Option } {
-  const settings = Object.values<Setting<unknown>>(STORAGE_SETTINGS)
-    .map(({ flag, value, help }) => [flag, { value, help }])
-  return { ...command.options, json: JSON_RESULT, help: HELP, ...Object.fromEntries(settings) }
+function withSettings(command: Command, settings: Table): { readonly [flag: string]: Option } {
+  const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
+  return { ...command.options, json: JSON_RESULT, help: HELP, ...Object.fromEntries(flags) }
+}
+
+/** Every option that a command takes, also those that all of them have. */
+function optionsOf(command: Command): { readonly [flag: string]: Option } {
+  return withSettings(command, STORAGE_SETTINGS)
+}
+
+/** Those that are worth showing where the journal is in this place. */
+export function shownOptionsOf(command: Command, journal: string | undefined): { readonly [flag: string]: Option } {
+  return withSettings(command, settingsFor(command, journal))
 }
 
 /** The command that the first words name. Throws a `UsageError` that says which were meant. */
 export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
   const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
   if (found !== undefined) return found
+  if (words[0]?.startsWith('-') === true) {
+    throw new UsageError(`flags come after the command; ${PROGRAM} --help lists the commands`)
+  }
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
   const names = commands.map(({ name }) => name)
   const inGroup = commands.filter(({ name }) => name.startsWith(`${group} `))
@@ -126,8 +140,7 @@ function usage({ name, positionals = [] }: Command): string {
 
 /** What `--help` tells of a command. */
 export function helpOf(command: Command, journal: string | undefined): string {
-  // A command that moves a journal may need the settings of either place.
-  const settings = settingsFor(journal, command.journal !== undefined)
+  const settings = settingsFor(command, journal)
   const options = Object.entries({ ...command.options, json: JSON_RESULT })
     .map(([flag, { value, help }]) => `  ${`--${flag}${value === undefined ? '' : ` ${value}`}`.padEnd(28)} ${help}\n`)
   return `${usage(command)}\n\n${command.help}\n\n${options.join('')}${settingsHelp(settings)}\n`
@@ -138,5 +151,5 @@ export function overview(commands: readonly Command[], group?: string): string {
   const shown = commands.filter(({ name }) => group === undefined || name.startsWith(`${group} `))
   const lines = shown.map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
   const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${lines.join('')}\n`
-  return `${head}${PROGRAM} help COMMAND tells more.\n`
+  return `${head}${PROGRAM} help COMMAND explains one.\n`
 }

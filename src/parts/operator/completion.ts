@@ -1,6 +1,6 @@
-/** Completion of the command line, as scripts for bash, zsh and fish; made of the table of commands. */
-import { UsageError, type Command } from '../command.ts'
-import { optionsOf } from './command-line.ts'
+/** Completion of the command line: scripts for bash, zsh and fish, made from the table of commands. */
+import { UsageError, type Command, type Option } from '../command.ts'
+import { shownOptionsOf } from './command-line.ts'
 
 /** The name in `bin`: what is run by `node dist/admin.js` cannot be completed. */
 const NAME = 'password-entry-admin'
@@ -11,49 +11,64 @@ export function completionCommand(others: readonly Command[]): Command {
   const command: Command = {
     name: 'completion', positionals: ['SHELL'],
     help: 'prints what bash, zsh or fish need to complete commands and flags',
-    run: async ({ positionals: [shell = ''], terminal }) => {
+    run: async ({ positionals: [shell = ''], store: { settings: { journal } }, terminal }) => {
       if (!SHELLS.includes(shell)) throw new UsageError(`SHELL must be ${SHELLS.join(', ')}`)
       const all = [...others, command]
-      terminal.pass(shell === 'fish' ? fish(all) : bash(all, shell === 'zsh'))
+      terminal.pass(shell === 'fish' ? fish(all, journal) : bash(all, journal, shell === 'zsh'))
     }
   }
   return command
 }
 
-/** What may follow some words: the next words of commands, and, behind a whole one, its flags. */
-function continuations(commands: readonly Command[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>()
-  const add = (before: string, word: string): void => {
-    const words = found.get(before) ?? []
-    found.set(before, words.includes(word) ? words : [...words, word])
+/** What may follow some words: the next words of commands and, after a whole one, its flags. */
+function continuations(
+  commands: readonly Command[], journal: string
+): ReadonlyMap<string, { readonly words: Set<string>, readonly flags: readonly (readonly [string, Option])[] }> {
+  const found = new Map(commands.map(command =>
+    [command.name, { words: new Set<string>(), flags: Object.entries(shownOptionsOf(command, journal)) }]))
+  for (const command of [...commands.map(({ name }) => name), ...SHELLS.map(shell => `completion ${shell}`)]) {
+    const words = command.split(' ')
+    words.forEach((word, i) => {
+      const before = words.slice(0, i).join(' ')
+      if (!found.has(before)) found.set(before, { words: new Set(), flags: [] })
+      found.get(before)!.words.add(word)
+    })
   }
-  for (const command of commands) {
-    const words = command.name.split(' ')
-    words.forEach((word, i) => add(words.slice(0, i).join(' '), word))
-    for (const flag of Object.keys(optionsOf(command))) add(command.name, `--${flag}`)
-  }
-  for (const shell of SHELLS) add('completion', shell)
   return found
 }
 
-function bash(commands: readonly Command[], isZsh: boolean): string {
-  const cases = [...continuations(commands)].sort(([a], [b]) => b.length - a.length)
-    .map(([before, words]) => `    ${before === '' ? '" "' : `"${before} "*`}) words='${words.join(' ')}' ;;\n`)
+/** Without a word to complete and after a whole command, the shell's own completion is left to offer files. */
+function bash(commands: readonly Command[], journal: string, isZsh: boolean): string {
+  const cases = [...continuations(commands, journal)].sort(([a], [b]) => b.length - a.length)
+    .map(([before, { words, flags }]) => `    ${before === '' ? '" "' : `"${before} "*`}) ` +
+      `words='${[...words].join(' ')}' flags='${flags.map(([flag]) => `--${flag}`).join(' ')}' ;;\n`)
   return `${isZsh ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_password_entry_admin() {
-  local words before="\${COMP_WORDS[*]:1:COMP_CWORD-1} "
+  local words flags before="\${COMP_WORDS[*]:1:$((COMP_CWORD - 1))} " word="\${COMP_WORDS[COMP_CWORD]}"
   case "$before" in
 ${cases.join('')}  esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  case "$word" in -*) words=$flags ;; esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 complete -o default -F _password_entry_admin ${NAME}
 `
 }
 
-function fish(commands: readonly Command[]): string {
-  const words = [...continuations(commands)].map(([before, next]) => {
+function fish(commands: readonly Command[], journal: string): string {
+  const hasFile = new Set(commands.filter(({ positionals = [] }) => /FILE/.test(positionals.join()))
+    .map(({ name }) => name))
+  const lines = [...continuations(commands, journal)].flatMap(([before, { words, flags }]) => {
     const condition = before === '' ? '__fish_use_subcommand'
       : before.split(' ').map(word => `__fish_seen_subcommand_from ${word}`).join('; and ')
-    return `complete -c ${NAME} -n '${condition}' -a '${next.join(' ')}'\n`
+    const start = `complete -c ${NAME} -n '${condition}'`
+    return [
+      ...words.size === 0 ? [] : [`${start} -a '${[...words].join(' ')}'`],
+      ...hasFile.has(before) ? [`${start} -F`] : [],
+      ...flags.map(([flag, { value, help }]) => {
+        const takesFile = value === 'FILE' || value === 'FOLDER'
+        const takes = value === undefined || value.startsWith('[') ? '' : takesFile ? ' -r -F' : ' -x'
+        return `${start} -l ${flag}${takes} -d '${help.replaceAll(/['`]/g, '')}'`
+      })
+    ]
   })
-  return `complete -c ${NAME} -f\n${words.join('')}`
+  return `complete -c ${NAME} -f\n${lines.map(line => `${line}\n`).join('')}`
 }

@@ -10,7 +10,7 @@ export async function recordDisclosure(
     if (isCopy) throw new Error('this is a copy of the journal')
     await store.ask('POST', '/operator/disclosures', disclosure)
   } catch (error) {
-    terminal.warn(`that passwords are shown was not recorded: ${(error as Error).message}`)
+    terminal.warn(`this disclosure of passwords was not recorded: ${(error as Error).message}`)
   } finally {
     await store.close() // and so gives the lock back, where no service runs
   }
