@@ -43,6 +43,8 @@ export class Connections {
   /** Over TLS also those that have not shaken hands yet, which node:https does not know. */
   readonly #sockets = new Set<Socket>()
   readonly #perClient = new Map<string, number>()
+  /** Those of them that pipeline: all that they have open is read in small pieces. */
+  readonly #pipelining = new Set<string>()
 
   constructor(answer: Answer, options: ConnectionsOptions = {}) {
     this.answer = answer
@@ -63,8 +65,9 @@ export class Connections {
     socket.once('close', () => {
       this.#sockets.delete(socket)
       const rest = this.#perClient.get(client)! - 1
-      if (rest === 0) this.#perClient.delete(client)
-      else this.#perClient.set(client, rest)
+      if (rest > 0) { this.#perClient.set(client, rest); return }
+      this.#perClient.delete(client)
+      this.#pipelining.delete(client)
     })
   }
 
@@ -79,6 +82,15 @@ export class Connections {
     this.#open.add(connection)
     socket.once('close', () => this.#open.delete(connection))
     return connection
+  }
+
+  pipelines(client: string): boolean { return this.#pipelining.has(client) }
+
+  /** Reads a client in small pieces on all its connections: parsing what it sends on many at once would take long. */
+  readInPieces(client: string): void {
+    if (this.#pipelining.has(client) || !this.#perClient.has(client)) return
+    this.#pipelining.add(client)
+    for (const connection of this.#open) if (connection.client === client) connection.readInPieces()
   }
 
   /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
@@ -128,6 +140,7 @@ class Connection implements Peer {
   readonly socket: Socket
   readonly address: string
   readonly isSecure: boolean
+  readonly client: string
   readonly #all: Connections
   /** The request that is being answered, or whose body is still coming although it is. */
   #current: Turn | undefined
@@ -144,9 +157,10 @@ class Connection implements Peer {
     this.socket = socket
     this.address = address
     this.isSecure = 'encrypted' in socket
+    this.client = clientKey(address)
     socket.on('error', ignore) // node:http does not listen after a CONNECT
     // Over TLS, Node 20 reads on while its parser is paused, and takes that for malformed.
-    if (this.isSecure) this.#readInPieces()
+    if (this.isSecure || all.pipelines(this.client)) this.readInPieces()
   }
 
   get #isBusy(): boolean { return this.#current !== undefined && !this.#current.isOver }
@@ -157,10 +171,10 @@ class Connection implements Peer {
     if (!this.#isBusy && this.#waiting.length === 0) return this.#start(turn)
     this.#waiting.push(turn)
     if (this.#isReadInPieces) return
-    this.#isReadInPieces = true
-    // Not in the middle of what is being parsed; and node:http starts its handle again when it hears `resume`.
-    this.socket.once('resume', () => this.#readInPieces()).pause()
+    this.socket.pause() // not in the middle of what is being parsed
+    this.readInPieces()
     setImmediate(() => this.socket.resume())
+    this.#all.readInPieces(this.client)
   }
 
   #start(turn: Turn): void {
@@ -196,9 +210,13 @@ class Connection implements Peer {
   /**
    * A listener for `readable` keeps node:http from reading by itself; what `read` gives goes to its parser as `data`.
    */
-  #readInPieces(): void {
+  readInPieces(): void {
+    if (this.#isReadInPieces) return
     this.#isReadInPieces = true
-    this.socket.on('readable', this.#read).on('resume', this.#read)
+    const begin = (): void => { this.socket.on('readable', this.#read).on('resume', this.#read) }
+    // A handle that is stopped is started again by node:http, when that hears `resume`.
+    if (this.socket.isPaused()) this.socket.once('resume', begin)
+    else begin()
   }
 
   /** `resume` comes when the body of a request is wanted. A piece is enough for a turn if a request begins in it. */

@@ -54,8 +54,9 @@ const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 /** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   const method = request.method ?? ''
-  // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host.
-  if (!target.startsWith('/') && !(target === '*' && method === 'OPTIONS')) return undefined
+  // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host. Node 20.12 lets
+  // bytes beyond ASCII pass.
+  if (!/^\/[!-~]*$/.test(target) && !(target === '*' && method === 'OPTIONS')) return undefined
   const query = target.indexOf('?')
   const head: Head = { method, path: query < 0 ? target : target.slice(0, query) }
   const raw = request.rawHeaders

@@ -1,6 +1,7 @@
 /** Connections as a hostile client has them: cut off anywhere, pipelined, half open, never quite begun. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
@@ -158,6 +159,55 @@ test('another client is answered between requests that are pipelined', async t =
   other.write('GET /other HTTP/1.1\r\nHost: a\r\n\r\n')
   await Promise.all([heard(many, 'ended', count), heard(other, 'ended', 1)])
   assert.ok(before! < 100, `${before} went before`)
+})
+
+test('another client is answered before all is parsed that one pipelines on many connections', async t => {
+  let parsed = 0
+  const count = (): void => { parsed++ }
+  subscribe('http.server.request.start', count)
+  t.after(() => unsubscribe('http.server.request.start', count))
+  let before: number | undefined
+  const port = await serve(t, (_, response, done, target) => {
+    if (target === '/other') before = parsed
+    response.end('ended')
+    done()
+  })
+  const many = await Promise.all(Array.from({ length: 24 }, () => open(t, port)))
+  const other = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' })
+  t.after(() => other.destroy())
+  await once(other, 'connect')
+  const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+  const each = Math.floor(READ_AT_ONCE_BYTES / one.length)
+  for (const socket of many) socket.write(one.repeat(each))
+  other.write('GET /other HTTP/1.1\r\nHost: a\r\n\r\n')
+  await heard(other, 'ended', 1)
+  assert.ok(before! < 4 * each, `${before} of ${24 * each} were parsed before`)
+})
+
+test('a client that pipelines on one connection is answered on its others, whatever these are at', async t => {
+  const port = await serve(t, (request, response, done) => {
+    let bytes = 0
+    const slowly = (): void => {
+      for (let piece = request.read(); piece !== null; piece = request.read()) bytes += piece.length
+      if (!request.readableEnded || response.writableEnded) return
+      response.end(`got ${bytes} ended`)
+      done()
+    }
+    request.on('readable', () => setTimeout(slowly, 5)).on('end', slowly)
+    slowly()
+  })
+  const body = 'x'.repeat(3_000_000)
+  const whole = message('POST', '/', body)
+  const split = [0, 10, whole.length - body.length, whole.length - 2_000_000, whole.length - 1]
+  const sockets = await Promise.all(split.map(() => open(t, port)))
+  const got = sockets.map(socket => heard(socket, `got ${body.length} ended`, 3))
+  sockets.forEach((socket, i) => { socket.write(whole); socket.write(whole.subarray(0, split[i])) })
+  await pause(150)
+  const pipelining = await open(t, port)
+  pipelining.write(message('GET', '/').toString().repeat(100))
+  await heard(pipelining, 'got 0 ended', 100)
+  sockets.forEach((socket, i) => { socket.write(whole.subarray(split[i])); socket.write(whole) })
+  await Promise.all(got)
 })
 
 for (const [what, first] of [
