@@ -1,4 +1,4 @@
-/** The parts that are built in, a line each. Taking one out is deleting its line and its folder. */
+/** The parts that are built in, a line each. The README says how to take one out. */
 export { etcd } from './parts/etcd/part.ts'
 export { metrics } from './parts/metrics/part.ts'
 export { openapi } from './parts/openapi/part.ts'

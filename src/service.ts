@@ -41,7 +41,7 @@ interface Server {
 /**
  * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
  * a `Failure`: `input-invalid` for fields that the contract refuses, `write-failed`, `journal-failed`, `queue-full`
- * or `journal-closed` where nothing was recorded.
+ * or `journal-closed`. After `journal-failed` or `journal-unreachable` a change may be recorded.
  */
 export interface Service extends Server {
   /** The active entries, ascending by id. */
@@ -200,7 +200,7 @@ function coreRoutes(settings: ServiceSettings, store: Store): Route[] {
 
 /** A route requires the ability that the settings name for its operation. */
 function withAbility({ abilities }: ServiceSettings, route: Route): Route {
-  return { ...route, ability: abilities.get(route.operation) }
+  return { ...route, ability: abilities.get(route.operation) ?? route.ability }
 }
 
 function limitOf(requests: number): RateLimit | undefined {

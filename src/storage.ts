@@ -35,7 +35,7 @@ export interface Storage {
 /** Where the journal is; the abilities that a user may be given, any without them; whether this is production. */
 type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> & { readonly isProduction?: boolean }
 
-/** How a store is opened; `mayCreate`: a journal that others share as well. */
+/** How a store is opened; with `mayCreate` even a journal that others share is made. */
 interface How {
   readonly onAppend?: OnAppend
   readonly mayCreate?: boolean | undefined
@@ -63,7 +63,7 @@ export async function openStorage(
   log.info(`data folder    ${folder}`)
   const isAsked = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
   if (isAsked && settings.journal === 'file' && files.stat(folder) === undefined) {
-    const what = 'if it should, the operator\'s program makes it: init'
+    const what = 'if the path is right, make it with the operator\'s command init'
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
   }
   const gate = new DrainGate()
@@ -123,7 +123,7 @@ async function lockJournal(files: Files, folder: string, sockets: UnixSockets): 
   try {
     const path = files.real(join(folder, JOURNAL_FILE))
     const [where, name] = [dirname(path), basename(path)]
-    // Another folder's own journal is locked by its folder; of others there may be several in one.
+    // A `journal.jsonl` elsewhere is locked by its folder; of files with other names a folder may hold several.
     const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
     if (isLink && files.stat(path) !== undefined) await lock(where, name === JOURNAL_FILE ? '' : `${name}.`)
   } catch (error) {

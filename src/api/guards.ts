@@ -1,4 +1,4 @@
-/** What a request is refused for before its body is read. A guard gives the answer of what it refuses. */
+/** What a request is refused for before its body is read. A guard gives the answer, or undefined to let it pass. */
 import { clientKey, isTrusted } from '../http/address.ts'
 import { PREFLIGHT } from '../http/cors.ts'
 import type { Head } from '../http/head.ts'
@@ -41,12 +41,12 @@ export function preflight(x: Exchange, { method, origin, requestMethod }: Head):
   return x.options.corsOrigins?.has(origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 
-/** Who sent the request, in the protected configuration. */
+/** Who sent the request, in the protected configuration. It refuses nothing; `unauthorized` does. */
 export function authenticate({ options }: Exchange, { token }: Head): Session | undefined {
   return token === undefined ? undefined : options.authenticate?.(token)
 }
 
-/** Counts the request, unless it is one too many, for everything under `/api` or for its route: then for neither. */
+/** Counts the request against the limit of `/api` and its route's own; where either is used up, against neither. */
 export function tooMany(x: Exchange): Reply | undefined {
   const { options: { rateLimit, limitsByUser }, session, client, route } = x
   const general = isUnderApi(x) ? rateLimit : undefined
@@ -69,7 +69,7 @@ export function tooMany(x: Exchange): Reply | undefined {
   return undefined
 }
 
-/** What a client has left whose request does not count: a page must not use it up for the person at the browser. */
+/** Notes the limit of a request that does not count: a page must not use it up for the person at the browser. */
 export function uncounted(x: Exchange): void {
   const verdict = isUnderApi(x) ? x.options.rateLimit?.peek(clientKey(x.client)) : undefined
   if (verdict !== undefined) x.verdict = { ...verdict, allowed: true }
@@ -81,13 +81,13 @@ export function unexpected({ expect, path }: Head): Reply | undefined {
   return path === '*' ? SERVER_OPTIONS : undefined
 }
 
-/** A path or a method that there is not. */
+/** A path that does not exist, or a method that it does not have. */
 export function unrouted(found: Found<Route>, { method }: Head): Reply | undefined {
   if (found === undefined) return NOT_FOUND
   return found.target === undefined ? otherMethod(method, found.allow) : undefined
 }
 
-/** Who has no token, or not the ability, where the route asks for it. */
+/** A request without a valid token, or whose token lacks the ability that the route asks for. */
 export function unauthorized({ options, session, route: { isPublic, ability } }: RoutedExchange): Reply | undefined {
   if (options.authenticate === undefined || isPublic === true) return undefined
   if (session === undefined) return UNAUTHENTICATED

@@ -1,8 +1,8 @@
 /**
  * At most one process has a data folder.
  *
- * A process that wants it listens on a Unix socket of its own in it, and then probes every other one there. One
- * answers: the folder is taken, and it withdraws. None answers: what is left are the sockets of processes that are
+ * A process that wants it listens on a Unix socket of its own in it, and then probes every other one there. If one
+ * answers, the folder is taken, and it withdraws. If none does, what is left are the sockets of processes that are
  * gone, and it removes them. Of two that start at once, the one that probes later finds the other listening; so they
  * never both win. (Both may withdraw; they try again after different times.) The kernel closes a dead process's
  * socket, however it died, so nothing has to be cleaned up by hand, and no process number can be mistaken.
@@ -91,7 +91,7 @@ async function tryToLock(
       throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
     }
     for (const dead of await deadSockets(files, folder, sockets, prefix, socket)) remove(files, dead)
-    // What is left of those that died while they opened; one that is just about to will fail, and try again.
+    // What is left of those that died while they opened; one that is opening just now will fail, and try again.
     for (const left of socketsOf(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, release }
   } catch (error) {

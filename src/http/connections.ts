@@ -53,7 +53,7 @@ export class Connections {
 
   get size(): number { return this.#sockets.size }
 
-  /** Takes a socket in that was accepted, or closes it when its client is gone or has too many. */
+  /** Takes in an accepted socket, or closes it when its client is gone or has too many. */
   accept(socket: Socket): void {
     const address = addressOf(socket)
     const client = clientKey(address ?? '')
@@ -114,7 +114,7 @@ export class Connections {
     for (const connection of this.#open) if (connection.isIdleSince(sinceMs)) connection.socket.destroy()
   }
 
-  /** Closes those that have not asked for anything, which node:http takes for busy ones; a handshake is nothing. */
+  /** Closes those that have not asked for anything, which node:http takes for busy; a handshake asks for nothing. */
   destroySilent(): void {
     for (const { socket } of this.#open) if (socket.bytesRead === 0) socket.destroy()
     for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()

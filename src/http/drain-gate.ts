@@ -4,7 +4,7 @@ import { sendReply, statusReply } from './reply.ts'
 
 const CLOSED = statusReply(503, ['Retry-After', '1'])
 
-/** Opens when the service is ready, and closes when every request was answered. */
+/** Opens when the service is ready; once closed, it waits until every request was answered. */
 export class DrainGate {
   #answer: Answer | undefined
   #inFlight = 0

@@ -66,7 +66,7 @@ export class CommitLoop<S> {
   /**
    * Resolves with the command's outcome once everything it could have seen is durable and its event, if it gave one,
    * is applied. Rejects with `write-failed`, `journal-failed`, `queue-full`, `journal-closed` or another failure of the
-   * journal, and with whatever the command threw; then nothing is recorded for it.
+   * journal, and with whatever the command threw. After `journal-failed` or `journal-unreachable` it may be recorded.
    */
   commit<T>(decide: Command<S, T>): Promise<T> { return this.#add({ decide }) }
 
@@ -150,7 +150,7 @@ export class CommitLoop<S> {
       }
       const appended = asksFirst && events.length === 0 ? [] : await this.#append(events)
       if (appended === 'raced') {
-        this.#queue = [...batch, ...this.#queue] // they decide first, and again
+        this.#queue = [...batch, ...this.#queue] // these decide first, and again
         return
       }
       this.#apply(appended)

@@ -13,14 +13,14 @@ import { etcdAccess } from './access.ts'
 import { fillEtcd, readEtcd, type EtcdPlace } from './copy.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 
-/** Where in etcd the settings say. */
+/** The place in etcd that the settings name. */
 function placeOf(settings: StorageSettings): EtcdPlace {
   const etcd = settings as StorageSettings & EtcdSettings
   if (etcd.etcdEndpoints.length === 0) throw new OperatorError('ETCD_ENDPOINTS must be set, as for the service')
   return { access: etcdAccess(etcd, disk), prefix: etcd.etcdPrefix }
 }
 
-/** Reads the journal of a service, wherever the settings say that its own prefix is. */
+/** Reads the journal at the prefix that the service has reported, whatever the settings name. */
 export async function readEtcdJournal(
   settings: StorageSettings, { path, keys, apply, records, onProgress }: JournalSource
 ): Promise<{ readonly records: number, readonly head: string }> {

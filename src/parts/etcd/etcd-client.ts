@@ -27,11 +27,11 @@ export interface EtcdAccess {
   readonly key?: Buffer | undefined
 }
 
-/** gRPC's codes for what may go otherwise at another time or endpoint: etcd is starting, stopping, without a leader. */
+/** gRPC's codes for what may succeed at another time or endpoint: etcd is starting, stopping, without a leader. */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
-/** A failed attempt of which its endpoint is not to blame: another token, or a smaller answer, is what it needs. */
+/** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
 class SameEndpoint extends Error {}
 
 const SILENT = new Error('no answer in time')
@@ -174,7 +174,7 @@ export class EtcdClient {
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
     if (signal !== undefined) options.signal = signal
     const request = (isTls ? requestHttps : requestHttp)(url, options)
-    // Of a request that is destroyed, an answer under way would only report that it was cut off.
+    // Once there is an answer, destroying the request would only make that report that it was cut off.
     let stopped: { destroy(why: Error): unknown } = request
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', answer => { resolve(answer); stopped = answer })

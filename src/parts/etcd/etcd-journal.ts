@@ -8,8 +8,8 @@
  *
  * **An answer that was lost** leaves open whether the lines were appended, and even whether they will be: a member
  * that was stopped may pass them on when it goes on. So the same bytes are tried again until there is an answer, and
- * whatever way the record at their first place comes to be known, by that answer, a question or the watch, it decides
- * which it was. Without that within the bound the change is answered 500: it may have been made. That is never reported
+ * however the record at their first place becomes known, by that answer, a question or the watch, it decides
+ * which it was. If it is not known in time, the change is answered 500: it may have been made. It is never reported
  * as made, nor is another command's outcome mistaken for it: the next append is at the same place, and either wins,
  * which shuts the old one out for good, or meets it there and applies it like anybody's.
  *
@@ -30,6 +30,7 @@ import type {
   Reencrypted, Rotated
 } from '../../journal/journal.ts'
 import type { Keyring } from '../../journal/keys.ts'
+import { isoTime } from '../../journal/line.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
 import { EtcdClient, type EtcdAccess } from './etcd-client.ts'
 import {
@@ -117,8 +118,9 @@ class EtcdJournal implements DurableJournal {
   readonly readBarrier = async (): Promise<void> => {
     const { fault, outage } = this.#follower
     if (!this.#options.staleReads) { await this.catchUp(); return }
-    const settled = fault === undefined && this.catchUp().catch(() => {}) // in an outage too: so its end is noticed
-    if (outage === undefined) await settled
+    if (fault !== undefined) return
+    const caughtUp = this.catchUp().catch(() => {}) // in an outage too: so its end is noticed
+    if (outage === undefined) await caughtUp
   }
 
   health(): JournalHealth {
@@ -183,7 +185,7 @@ class EtcdJournal implements DurableJournal {
     }
     const marker = this.#log.marker!
     const { position, head } = this.#replica
-    const time = new Date(this.#options.wallMs()).toISOString()
+    const time = isoTime(this.#options.wallMs())
     const { lines } = sealBatch(events, position.seq, head, { time, key, nonce: this.#nonce })
     const pending: Pending = this.#replica.pending = { seq: position.seq + 1, text: lines[0]!, isOurs: undefined }
     let ahead: readonly Turn[] = []
@@ -197,7 +199,7 @@ class EtcdJournal implements DurableJournal {
       // Nothing came first: it is another's turn, or the marker has changed, or the newest record is gone.
       if (pending.isOurs === undefined && ahead.length === 0) await this.#follower.ask()
     } catch (error) {
-      // Refused may be a second attempt, of which the first was heard.
+      // What was refused may be a second attempt, whose first one was carried out.
       if (error instanceof Failure && error.code === 'journal-refused') await this.#follower.ask().catch(() => {})
       if (pending.isOurs !== true || this.#replica.position.seq < pending.seq) throw error
     } finally {

@@ -21,7 +21,7 @@ export const MAX_ETCD_TURN_MS: number = 2_000
 export const ETCD_TURN_POLL_MS: number = 25
 /** What one transaction may hold: etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128
-/** Records of a transaction, which also removes a turn, or else takes one on three conditions. */
+/** Records of a transaction. It also removes a turn, or else takes one, whose three conditions count as operations. */
 export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
 /** Bytes after which a transaction takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024

@@ -18,8 +18,8 @@
  * it, and so does a question: an instance that does not know of a change of it appends nothing, and reads nothing as
  * the newest.
  *
- * **`PREFIX.turn/ID`, the turns**: an append that comes too late puts such a key in the same transaction, and no
- * append is made but by the instance whose key is the oldest, until it has removed that or there is none. So an
+ * **`PREFIX.turn/ID`, the turns**: an append that comes too late puts such a key in the same transaction. Then no
+ * append succeeds but that of the instance whose key is the oldest, and it removes the key. So an
  * instance gets its turn however far away it is. This is about fairness alone: an instance that lets its time pass, by
  * the others' clocks, loses its turn and nothing else.
  */
@@ -76,7 +76,7 @@ export interface Appended {
 
 const SEQ_DIGITS = 16
 const NONE = '0'
-/** It holds all that is not sealed, and the nonce. */
+/** So much of a line holds all that is not sealed, and the nonce. */
 const START_CHARACTERS = 256
 
 /** Where a record is. */

@@ -40,7 +40,7 @@ function serverOrigins(text: string): string[] {
   return items.map(item => new URL(item).origin)
 }
 
-/** The beginning of a key, without the slash that follows it; so that what is below another one is not its record. */
+/** The beginning of a key, without the slash that follows it; no key below it looks like a record of another one. */
 function keyPrefix(text: string): string {
   const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))[\x21-\x7e]{1,200}$/.test(text)
   return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash')
@@ -58,7 +58,7 @@ export const ETCD_SETTINGS: SettingsTable<EtcdSettings> = {
   },
   etcdUser: {
     variable: 'ETCD_USER', flag: 'etcd-user', value: 'NAME', fallback: undefined, shown: 'none',
-    help: 'The user to be for etcd.', parse: nonEmpty
+    help: 'The user to log in to etcd as.', parse: nonEmpty
   },
   etcdPasswordFile: {
     variable: 'ETCD_PASSWORD_FILE', flag: 'etcd-password-file', value: 'FILE', fallback: undefined, shown: 'none',

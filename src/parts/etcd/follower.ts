@@ -1,7 +1,7 @@
 /**
  * Following a journal that all share: what was read of it, and why nothing more can be.
  *
- * **The watch** spares questions the work of bringing records, and keeps an idle instance up to date;
+ * **The watch** brings records before they are asked for, and keeps an idle instance up to date;
  * nothing relies on it. It starts after a question's revision, and again whenever it ends or is silent.
  */
 import { Failure } from '../../errors.ts'
@@ -24,7 +24,7 @@ export class Follower {
   outage: Error | undefined
   /** Why etcd took no write. */
   #refusal: Error | undefined
-  /** Of what was warned last. */
+  /** The kind of trouble that was reported last. */
   #reported: string | undefined
   #isOpen = false
   #onWrite = (): void => {}

@@ -24,7 +24,7 @@ export class Replica {
   head: string = FIRST_HASH
   /** The first records of the last writes, of all instances. */
   #writes: number[] = []
-  /** What of this instance's own is about to follow the newest record. */
+  /** This instance's own append that is under way. */
   pending: Pending | undefined
 
   /** `name` is the journal's, for errors. */

@@ -8,8 +8,8 @@ export class SingleFlight<T> {
   constructor(ask: () => Promise<T>) { this.#ask = ask }
 
   /**
-   * Asks, or joins those who wait; the question is sent after this call, one at a time. Rejects as it does, or as the
-   * one before it: after that, they have waited long enough.
+   * Asks, or joins those who wait; the question is sent after this call, one at a time. Rejects as that does, or as the
+   * question before it: whatever waited for that has waited long enough.
    */
   ask(): Promise<T> { return this.#next ??= this.#send(this.#last) }
 
