@@ -14,6 +14,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
+import { READ_CHUNK_BYTES } from '../limits.ts'
 import type { EncodedEvent } from './journal.ts'
 import type { Key } from './keys.ts'
 
@@ -55,13 +56,24 @@ export function parseLine(text: string): Line | undefined {
   if (head === null || ownHash === undefined) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
-  // Base64 decoding is lenient: only the canonical text is accepted.
-  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
+  if (sealed.length < NONCE_BYTES + TAG_BYTES || !isCanonical(base64, sealed)) return undefined
   const [, sealedHead, seq, time, type, by, key] = head as unknown as readonly string[]
   return {
     seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!, sealed,
     hash: ownHash, sealedHead: sealedHead!, hashedHead: text.slice(0, 1 - TAIL_BYTES)
   }
+}
+
+/**
+ * Whether a text is exactly how its bytes are written in base64. Decoding is lenient, but each character that it skips
+ * costs bytes, so the length tells. What else it takes are URL-safe characters, ones that are not ASCII, and bits that
+ * the last ones have too many.
+ */
+function isCanonical(base64: string, bytes: Buffer): boolean {
+  const lastBytes = (bytes.length + 2) % 3 + 1
+  return base64.length === Math.ceil(bytes.length / 3) * 4 && base64.length === Buffer.byteLength(base64) &&
+    !base64.includes('-') && !base64.includes('_') &&
+    base64.endsWith(bytes.toString('base64', bytes.length - lastBytes))
 }
 
 /** Whether a line is the first of its write. */
@@ -73,7 +85,18 @@ export function isChained(line: Line, previousHash: string): boolean {
 }
 
 function chainHash(previousHash: string, hashedHead: string): string {
-  return hash('sha256', previousHash + hashedHead, 'hex')
+  return hash('sha256', chained(previousHash, hashedHead), 'hex')
+}
+
+const room = Buffer.allocUnsafeSlow(READ_CHUNK_BYTES)
+
+/** The bytes of a previous hash and what follows it, in one place for all lines that fit: valid until the next call. */
+function chained(previousHash: string, head: string): Buffer {
+  const length = previousHash.length + head.length
+  const bytes = length <= room.length ? room.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+  bytes.write(previousHash, 'latin1')
+  bytes.write(head, previousHash.length, 'latin1')
+  return bytes
 }
 
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -102,7 +125,7 @@ export function formatLine(
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${event.type}","by":${event.by},"key":"${key.name}"`
   nonce[0] = context.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
-  cipher.setAAD(Buffer.from(previousHash + sealedHead))
+  cipher.setAAD(chained(previousHash, sealedHead))
   const ciphertext = cipher.update(event.json, 'utf8')
   cipher.final()
   const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
@@ -124,7 +147,7 @@ function plainText(line: Line, previousHash: string, key: Key): string {
   const { sealed } = line
   const end = sealed.length - TAG_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES))
-  decipher.setAAD(Buffer.from(previousHash + line.sealedHead))
+  decipher.setAAD(chained(previousHash, line.sealedHead))
   decipher.setAuthTag(sealed.subarray(end))
   const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
   decipher.final() // which throws unless the tag is right; in this mode it gives no more bytes

@@ -5,6 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { parseLine } from '../../src/journal/line.ts'
 import {
   journalBytes, openJournal, referenceLines, snapshot, tornFiles, writeJournal, writeKeys, type OpenedJournal
 } from '../support/journal.ts'
@@ -184,4 +185,40 @@ test('a mutated key file is refused with nothing changed, or lacks nothing that 
   }
   t.diagnostic(JSON.stringify(seen))
   for (const [what, count] of Object.entries(seen)) assert.ok(count > 0, what)
+})
+
+/** The form, as the README beside the journal states it. */
+const FORM = new RegExp('^\\{"seq":[1-9][0-9]{0,15},"time":"[0-9]{4}(-[0-9]{2}){2}T([0-9]{2}:){2}[0-9]{2}\\.[0-9]{3}Z",' +
+  '"type":"[a-z]+\\.[a-z]+","by":(null|[1-9][0-9]{0,15}),"key":"[0-9a-f]{8}","sealed":"([A-Za-z0-9+/]+={0,2})",' +
+  '"hash":"[0-9a-f]{64}"\\}$')
+
+function hasForm(text: string): boolean {
+  const base64 = FORM.exec(text)?.[4]
+  if (base64 === undefined) return false
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.length >= 28 && bytes.toString('base64') === base64
+}
+
+test('a line has the form where the README says so, and nowhere else, whatever was done to its base64', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const { lines } = original(random.bytes(32), 'a', random)
+  const others = lines.map(line => Buffer.from(line))
+  const inBase64 = (text: string): string => {
+    const [start, end] = [text.indexOf('"sealed":"') + 10, text.indexOf('","hash"')]
+    const at = random.next() < 0.5 ? end - random.int(6) : start + random.int(end - start)
+    const by = Array.from({ length: random.int(5) }, () => random.pick([...'AQgwEIMYcko048Zz09+/-_=== \n"\0\xff\u0141']))
+    return text.slice(0, at) + by.join('') + text.slice(Math.min(end, at + random.int(5)))
+  }
+  const seen = { form: 0, none: 0 }
+  for (let done = 0; done < 10 * COUNT; done++) {
+    const line = random.pick(lines)
+    const text = random.next() < 0.7 ? inBase64(line) : mutate(Buffer.from(line), random, others).toString('latin1')
+    const isLine = hasForm(text)
+    assert.equal(parseLine(text) !== undefined, isLine, JSON.stringify(text))
+    seen[isLine ? 'form' : 'none']++
+  }
+  t.diagnostic(JSON.stringify(seen))
+  assert.ok(seen.form > COUNT / 10 && seen.none > COUNT, 'both are met often')
 })

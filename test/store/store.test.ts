@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
+import { EntryTable } from '../../src/store/entry-pages.ts'
 import type { Store } from '../../src/store/store.ts'
 import { fileStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
@@ -322,4 +323,21 @@ test('a change costs its own page of the list and no other', async () => {
   const isSameBytes = after.map(({ buffer, byteOffset }, i) =>
     buffer === before[i]?.buffer && byteOffset === before[i]?.byteOffset)
   assert.deepEqual(isSameBytes, before.map((_, piece) => piece !== 2)) // behind the opening bracket and the first page
+})
+
+test('an entry is served as JSON.stringify writes it, whatever its fields hold', t => {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  const random = seeded(seed)
+  const pieces = ['a', '"', '\\', '/', '\0', '\n', '\x1f', ' ', '\x7f', '\u0080', 'ñ', '\u2028', '\ud800', '\udfff', '\ue000',
+    '😀', '\uffff']
+  const text = (): string => Array.from({ length: random.int(6) }, () => random.pick(pieces)).join('')
+  const table = new EntryTable()
+  for (let id = 1; id <= 3_000; id++) {
+    const fields = { password: text(), sistema: text(), usuario: text() }
+    const entry: Entry = { id, ...fields, status: random.pick([0, 1]) }
+    table.set(id, entry)
+    assert.equal(table.text(id), JSON.stringify(entry))
+    assert.deepEqual(table.get(id), entry)
+  }
 })
