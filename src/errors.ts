@@ -10,6 +10,8 @@ const SENTENCES = {
   'key-invalid': 'the key file is not valid',
   'key-unknown': 'the key file lacks a key of the journal',
   'journal-damaged': 'the journal is damaged',
+  'head-unknown': 'the noted head is nowhere in this journal',
+  'archive-foreign': 'the archive does not join this journal',
   'journal-closed': 'the journal is closed',
   'journal-failed': 'the journal takes no more writes until a restart',
   'journal-missing': 'there is no journal',

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Verifies a journal without its key: the form of each line, their numbers, their chain, and what a crash left.
 
-    python3 test/verify.py journal.jsonl [HEAD]
+    python3 test/verify.py journal.jsonl [HEAD] [--key journal.key] [--archive FILE]...
 
 Written from the README's section "The journal" alone, in another language than the program, so that neither can hide
 a mistake of the other. HEAD is a chain's head that was noted earlier: the journal must still hold it. Prints the
-number of records and the head. Exit codes: 0 verified; 3 damaged, naming line and byte. Seals are not opened: that
-takes the key and AES-256-GCM, which Python's own library does not have.
+number of records and the head. Exit codes: 0 verified; 3 damaged, naming line and byte. Seals are not opened, but with
+the key those of the first lines of a journal that came from another one, which name the ends of those before it: HEAD
+may be one of these, and each FILE must end at one. Python's own library has no AES, so a slow one is below.
 """
 import base64
 import hashlib
+import json
 import re
 import sys
 
 FORM = re.compile(
-    rb'((?P<sealed_head>\{"seq":(?P<seq>[1-9][0-9]{0,15}),"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"'
-    rb',"type":"[a-z]+\.[a-z]+","by":(null|[1-9][0-9]{0,15}),"key":"[0-9a-f]{8}")'
+    rb'((?P<sealed_head>\{"seq":(?P<seq>[1-9][0-9]{0,15}),"time":"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"'
+    rb',"type":"(?P<type>[a-z]+\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"(?P<key>[0-9a-f]{8})")'
     rb',"sealed":"(?P<sealed>[A-Za-z0-9+/]+={0,2})"),"hash":"(?P<hash>[0-9a-f]{64})"\}')
 SEAL_LEAST = 12 + 16  # nonce and tag
 LINE_MOST = 32 * 1024 * 1024
@@ -35,7 +37,77 @@ def parse(raw):
         return None
     if len(sealed) < SEAL_LEAST or base64.b64encode(sealed) != found['sealed']:
         return None
-    return {'seq': int(found['seq']), 'hash': found['hash'], 'hashed': found[1], 'starts_write': sealed[0] >= 128}
+    return {'seq': int(found['seq']), 'hash': found['hash'], 'hashed': found[1], 'starts_write': sealed[0] >= 128,
+            'time': found['time'].decode(), 'type': found['type'].decode(), 'key': found['key'].decode(),
+            'sealed': sealed, 'sealed_head': found['sealed_head']}
+
+
+def times(a, b):
+    """The product of two elements of GF(2^8), as AES has it."""
+    product = 0
+    for bit in range(8):
+        product ^= (a << bit) * (b >> bit & 1)
+    for bit in range(14, 7, -1):
+        product ^= (0x11b << bit - 8) * (product >> bit & 1)
+    return product
+
+
+def substitute(byte):
+    """The S-box: the inverse, and an affine map of it."""
+    inverse = next((one for one in range(256) if times(byte, one) == 1), 0)
+    bits = inverse * 0x101
+    return (inverse ^ bits >> 7 ^ bits >> 6 ^ bits >> 5 ^ bits >> 4) & 255 ^ 0x63
+
+
+def round_keys(key):
+    """The 15 round keys of AES-256 (FIPS 197)."""
+    words = [key[at:at + 4] for at in range(0, 32, 4)]
+    constant = 1
+    for n in range(8, 60):
+        word = words[-1]
+        if n % 8 == 0:
+            word = bytes(BOX[byte] for byte in word[1:] + word[:1])
+            word = bytes([word[0] ^ constant]) + word[1:]
+            constant = times(constant, 2)
+        elif n % 8 == 4:
+            word = bytes(BOX[byte] for byte in word)
+        words.append(bytes(a ^ b for a, b in zip(words[-8], word)))
+    return [b''.join(words[n:n + 4]) for n in range(0, 60, 4)]
+
+
+def encrypt(keys, block):
+    """One block of AES-256."""
+    state = [a ^ b for a, b in zip(block, keys[0])]
+    for n, key in enumerate(keys[1:], 1):
+        state = [BOX[state[(at + 4 * (at % 4)) % 16]] for at in range(16)]
+        if n < 14:
+            state = [DOUBLE[state[at]] ^ DOUBLE[next_one] ^ next_one ^ third ^ fourth for at in range(16)
+                     for next_one, third, fourth in [[state[at // 4 * 4 + (at + more) % 4] for more in (1, 2, 3)]]]
+        state = [a ^ b for a, b in zip(state, key)]
+    return bytes(state)
+
+
+def open_seal(key, sealed, additional):
+    """What was sealed with AES-256-GCM (NIST SP 800-38D); None if the tag is another."""
+    nonce, text, tag = sealed[:12], sealed[12:-16], sealed[-16:]
+    keys = round_keys(key)
+    masks = [encrypt(keys, nonce + n.to_bytes(4, 'big')) for n in range(1, 2 + -(-len(text) // 16))]
+    factor, total = int.from_bytes(encrypt(keys, bytes(16)), 'big'), 0
+    padded = [part + bytes(-len(part) % 16) for part in (additional, text)]
+    lengths = (8 * len(additional)).to_bytes(8, 'big') + (8 * len(text)).to_bytes(8, 'big')
+    hashed = b''.join(padded) + lengths
+    for at in range(0, len(hashed), 16):
+        left, total, right = total ^ int.from_bytes(hashed[at:at + 16], 'big'), 0, factor
+        for bit in range(127, -1, -1):
+            total ^= right * (left >> bit & 1)
+            right = right >> 1 ^ (0xe1 << 120) * (right & 1)
+    if (total ^ int.from_bytes(masks[0], 'big')).to_bytes(16, 'big') != tag:
+        return None
+    return bytes(a ^ b for a, b in zip(text, b''.join(masks[1:])))
+
+
+BOX = [substitute(byte) for byte in range(256)]
+DOUBLE = [times(byte, 2) for byte in range(256)]
 
 
 def pieces(data, offset):
@@ -84,33 +156,84 @@ def is_torn(tail, offset, seq):
     return True
 
 
-def verify(data, wanted):
-    """What is to be said of a journal; raises ValueError, saying what is wrong, where it is damaged."""
-    head, records, seen = b'0' * 64, 0, wanted in (None, '0' * 64)
+def verify(data, keys=None):
+    """The hashes of a journal, the ends of those before it that it names, where keys are given, and whether it has a torn
+    tail; raises ValueError, saying what is wrong, where it is damaged."""
+    hashes, ends, is_first = ['0' * 64], [], True
     for offset, raw, ended in pieces(data, 0):
         line = parse(raw) if ended else None
-        where = f'line {records + 1} at byte {offset}'
+        where = f'line {len(hashes)} at byte {offset}'
         if line is None:
-            if not is_torn(data[offset:offset + WRITE_MOST + 1], offset, records + 1):
+            if not is_torn(data[offset:offset + WRITE_MOST + 1], offset, len(hashes)):
                 raise ValueError(f'{where}: it is not a line of a journal')
             print(f'torn tail of {len(data) - offset} bytes', file=sys.stderr)
-            break
-        if line['seq'] != records + 1:
+            return hashes, ends, True
+        if line['seq'] != len(hashes):
             raise ValueError(f'{where}: its seq is {line["seq"]}')
+        head = hashes[-1].encode()
         if hashlib.sha256(head + line['hashed']).hexdigest().encode() != line['hash']:
             raise ValueError(f'{where}: its hash does not follow')
-        head, records = line['hash'], records + 1
-        seen = seen or head.decode() == wanted
-    if not seen:
+        is_first = is_first and line['type'] == 'journal.continued'
+        if is_first and keys is not None:
+            if line['key'] not in keys:
+                raise ValueError(f'{where}: it needs key {line["key"]}')
+            opened = open_seal(keys[line['key']], line['sealed'], head + line['sealed_head'])
+            if opened is None:
+                raise ValueError(f'{where}: its seal does not open')
+            ends.append({**json.loads(opened), 'ended': line['time']})
+        hashes.append(line['hash'].decode())
+    return hashes, ends, False
+
+
+def main(path, *words):
+    """Prints what is to be said of a journal and its archives."""
+    wanted, keys, archives = None, None, []
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word in ('--key', '--archive') and words:
+            file = words.pop(0)
+            if word == '--archive':
+                archives.append(file)
+                continue
+            with open(file, encoding='ascii') as lines:
+                secrets = [bytes.fromhex(line) for line in lines]
+            keys = {hashlib.sha256(secret).hexdigest()[:8]: secret for secret in secrets}
+        elif wanted is None and not word.startswith('-'):
+            wanted = word
+        else:
+            usage()
+    if archives and keys is None:
+        usage()
+    hashes, ends, _ = verify(read(path), keys)
+    said = [f'{len(hashes) - 1} records, head {hashes[-1]}']
+    known = {*hashes, *(end['head'] for end in ends)}
+    joined = []
+    for archive in archives:
+        older, _, is_torn_off = verify(read(archive))
+        at = next((n for n, end in enumerate(ends) if end['head'] == older[-1] and end['records'] == len(older) - 1), None)
+        if at is None or is_torn_off:
+            raise ValueError(f'{archive} does not join')
+        joined.append((-at, f'{archive} joins: {len(older) - 1} records, {ends[at]["why"]} {ends[at]["ended"]}'))
+        known.update(older)
+    if wanted is not None and wanted not in known:
         raise ValueError(f'no line has the hash {wanted}')
-    return f'{records} records, head {head.decode()}'
+    print('\n'.join(said + [text for _, text in sorted(joined)]))
 
 
-if len(sys.argv) not in (2, 3):
-    sys.exit('usage: python3 verify.py journal.jsonl [HEAD]')
+def read(path):
+    with open(path, 'rb') as journal:
+        return journal.read()
+
+
+def usage():
+    sys.exit('usage: python3 verify.py journal.jsonl [HEAD] [--key journal.key] [--archive FILE]...')
+
+
+if len(sys.argv) < 2:
+    usage()
 try:
-    with open(sys.argv[1], 'rb') as journal:
-        print(verify(journal.read(), sys.argv[2] if len(sys.argv) > 2 else None))
+    main(*sys.argv[1:])
 except ValueError as damage:
     print(damage)
     sys.exit(3)

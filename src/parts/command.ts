@@ -13,7 +13,7 @@ export class UsageError extends Error {}
 /** A command line, taken apart. */
 export interface Arguments {
   readonly positionals: readonly string[]
-  readonly flags: { readonly [name: string]: string | boolean | undefined }
+  readonly flags: { readonly [name: string]: string | boolean | readonly string[] | undefined }
 }
 
 /** Where a journal is, and what is known of it; without a service, its length is all there is. */
@@ -86,6 +86,8 @@ export interface Context extends Arguments {
 /** An option of a command; `value` names what follows it, in brackets where it may be missing; undefined: nothing. */
 export interface Option {
   readonly value?: string
+  /** Whether it may be given several times; its values are a list. */
+  readonly repeats?: boolean
   readonly help: string
 }
 

@@ -64,7 +64,7 @@ async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   terminal.show({ path: place.prefix, records, head }, `${place.prefix}: ${records} records, head ${head}`)
 }
 
-function sourceOf(to: string | boolean | undefined): 'file' | 'etcd' {
+function sourceOf(to: Context['flags'][string]): 'file' | 'etcd' {
   if (to !== 'etcd' && to !== 'file') throw new UsageError('--to must be etcd or file')
   return to === 'etcd' ? 'file' : 'etcd'
 }

@@ -62,7 +62,7 @@ const secondWord = ({ name }: Command): string => name.split(' ')[1]!
 /** Takes the words behind a command apart. Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const options = optionsOf(command)
-  const flags: { [flag: string]: string | boolean } = {}
+  const flags: { [flag: string]: string | boolean | readonly string[] } = {}
   const positionals: string[] = []
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!
@@ -88,7 +88,7 @@ export function parse(command: Command, words: readonly string[]): Arguments {
       if (value === undefined || (inline === undefined && value.startsWith('--'))) {
         throw new UsageError(`--${flag} needs a value: --${flag} ${option.value}`)
       }
-      flags[flag] = value
+      flags[flag] = option.repeats === true ? [...(flags[flag] ?? []) as readonly string[], value] : value
     }
   }
   const expected = command.positionals ?? []

@@ -3,7 +3,10 @@ import { randomInt } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { Entry, EntryChanges, Events } from '../../store/events.ts'
 import type { CommittedState } from '../../store/state.ts'
-import { OperatorError, UsageError, type Command, type Context, type Option } from '../command.ts'
+import {
+  OperatorError, UsageError, type Command, type Context, type OnRecord, type Option
+} from '../command.ts'
+import { ARCHIVE, withArchives } from './archives.ts'
 import { recordDisclosure } from './disclosure.ts'
 
 /** What stands in the place of a password that was not asked for. */
@@ -119,7 +122,7 @@ async function history(context: Context): Promise<void> {
   const reveals = flags['reveal'] === true
   if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
   const lines: Parameters<typeof terminal.show>[] = []
-  const { state: { entries } } = await store.read(await store.status(), (record, state) => {
+  const take: OnRecord = (record, state) => {
     const { time, type, by } = record
     const changes = changesOf(record, id)
     if (changes === undefined) return
@@ -127,8 +130,12 @@ async function history(context: Context): Promise<void> {
     const values = { password: reveals ? password : HIDDEN, sistema, usuario }
     const author = authorOf(state, by)
     lines.push([{ time, by: author, type, ...values }, `${time} ${author} ${type} ${JSON.stringify(values)}`])
-  })
-  if (entries.get(id) === undefined) throw new OperatorError(UNKNOWN)
+  }
+  let isKnown = false
+  for (const status of await withArchives(context, await store.status())) {
+    isKnown = (await store.read(status, take)).state.entries.get(id) !== undefined
+  }
+  if (!isKnown) throw new OperatorError(UNKNOWN) // also where it was purged since
   for (const line of lines) terminal.show(...line)
 }
 
@@ -197,7 +204,7 @@ export const ENTRY_COMMANDS: readonly Command[] = [
     run: purge
   },
   {
-    name: 'entry history', positionals: ['ID'], options: REVEAL,
+    name: 'entry history', positionals: ['ID'], options: { ...REVEAL, ...ARCHIVE },
     help: 'prints every value that an entry ever had, when it got it, and by whom',
     run: history
   }

@@ -4,8 +4,12 @@ import { JOURNAL_FILE } from '../../journal/open-file.ts'
 import { disk } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { copyBytes } from '../../disk/whole-file.ts'
-import { OperatorError, UsageError, type Command, type Context, type JournalStatus } from '../command.ts'
+import { Failure } from '../../errors.ts'
+import {
+  OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
+} from '../command.ts'
 import { makeFile, saveJournal } from '../saved-journal.ts'
+import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
 import { becomeOwner } from './as-owner.ts'
 import { recordDisclosure } from './disclosure.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
@@ -20,12 +24,7 @@ function shown({ data }: JournalRecord, reveals: boolean): string {
 
 /** The journal, or the copy of it that was named. */
 async function statusOf({ store, positionals: [file] }: Context): Promise<JournalStatus> {
-  if (file === undefined) return store.status()
-  const path = resolve(file)
-  const stat = disk.stat(path)
-  if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
-  const { keyFile, dataDir } = store.settings
-  return { path, keyFile: resolve(keyFile ?? join(resolve(dataDir), 'journal.key')), bytes: stat.bytes }
+  return file === undefined ? store.status() : fileStatus({ store }, file)
 }
 
 /** Asks for something that takes long and shows how far it is. */
@@ -45,25 +44,45 @@ async function askSlowly(context: Context, what: string, path: string, body?: ob
 
 function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
 
+/** Where a head was found. */
+interface Noted { readonly record: number, readonly file?: string }
+
 async function verify(context: Context): Promise<void> {
   const { store, terminal, flags } = context
-  const noted = flags['head'] as string | undefined
-  if (noted !== undefined && !/^[0-9a-f]{64}$/.test(noted)) throw new UsageError('--head must be 64 hexadecimal digits')
+  const head = flags['head'] as string | undefined
+  if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) throw new UsageError('--head must be 64 hexadecimal digits')
   const status = await statusOf(context)
-  let place = noted === EMPTY ? 0 : undefined
-  const { records, head, tornBytes, state } = await store.read(status, (record, _state, text) => {
-    if (noted !== undefined && text.endsWith(`"hash":"${noted}"}`)) place = record.seq
-  })
+  let noted: Noted | undefined = head === EMPTY ? { record: 0 } : undefined
+  const ends: EarlierEnd[] = []
+  const look = (file?: string): OnRecord => (record, _state, text) => {
+    if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = { record: record.seq, ...file && { file } }
+    const end = file === undefined ? earlierEnd(record) : undefined
+    if (end !== undefined) ends.push(end)
+  }
+  const { records, head: newest, tornBytes, state } = await store.read(status, look())
   state.entries.check()
+  const archives = await joinArchives(context, ends, look)
   const { count, active } = state.entries
+  const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
+  const missing = flags['archive'] === undefined ? []
+    : ends.filter(end => end.why === 'compacted' && !archives.some(archive => archive.end === end))
+  const result = {
+    records, entries: count, active, head: newest, tornBytes, ...head !== undefined && { noted: noted ?? null, endOf },
+    ...flags['archive'] !== undefined &&
+      { archives: archives.map(({ status: { path }, end }) => ({ path, end })), missing }
+  }
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
-  const result = { records, entries: count, active, head, tornBytes,
-    ...noted !== undefined && { place: place ?? null } }
-  terminal.show(result, `records ${records}`, `entries ${count} (${active} active)`, `head    ${head}`,
-    ...tornBytes > 0 ? [`torn    ${torn}`] : [], ...place === undefined ? [] : [`noted   at record ${place}`])
-  if (noted !== undefined && place === undefined) {
+  terminal.show(result, `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`,
+    ...tornBytes > 0 ? [`torn    ${torn}`] : [],
+    ...archives.map(({ status: { path }, end }) => `joins   ${path}, ${end.records} records, from ${before(end)}`),
+    ...missing.map(end => `missing the journal ${before(end)}, ${end.records} records`),
+    ...noted === undefined ? [] : [`noted   at record ${noted.record}${noted.file ? ` of ${noted.file}` : ''}`],
+    ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`])
+  if (head !== undefined && noted === undefined && endOf === undefined) {
     const why = 'it was replaced or tampered with, or is another one'
-    throw new OperatorError(`the noted head is nowhere in this journal: ${why}`)
+    const [last] = ends
+    const older = last && `; a head from ${before(last)} that was not its end is in what was kept of that time alone`
+    throw new Failure('head-unknown', `${why}${older ?? ''}`)
   }
   if (status.fault !== undefined) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
 }
@@ -76,12 +95,20 @@ async function show(context: Context): Promise<void> {
     const disclosure = { command: 'journal show', entries: state.entries.count }
     await recordDisclosure(context, disclosure, context.positionals.length > 0)
   }
-  await store.read(await statusOf(context), (record, state) => {
-    const { seq, time, type } = record
-    const data = shown(record, reveals)
-    const by = authorOf(state, record.by)
-    terminal.show({ seq, time, by, type, data: JSON.parse(data) }, `${seq} ${time} ${by} ${type} ${data}`)
-  })
+  for (const status of await withArchives(context, await statusOf(context))) {
+    let sealing: string | undefined
+    if (flags['archive'] !== undefined) terminal.show({ journal: status.path }, `journal ${status.path}`)
+    await store.read(status, (record, state, text) => {
+      const { seq, time, type } = record
+      const data = shown(record, reveals)
+      const by = authorOf(state, record.by)
+      const key = /"key":"([0-9a-f]{8})"/.exec(text)![1]!
+      const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
+      sealing = key
+      terminal.show({ seq, time, by, type, key, data: JSON.parse(data) }, ...rotation,
+        `${seq} ${time} ${by} ${type} ${data}`)
+    })
+  }
 }
 
 /** Puts a copy where the journal was; what root makes belongs to the folder's owner, who is to read it. */
@@ -120,12 +147,12 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal verify', positionals: ['[FILE]'],
-    options: { head: { value: 'HEAD', help: 'also tell where a head is that was noted earlier' } },
+    options: { head: { value: 'HEAD', help: 'also tell where a head is that was noted earlier' }, ...ARCHIVE },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     run: verify
   },
   {
-    name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
+    name: 'journal show', positionals: ['[FILE]'], options: { ...REVEAL, ...ARCHIVE },
     help: 'prints a line a record, of the journal or of a copy: number, time, who, what',
     run: show
   },

@@ -14,7 +14,8 @@ import { reachStore } from './connect.ts'
 import { Terminal } from './terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
-  'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3
+  'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
+  'head-unknown': 3, 'archive-foreign': 3
 }
 
 /** Runs the program; gives its exit code. */

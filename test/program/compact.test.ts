@@ -1,0 +1,200 @@
+/** `journal compact` as its user runs it, archives that must join, and heads that were noted. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { startProgram } from '../support/program.ts'
+import { send } from '../support/service.ts'
+
+const NAMES = ['journal.jsonl', 'journal.key']
+const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
+const NO_PYTHON = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
+const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^journal-\d+-\d+\.jsonl$/.test(name))
+
+async function verified(folder: string, words = ''): Promise<any> {
+  return JSON.parse(await done(folder, `journal verify --json ${words}`.trim()))
+}
+
+/** What the five operations answer, byte for byte, for every id up to one that was never given. */
+async function answers(url: string, ids: number): Promise<readonly (readonly [number, string])[]> {
+  const paths = ['listPassword', ...Array.from({ length: ids + 1 }, (_, i) => `getPassword/${i + 1}`)]
+  return Promise.all(paths.map(path => send(url, 'GET', `/api/${path}`).then(({ status, text }) => [status, text] as const)))
+}
+
+test('a compaction under load: every answer stays byte for byte, nothing acknowledged is lost, and the file is small', async t => {
+  const folder = await initialized(t)
+  const flags = { data: folder }
+  let program = await startProgram(t, { flags })
+  const create = (n: number) => send(program.url, 'POST', '/api/createPassword', { password: `${n}`, sistema: 'ñ\0', usuario: '"' })
+  for (let n = 1; n <= 40; n++) await create(n)
+  for (let n = 0; n < 400; n++) {
+    await send(program.url, 'POST', `/api/updatePassword/${1 + n % 30}`, { password: `FORMER-${n}` })
+  }
+  for (const id of [3, 5, 7]) await send(program.url, 'POST', `/api/deletePassword/${id}`)
+  await done(folder, 'entry purge 7 --yes')
+  const before = await answers(program.url, 40)
+  let [isOver, made] = [false, 0]
+  const load = (async () => { while (!isOver) if ((await create(++made)).status !== 200) made = NaN })()
+  const printed = await done(folder, 'journal compact')
+  isOver = true
+  await load
+  assert.match(printed, /^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\nnow     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/journal-1-\d+\.jsonl\n$/)
+  for (const isRestarted of [false, true]) {
+    if (isRestarted) {
+      await program.kill()
+      program = await startProgram(t, { flags })
+    }
+    const after = await answers(program.url, 40)
+    assert.deepEqual(after.slice(1, 41), before.slice(1, 41))
+    assert.equal(JSON.parse(after[0]![1]).length, JSON.parse(before[0]![1]).length + made)
+  }
+  const [archive] = archivesIn(folder)
+  assert.ok(statSync(join(folder, 'journal.jsonl')).size < statSync(join(folder, archive!)).size / 5)
+  assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 4)
+  const shown = await done(folder, 'journal show --reveal')
+  assert.equal(shown.match(/FORMER-\d+/g)!.length, 30 - 1, 'one of each entry but the purged one')
+})
+
+test('dropping the history asks first; then no file of the folder holds a purged entry, also under the old key', async t => {
+  const folder = await initialized(t)
+  for (const n of [1, 2]) await done(folder, `entry add --system SECRET-${n} --user u --password-stdin`, `SECRET-${n}\n`)
+  await done(folder, 'entry purge 1 --yes')
+  const before = readFileSync(join(folder, 'journal.jsonl'))
+  await refused(folder, 'journal compact --drop-history', 2, /no terminal .* --yes/)
+  assert.equal((await atTerminal(folder, 'journal compact --drop-history', [['Type yes', 'no']])).code, 2)
+  assert.ok(readFileSync(join(folder, 'journal.jsonl')).equals(before))
+  const [old] = readFileSync(join(folder, 'journal.key'), 'latin1').split('\n')
+  await done(folder, 'key rotate')
+  assert.match(await done(folder, 'journal compact --drop-history --yes'), /\narchive not kept\nkey \w{8} is no longer needed by this journal\n$/)
+  assert.deepEqual(readdirSync(folder).sort(), NAMES)
+  writeFileSync(join(folder, 'journal.key'), readFileSync(join(folder, 'journal.key'), 'latin1').replace(`${old}\n`, ''))
+  const shown = await done(folder, 'journal show --reveal')
+  assert.deepEqual([shown.includes('SECRET-1'), shown.includes('SECRET-2')], [false, true])
+  await refused(folder, 'entry get 1', 1, /contraseña no encontrada/)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'third\n')
+  assert.equal(await done(folder, 'entry get 3 --field password'), 'third\n')
+})
+
+/** A folder that was compacted twice and re-encrypted in between; its heads after each change; its archives. */
+async function longLived(t: TestContext) {
+  const folder = await initialized(t)
+  const heads: string[] = []
+  const add = async (system: string): Promise<void> => {
+    await done(folder, `entry add --system ${system} --user u --password-stdin`, `pw-${system}\n`)
+    heads.push((await verified(folder)).head)
+  }
+  await done(folder, 'user add ana@x --password-stdin', 'a long password')
+  for (const system of ['a', 'b']) await add(system)
+  await done(folder, 'user remove ana@x')
+  await done(folder, 'journal compact')
+  await add('c')
+  await done(folder, 'key rotate')
+  await add('d')
+  await done(folder, 'key rewrite')
+  await add('e')
+  await done(folder, 'journal compact')
+  await add('f')
+  // Records 1 to 4; a checkpoint of 3, two more and one of the re-encryption, and one more.
+  const archives = ['journal-1-4.jsonl', 'journal-5-11.jsonl'].map(name => join(folder, name))
+  assert.deepEqual(archivesIn(folder).sort(), ['journal-1-4.jsonl', 'journal-5-11.jsonl'])
+  return { folder, heads, archives, given: archives.map(path => `--archive ${path}`).join(' ') }
+}
+
+test('a noted head is here, or was the end before a compaction or a re-encryption, or is in an archive, or is nowhere', async t => {
+  const { folder, heads: [, b, c, d, e, f], archives, given } = await longLived(t)
+  const notedOf = async (head: string, words = ''): Promise<string | undefined> =>
+    /^noted +(.*)$/m.exec(await done(folder, `journal verify --head ${head} ${words}`.trim()))?.[1]
+  const last = (await verified(folder)).records
+  assert.equal(await notedOf(f!), `at record ${last}`)
+  assert.equal(await notedOf('0'.repeat(64)), 'at record 0')
+  assert.match(await notedOf(d!) ?? '', /^at record 5, the last one before the re-encryption of 20\S+Z$/)
+  assert.match(await notedOf(e!) ?? '', /^at record 7, the last one before the compaction of 20\S+Z$/)
+  assert.equal(await notedOf(e!, given), `at record 7 of ${archives[1]}`)
+  assert.equal(await notedOf(b!, given), `at record 3 of ${archives[0]}`)
+  for (const head of [b!, c!, 'ab'.repeat(32)]) {
+    const { code, error } = await admin(folder, `journal verify --head ${head}`)
+    assert.equal(code, 3)
+    assert.match(error, /^error: the noted head is nowhere in this journal: it was replaced or tampered with, .*that was not its end.*\n$/)
+  }
+  const json = await verified(folder, `--head ${d}`)
+  assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 5])
+})
+
+test('archives that join are verified, shown and searched; one that is missing is named, one that does not join is refused', async t => {
+  const { folder, archives: [first, second], given } = await longLived(t)
+  const lines = (await done(folder, `journal verify ${given}`)).split('\n')
+  assert.deepEqual(lines.filter(line => /^(joins|missing)/.test(line)).map(line => line.replace(/20\S+Z/, 'T')), [
+    `joins   ${first}, 4 records, from before the compaction of T`, `joins   ${second}, 7 records, from before the compaction of T`
+  ])
+  assert.match(await done(folder, `journal verify --archive ${second}`), /^missing the journal before the compaction of \S+, 4 records$/m)
+  const shown = await done(folder, `journal show --archive ${second} --archive ${first}`)
+  assert.deepEqual(shown.match(/^journal \S+|\w+\.\w+(?= \{)|^key/gm)!.map(one => one.replace(`journal ${folder}/`, '')), [
+    'journal-1-4.jsonl', 'user.added', 'entry.created', 'entry.created', 'user.removed',
+    'journal-5-11.jsonl', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept', 'entry.created',
+    'entry.created', 'entry.created',
+    'journal.jsonl', 'journal.continued', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept',
+    'entry.created'
+  ])
+  const history = async (words: string): Promise<string[]> =>
+    (await done(folder, `entry history 1 ${words}`.trim())).trimEnd().split('\n').map(line => line.split(' ')[2]!)
+  assert.deepEqual([await history(''), await history(given)],
+    [['entries.kept'], ['entry.created', 'entries.kept', 'entries.kept']])
+  await done(folder, 'entry purge 1 --yes')
+  await refused(folder, `entry history 1 ${given}`, 1, /contraseña no encontrada/)
+
+  const bytes = readFileSync(first!)
+  const refusedWith = async (changed: Buffer, why: RegExp): Promise<void> => {
+    writeFileSync(first!, changed)
+    for (const command of ['journal verify', 'journal show', 'entry history 2']) {
+      const { code, out, error } = await admin(folder, `${command} ${given}`)
+      assert.deepEqual([code, out], [3, ''], command)
+      assert.match(error, why)
+    }
+  }
+  const flipped = Buffer.from(bytes)
+  flipped[bytes.indexOf('"sealed":"') + 30]! ^= 1
+  await refusedWith(flipped, /^error: the journal is damaged: .*line 1 at byte 0/)
+  await refusedWith(bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1), /^error: the archive does not join this journal: .* after 3 records/)
+  await refusedWith(Buffer.concat([bytes, Buffer.from('{"seq":5,"time":"')]), /does not join/)
+  copyFileSync(join(await initialized(t), 'journal.jsonl'), first!)
+  await refusedWith(readFileSync(first!), /does not join/)
+})
+
+test('a rotation shows in journal show, and a re-encryption as its first record', async t => {
+  const folder = await initialized(t)
+  const add = () => done(folder, 'entry add --system s --user u --password-stdin', 'pw\n')
+  await add()
+  const key = /\w{8}/.exec(await done(folder, 'key rotate'))![0]
+  await add()
+  const shown = await done(folder, 'journal show')
+  assert.deepEqual(shown.match(/^(\d|key .*)/gm), ['1', `key ${key} seals from here on`, '2'])
+  await done(folder, 'key rewrite')
+  assert.match(await done(folder, 'journal show'), /^1 \S+ - journal.continued \{"why":"re-encrypted","head":"[0-9a-f]{64}","records":2,"time":"20[^"]+"\}\n2 /)
+})
+
+test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', { skip: NO_PYTHON }, async t => {
+  const { folder, heads: [a, b, , d, e, f], archives } = await longLived(t)
+  const python = (...words: readonly string[]): { status: number | null, stdout: string, stderr: string } =>
+    spawnSync('python3', [VERIFIER, join(folder, 'journal.jsonl'), ...words], { encoding: 'utf8' })
+  const given = ['--key', join(folder, 'journal.key'), ...archives.flatMap(path => ['--archive', path])]
+  const { records, head } = await verified(folder)
+  assert.deepEqual([python().status, python().stdout], [0, `${records} records, head ${head}\n`])
+  const joined = python(...given)
+  assert.deepEqual([joined.status, joined.stderr], [0, ''])
+  assert.deepEqual(joined.stdout.split('\n').slice(0, -1).map(line => line.replace(/20\S+Z/, 'T')), [
+    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 7 records, compacted T`
+  ])
+  for (const known of [f!, e!, d!]) assert.equal(python(known, ...given.slice(0, 2)).status, 0)
+  for (const known of [a!, b!]) assert.deepEqual([python(known).status, python(known, ...given).status], [3, 0])
+  const bytes = readFileSync(archives[0]!)
+  const short = bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1)
+  for (const other of [short, Buffer.concat([bytes, Buffer.from('{"seq":5,"time":"')]), readFileSync(archives[1]!).subarray(0, 900)]) {
+    writeFileSync(archives[0]!, other)
+    assert.match(python(...given).stdout, /does not join|it is not a line/)
+    assert.equal(python(...given).status, 3)
+  }
+  assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
+})
