@@ -59,9 +59,9 @@ const REFUSED: readonly (readonly [text: string | Buffer, fault: string])[] = [
   ['"abc', 'line 1, column 1: a quote that is not closed'],
   ['a,b\r\nc,"d\r\ne\r\n', 'line 2, column 3: a quote that is not closed'],
   ['"a""', 'line 1, column 1: a quote that is not closed'],
-  ['a,b\n"c"d,e', 'line 2, column 4: text behind a closing quote'],
-  ['"a" ,b', 'line 1, column 4: text behind a closing quote'],
-  ['"x\r\ny"z', 'line 2, column 3: text behind a closing quote'],
+  ['a,b\n"c"d,e', 'line 2, column 4: text after a closing quote'],
+  ['"a" ,b', 'line 1, column 4: text after a closing quote'],
+  ['"x\r\ny"z', 'line 2, column 3: text after a closing quote'],
   ['🔑,ñb"c', 'line 1, column 5: a quote in a cell that does not begin with one'],
   ['a, "b"', 'line 1, column 4: a quote in a cell that does not begin with one'],
   ['a,b\rc\r', 'line 2, column 1: 1 cells, where the first row has 2'],
@@ -103,4 +103,13 @@ test('CSV: the work grows with the length, not with its square', () => {
   }
   timeMs(20_000)
   assert.ok(timeMs(200_000) < 3_000)
+})
+
+test('where backslashes are known to escape, they do, and nothing else does', () => {
+  const cells = (text: string): unknown => [...readCsv(text, ',', true)].map(({ cells }) => cells)
+  assert.deepEqual(cells('"a\\\\","b\\"c",d\r\n"\\\\\\"",",",\\\r\n'), [['a\\', 'b"c', 'd'], ['\\"', ',', '\\']])
+  for (const [text, why] of [
+    ['"a\\b"', /line 1, column 3: a backslash before something else/], ['"a""b"', /text after a closing quote/],
+    ['"a\\"', /not closed/], ['"a\\', /a backslash before something else/]
+  ] as const) assert.throws(() => cells(text), why)
 })

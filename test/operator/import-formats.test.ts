@@ -152,10 +152,10 @@ const SAMPLES: readonly Sample[] = [
   {
     format: 'KeePass 2', end: '\r\n',
     lines: [
-      '"Account","Login Name","Password","Web Site","Comments"', '"Sample","ana","p\\1","https://k.org/","two',
-      'lines"', '"","","q","ssh://h:22",""'
+      '"Account","Login Name","Password","Web Site","Comments"', '"Sample","ana","p\\\\1","https://k.org/","two',
+      'lines"', '"","","q\\"\\\\","ssh://h:22",""'
     ],
-    rows: [[2, 'Sample', 'ana', 'p\\1'], [4, 'h:22', '-', 'q']]
+    rows: [[2, 'Sample', 'ana', 'p\\1'], [4, 'h:22', '-', 'q"\\']]
   },
   {
     format: 'NordPass', end: '\n',
@@ -245,7 +245,7 @@ test('what is wrong in a file of this program refuses it, naming the line and ne
     ['\n\n', /nothing in it to import$/],
     ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*and any with the columns sistema, usuario and password/],
     ['SECRET,name,url', /its first line reads \?,name,url, which/],
-    ['"SECRET";"url"', /text behind a closing quote/],
+    ['"SECRET";"url"', /text after a closing quote/],
     ['id,password,sistema,status\n', /not? header that is known/]
   ]
   for (const [text, message] of wrong) {

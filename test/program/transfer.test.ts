@@ -48,12 +48,12 @@ for (const isServed of [true, false]) {
     const folder = await initialized(t)
     if (isServed) await startProgram(t, { flags: { data: folder } })
     const file = fileOf(t, BITWARDEN)
-    const report = 'format       Bitwarden\nno password  1 (lines 3)\n'
+    const report = 'format       Bitwarden\nno password  1 (line 3)\n'
     const tried = await done(folder, `import ${file} --dry-run`)
     assert.equal(tried, 'line 2: correo ana\nline 5: banco.example -\n' +
-      `${report}duplicates   1 (lines 4)\nwould make   2\n`)
+      `${report}duplicates   1 (line 4)\nwould make   2\n`)
     assert.deepEqual(await entriesOf(folder), [])
-    assert.equal(await done(folder, `import ${file}`), `${report}duplicates   1 (lines 4)\nmade         2, ids 1 to 2\n`)
+    assert.equal(await done(folder, `import ${file}`), `${report}duplicates   1 (line 4)\nmade         2, ids 1 to 2\n`)
     const made = [
       { id: 1, password: 'SECRET-1', sistema: 'correo', usuario: 'ana', status: 1 },
       { id: 2, password: 'SECRET-ñ', sistema: 'banco.example', usuario: '-', status: 1 }

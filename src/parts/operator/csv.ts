@@ -2,9 +2,9 @@
  * CSV, RFC 4180: rows of cells, with commas between them; a cell in double quotes may hold commas, line ends, and
  * quotes, which are written twice (§2.5 to 2.7).
  *
- * Beyond it: cells may be separated by semicolons or tabs; the text is UTF-8, with or without a byte order mark; a row
- * ends with CR LF, LF or CR; an empty line is no row. What the grammar has no place for is refused, not guessed at: a
- * guess would be a wrong password.
+ * Beyond it: cells may be separated by semicolons or tabs; a quote may be written as \" and a backslash as \\, where
+ * the caller knows that the program did so; the text is UTF-8, with or without a byte order mark; a row ends with CR
+ * LF, LF or CR; an empty line is no row. Anything else is refused: a guess would be a wrong password.
  */
 import { Failure } from '../../errors.ts'
 
@@ -24,11 +24,13 @@ const MAX_CELLS = 1_000
  * Reads a text row by row, in time linear in its length. Throws `csv-malformed`, naming line and column (in
  * characters, from 1), also for a row that has not as many cells as the first (§2.4).
  */
-export function * readCsv(text: string, separator: Separator = ','): Generator<CsvRow, void, void> {
+export function * readCsv(
+  text: string, separator: Separator = ',', hasBackslashes: boolean = false
+): Generator<CsvRow, void, void> {
   let columns: number | undefined
   let line = 1
   for (let at = 0; at < text.length;) {
-    const { cells, end } = readRow(text, at, separator)
+    const { cells, end } = readRow(text, at, separator, hasBackslashes)
     if (end > at) {
       columns ??= cells.length
       const { length } = cells
@@ -52,12 +54,17 @@ const MUST_BE_QUOTED = /^$|^\ufeff|[",\r\n]/
 const PLAIN = { ',': /[^",\r\n]*/y, ';': /[^";\r\n]*/y, '\t': /[^"\t\r\n]*/y }
 
 /** Reads a row from its first character to its end, which is a line end or that of the text. */
-function readRow(text: string, start: number, separator: Separator): { cells: string[], readonly end: number } {
+function readRow(
+  text: string, start: number, separator: Separator, hasBackslashes: boolean
+): { cells: string[], readonly end: number } {
   const cells: string[] = []
   for (let at = start; ;) {
     const isQuoted = text[at] === '"'
-    const end = isQuoted ? quotedEnd(text, at, separator) : plainEnd(text, at, separator)
-    cells.push(isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
+    const end = !isQuoted ? plainEnd(text, at, separator)
+      : (hasBackslashes ? backslashedEnd : quotedEnd)(text, at, separator)
+    const inside = text.slice(at + 1, end - 1)
+    cells.push(!isQuoted ? text.slice(at, end)
+      : hasBackslashes ? inside.replace(/\\(.)/g, '$1') : inside.replaceAll('""', '"'))
     if (text[end] !== separator) return { cells, end }
     if (cells.length === MAX_CELLS) throw malformed(text, end, `more than ${MAX_CELLS} cells`)
     at = end + 1
@@ -70,11 +77,26 @@ function quotedEnd(text: string, start: number, separator: Separator): number {
     const quote = text.indexOf('"', at)
     if (quote < 0) throw malformed(text, start, 'a quote that is not closed')
     at = quote + 1
-    if (text[at] !== '"') break
+    if (text[at] !== '"') return assertEnds(text, at, separator)
     at++
   }
+}
+
+/** The same where `\"` and `\\` are written for a quote and a backslash. */
+function backslashedEnd(text: string, start: number, separator: Separator): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === '"') return assertEnds(text, at + 1, separator)
+    if (text[at] === '\\' && !['"', '\\'].includes(text[++at]!)) {
+      throw malformed(text, at - 1, 'a backslash before something else than a quote or a backslash')
+    }
+  }
+  throw malformed(text, start, 'a quote that is not closed')
+}
+
+/** Gives back an offset after which a cell may end. */
+function assertEnds(text: string, at: number, separator: Separator): number {
   if (at < text.length && !`${separator}\r\n`.includes(text[at]!)) {
-    throw malformed(text, at, 'text behind a closing quote')
+    throw malformed(text, at, 'text after a closing quote')
   }
   return at
 }

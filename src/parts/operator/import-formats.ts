@@ -8,7 +8,7 @@
  * - Bitwarden: folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
  *   (an organization's: collections in the place of folder,favorite)
  * - KeePassXC: Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
- * - KeePass 2 ("KeePass CSV (1.x)"): Account,Login Name,Password,Web Site,Comments
+ * - KeePass 2 ("KeePass CSV (1.x)"): Account,Login Name,Password,Web Site,Comments; with backslashes
  * - Apple Passwords and Safari: Title,URL,Username,Password,Notes,OTPAuth
  * - 1Password: Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes (or Website in the place of Url)
  * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
@@ -55,6 +55,8 @@ interface Format {
   readonly url: readonly string[]
   readonly usuario: readonly string[]
   readonly password: string
+  /** Whether it writes `\"` and `\\` for a quote and a backslash. */
+  readonly hasBackslashes?: boolean
 }
 
 const NAME_URL = { sistema: ['name'], url: ['url'], usuario: ['username'], password: 'password' }
@@ -73,7 +75,7 @@ const FORMATS: readonly Format[] = [
   { program: 'KeePassXC', ...TITLE, first: 'Group', url: ['URL'] },
   {
     program: 'KeePass 2', first: 'Account', sistema: ['Account'], url: ['Web Site'], usuario: ['Login Name'],
-    password: 'Password'
+    password: 'Password', hasBackslashes: true
   },
   { program: 'Apple', ...TITLE, url: ['URL'] },
   { program: '1Password', ...TITLE, url: ['Url'] },
@@ -109,7 +111,8 @@ export function readSource(bytes: Buffer): Source {
     }
     const format = FORMATS.find(format => fits(format, names))
     if (format === undefined) continue
-    return { format: format.program, rows: mapped(rowsOf(text, separator), row => foreignRow(format, names, row)) }
+    const rows = rowsOf(text, separator, format.hasBackslashes)
+    return { format: format.program, rows: mapped(rows, row => foreignRow(format, names, row)) }
   }
   const [first] = firstOf(readCsv(text))
   throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
@@ -130,8 +133,10 @@ function firstOf<T>(items: Iterable<T>): readonly T[] {
   return []
 }
 
-function * rowsOf(text: string, separator: Separator): Generator<CsvRow, void, void> {
-  const rows = readCsv(text, separator)
+function * rowsOf(
+  text: string, separator: Separator, hasBackslashes: boolean = false
+): Generator<CsvRow, void, void> {
+  const rows = readCsv(text, separator, hasBackslashes)
   rows.next()
   yield * rows
 }

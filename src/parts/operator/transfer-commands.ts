@@ -78,7 +78,8 @@ async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<n
 
 function named({ count, first }: Lines): string {
   if (count === 0) return '0'
-  return `${count} (lines ${first.join(', ')}${count > first.length ? ` and ${count - first.length} more` : ''})`
+  const more = count > first.length ? ` and ${count - first.length} more` : ''
+  return `${count} (line${count === 1 ? '' : 's'} ${first.join(', ')}${more})`
 }
 
 function readFile(path: string): Buffer {
@@ -97,7 +98,8 @@ async function importFile(context: Context): Promise<void> {
   const { rows, skipped, duplicates, addresses } = planOf(source, known, keeps)
   const isTrial = flags['dry-run'] === true
   const first = isTrial || rows.length === 0 ? undefined : await send(context, rows)
-  const ids = first === undefined ? '' : `, ids ${first} to ${first + rows.length - 1}`
+  const ids = first === undefined ? '' : rows.length === 1 ? `, id ${first}`
+    : `, ids ${first} to ${first + rows.length - 1}`
   const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
     `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
   const result = {
