@@ -1,5 +1,7 @@
 /** The page in Chromium. */
+import test from 'node:test'
 import { useEngine } from '../support/page.ts'
 
-useEngine('chromium')
+// Called in this file, so that a report names it.
+useEngine('chromium', (name, options, body) => test(name, options, body))
 await import('./cases/all.ts')

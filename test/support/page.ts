@@ -2,24 +2,28 @@
 import type { Store } from '../../src/store/store.ts'
 import { ANA, PASSWORD, startProtected } from './accounts.ts'
 import { startService, type Started } from './service.ts'
-import test, { after, type TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { MISSING, startBrowser, type Engine } from './engines.ts'
 import type { Browser } from './webdriver.ts'
 
-/** All of them. */
+/** All of them: for what browsers draw, focus, type or keep in their own way. */
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
-/** What needs the DevTools Protocol. */
+/** One of them: for what the page does by itself, and what needs the DevTools Protocol. */
 export const CHROMIUM: readonly Engine[] = ['chromium']
 
 const WIDTH = 1200
 const HEIGHT = 900
 
+type Test = (name: string, options: { skip: string | false }, body: (t: TestContext) => Promise<void>) => unknown
+
 let engine: Engine | undefined
+let test: Test
 let shared: Promise<Browser> | undefined
 
 /** The engine of this process; its tests share one browser, and each opens the page again. */
-export function useEngine(chosen: Engine): void {
+export function useEngine(chosen: Engine, declare: Test = () => {}): void {
   engine = chosen
+  test = declare
   after(closeSharedBrowser)
 }
 
@@ -44,7 +48,7 @@ export async function closeSharedBrowser(): Promise<void> { await (await shared)
 /** Opens the page of a service and waits until it shows a list, or that there is none, or asks for a login. */
 export async function openPage(url: string): Promise<Browser> {
   const browser = await sharedBrowser()
-  await browser.native.resize(WIDTH, HEIGHT)
+  await browser.setSize(WIDTH, HEIGHT)
   await browser.go(`${url}/?lang=es`)
   await settled(browser)
   return browser
@@ -152,7 +156,8 @@ export async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-/** Makes the timers of the page run a thousand times as fast from now on. */
-export function hurry(browser: Browser): Promise<unknown> {
-  return browser.run('const real = setTimeout; window.setTimeout = (f, ms, ...rest) => real(f, ms / 1000, ...rest)')
+/** Makes the timers of the page run a thousand times as fast from now on, or only those that are set to `ms`. */
+export function hurry(browser: Browser, ms: number | null = null): Promise<unknown> {
+  return browser.run(`const real = setTimeout, [only] = arguments
+    window.setTimeout = (f, ms, ...rest) => real(f, only === null || only === ms ? ms / 1000 : ms, ...rest)`, ms)
 }

@@ -18,8 +18,6 @@ export const COMMANDS = {
   run: ['POST', '/execute/sync', 'WebDriver:ExecuteScript'],
   active: ['GET', '/element/active', 'WebDriver:GetActiveElement'],
   click: ['POST', '/element/{id}/click', 'WebDriver:ElementClick'],
-  clear: ['POST', '/element/{id}/clear', 'WebDriver:ElementClear'],
-  type: ['POST', '/element/{id}/value', 'WebDriver:ElementSendKeys'],
   role: ['GET', '/element/{id}/computedrole', 'WebDriver:GetComputedRole'],
   label: ['GET', '/element/{id}/computedlabel', 'WebDriver:GetComputedLabel'],
   act: ['POST', '/actions', 'WebDriver:PerformActions'],
@@ -54,6 +52,7 @@ export interface Element {
 export class Browser {
   readonly native: Native
   readonly #call: Call
+  #size = ''
 
   constructor(native: Native) {
     this.native = native
@@ -66,10 +65,17 @@ export class Browser {
   back(): Promise<void> { return this.#call('back') }
   /** Emulates a window of this size, and waits until the page has it. */
   async resize(width: number, height: number): Promise<void> {
-    await this.native.resize(width, height)
+    await this.setSize(width, height)
     await this.until('return innerWidth === arguments[0] && innerHeight === arguments[1]', width, height)
     await this.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
     await this.until('return window.isDrawn')
+  }
+
+  /** Emulates a window of this size, unless it has it; that takes WebKit as long as loading the page. */
+  async setSize(width: number, height: number): Promise<void> {
+    const size = `${width} ${height}`
+    if (size !== this.#size) await this.native.resize(width, height)
+    this.#size = size
   }
 
   /** A picture of the window, PNG in base64. */
@@ -109,11 +115,16 @@ export class Browser {
 
   async click(selector: string): Promise<void> { await this.#call('click', { id: (await this.find(selector)).id }) }
 
-  /** Replaces what is in a field by a text, key by key. */
+  /** Replaces what is in a field by a text, as pasting it would. */
   async fill(selector: string, text: string): Promise<void> {
-    const { id } = await this.find(selector)
-    await this.#call('clear', { id })
-    await this.#call('type', { id, text, value: [...text] })
+    const filled = await this.until<readonly string[]>(`
+      const field = document.querySelector(arguments[0])
+      if (!field?.checkVisibility()) return false
+      field.focus()
+      field.select()
+      document.execCommand(arguments[1] === '' ? 'delete' : 'insertText', false, arguments[1])
+      return [field.value]`, selector, text)
+    if (filled[0] !== text) throw new Error(`${selector} takes no text, or not ${text}`)
   }
 
   /** Presses keys one after the other where the focus is; modifiers stay down until the end. */

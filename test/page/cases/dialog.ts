@@ -36,7 +36,7 @@ inBrowser('a missing field is marked with a message, and nothing is sent', CHROM
   assert.equal((asked as string[]).filter(name => name.includes('/api/')).length, 1, 'the list was asked for once')
 })
 
-inBrowser('a password that is looked at in the dialog hides itself again, and not too early', EVERYWHERE, async t => {
+inBrowser('a password that is looked at in the dialog hides itself again, and not too early', CHROMIUM, async t => {
   const { browser } = await openService(t)
   const isSeen = (): Promise<boolean> => browser.run(`return !document.getElementById('password').classList.contains('masked')
     && document.getElementById('peek').ariaPressed === 'true'`)
@@ -63,7 +63,7 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
   assert.ok(await browser.run(hidden), 'a generated one too')
 })
 
-inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', EVERYWHERE, async t => {
+inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', CHROMIUM, async t => {
   const { browser, service } = await openService(t, {}, false)
   await service.store.createEntry({ sistema: 'Dos\nlíneas', usuario: 'ana', password: 'a\nb' }, null)
   await service.store.createEntry({ sistema: 'Zeta', usuario: 'ana', password: 'z' }, null)
@@ -189,7 +189,7 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
   }
 })
 
-inBrowser('the generator keeps its options across a reload, and no password', EVERYWHERE, async t => {
+inBrowser('the generator keeps its options across a reload, and no password', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   await browser.click('#generate')

@@ -1,9 +1,9 @@
 /** What the page offers where `EXTRA_ROUTES=on`. */
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
-import { EVERYWHERE, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf } from '../../support/page.ts'
+import { CHROMIUM, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf } from '../../support/page.ts'
 
-inBrowser('deleted entries can be seen and restored, where the service serves them', EVERYWHERE, async t => {
+inBrowser('deleted entries can be seen and restored, where the service serves them', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on' })
   await service.store.deleteEntry(1, null)
   await browser.click('#refresh')
@@ -21,7 +21,7 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   assert.equal(await off.browser.run("return document.getElementById('show-trash').hidden"), true)
 })
 
-inBrowser('the history of an entry, its former passwords hidden until asked for', EVERYWHERE, async t => {
+inBrowser('the history of an entry, its former passwords hidden until asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
   await service.store.updateEntry(1, { password: 'the newer one' }, null)
   await browser.click('#refresh')
@@ -36,7 +36,7 @@ inBrowser('the history of an entry, its former passwords hidden until asked for'
   assert.match(await textOf(browser, '#history'), /Contraseña: S3cr3ta-del-correo/)
 })
 
-inBrowser('the password of the user is changed, and the new one asked for', EVERYWHERE, async t => {
+inBrowser('the password of the user is changed, and the new one asked for', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
   await logIn(browser)
   await browser.click('#help')

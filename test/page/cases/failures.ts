@@ -8,7 +8,7 @@ import { atEnd } from '../../support/service.ts'
 import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
-  CHROMIUM, EVERYWHERE, holdAnswers, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted
+  CHROMIUM, holdAnswers, hurry, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -67,6 +67,9 @@ inBrowser('a failure is shown with the id of its request, and in the dialog', CH
   assert.match(await textOf(browser, '#notice'), /Server Error · Petición [0-9a-f-]{36}/)
 })
 
+/** After a failure the page waits that long before it looks what was stored. */
+const CHECK_AFTER_MS = 1000
+
 /** Makes the next request for an operation fail: after the service has done it, or before. */
 const lose = (browser: Browser, operation: string, isDone: boolean, times: number = 1): Promise<unknown> => browser.run(`
   const [operation, isDone] = arguments, real = window.fetch
@@ -83,8 +86,9 @@ const create = async (browser: Browser): Promise<void> => {
   await browser.press(KEYS.enter)
 }
 
-inBrowser('a create whose answer was lost is looked for before the page reports a failure', EVERYWHERE, async t => {
+inBrowser('a create whose answer was lost is looked for before the page reports a failure', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
+  await hurry(browser, CHECK_AFTER_MS)
   await lose(browser, 'createPassword', true)
   await create(browser)
   await toasted(browser, 'El servicio no respondió, pero la contraseña se guardó.')
@@ -100,6 +104,7 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
 
 inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
+  await hurry(browser, CHECK_AFTER_MS)
   await lose(browser, 'listPassword', false, 2)
   await lose(browser, 'createPassword', true)
   await create(browser)
@@ -121,7 +126,7 @@ inBrowser('an update whose answer was lost is checked, and not reported as faile
   assert.equal(service.store.entry(1)?.usuario, 'otra')
 })
 
-inBrowser('503 is not shown as too many requests, and long work is shown', EVERYWHERE, async t => {
+inBrowser('503 is not shown as too many requests, and long work is shown', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'full')) })
   await create(browser)

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openService as openEmbedded } from '../../../src/index.ts'
 import {
-  CHROMIUM, EVERYWHERE, inBrowser, openService, rowOf, settled, sharedBrowser, systems
+  CHROMIUM, inBrowser, openService, rowOf, settled, sharedBrowser, systems
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 
@@ -27,7 +27,7 @@ inBrowser('the page has a manifest and icons, which its policy allows', CHROMIUM
   }
 })
 
-inBrowser('below the prefix of an embedder the page and the description work, with and without the last slash', EVERYWHERE, async t => {
+inBrowser('below the prefix of an embedder the page and the description work, with and without the last slash', CHROMIUM, async t => {
   const service = await openEmbedded({ journal: 'memory', prefix: '/in/the/vault', allowedHosts: '127.0.0.1' })
   const server = createServer((request, response) => service.handle(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')

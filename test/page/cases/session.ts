@@ -68,7 +68,7 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
-inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', EVERYWHERE, async t => {
+inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'
   await service.store.accounts.addUser(eva, 'Eva', ['*'], PASSWORD)
@@ -101,7 +101,7 @@ inBrowser('a revoked token leads back to the login, and what was typed comes bac
   assert.equal(await browser.run("return document.getElementById('editor').open"), false, 'not to another person')
 })
 
-inBrowser('once the token is no longer valid, nothing can be revealed or copied', EVERYWHERE, async t => {
+inBrowser('once the token is no longer valid, nothing can be revealed or copied', CHROMIUM, async t => {
   for (const act of ['reveal', 'copy']) {
     const { browser, service } = await openProtected(t)
     await logIn(browser)
@@ -113,7 +113,7 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
   }
 })
 
-inBrowser('after ten minutes without input the page locks itself, and counts down before', EVERYWHERE, async t => {
+inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
   const later = (browser: Browser, minutes: number): Promise<unknown> => browser.run(`
     const now = window.Date.now
     window.Date.now = () => now() + arguments[0] * 60000`, minutes)
@@ -140,7 +140,7 @@ inBrowser('after ten minutes without input the page locks itself, and counts dow
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
-inBrowser('who is logged in can be seen', EVERYWHERE, async t => {
+inBrowser('who is logged in can be seen', CHROMIUM, async t => {
   const { browser } = await openProtected(t)
   await logIn(browser)
   assert.equal(await textOf(browser, '#who'), 'ana')
@@ -165,7 +165,7 @@ inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE
   await browser.find('#login')
 })
 
-inBrowser('what the token may not do disappears once it was refused, with a message', EVERYWHERE, async t => {
+inBrowser('what the token may not do disappears once it was refused, with a message', CHROMIUM, async t => {
   const { browser } = await openProtected(t, ['password:read'])
   await logIn(browser)
   await browser.click('#create')
