@@ -121,6 +121,7 @@ async function startChromium(scene: Scene): Promise<Native> {
   const args = [
     '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
+    '--disable-extensions', '--disable-breakpad', '--in-process-gpu',
     '--hide-scrollbars', '--force-prefers-reduced-motion', '--lang=es', '--accept-lang=es',
     `--user-data-dir=${join(scene.folder, 'profile')}`
   ]
