@@ -91,14 +91,14 @@ async function serve(
   settings: ServiceSettings, storage: Storage, log: Log, prefix: string, observers: Observer[], opened: OpenPart[]
 ): Promise<OpenService> {
   const { host, port, tlsCert, tlsKey, trustProxy } = settings
-  const { store, journal } = storage
+  const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   const routes: Route[] = coreRoutes(settings, store)
   let listener: Listener | undefined
   let opening: Promise<Listener> | undefined
   for (const part of PARTS) {
     opened.push(await part.open?.({
-      settings, store, journal, log, prefix, routes: () => routes,
+      settings, store, journal, readMs, log, prefix, routes: () => routes,
       load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
     }) ?? {})
   }

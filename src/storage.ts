@@ -26,6 +26,8 @@ export interface Storage {
   readonly store: Store
   /** Undefined for one in memory. */
   readonly journal: DurableJournal | undefined
+  /** How long the start took to read it. */
+  readonly readMs: number
   /** Answers requests on the lock socket, which only the folder's owner can open. */
   serveLocally(routes: readonly Route[]): void
   /** Waits for what was queued, closes the journal, releases the lock. */
@@ -56,7 +58,7 @@ export async function openStorage(
   if (settings.journal === 'memory') {
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, onAppend)
-    return { store, journal: undefined, serveLocally: () => {}, close: () => store.close() }
+    return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
   }
   const folder = resolve(settings.dataDir)
   const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
@@ -80,8 +82,10 @@ export async function openStorage(
     const state = emptyState()
     const applyRecord: Apply = record => apply(state, record)
     const onProgress = (share: number): void => log.progress?.('reading the journal', share)
+    const beganMs = performance.now()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
       await openFileJournal({ ...options, files, folder, unlocked, onProgress }, applyRecord)
+    const readMs = performance.now() - beganMs
     const store = new Store(journal, state, accounts, onAppend)
     const { records, head } = journal.health()
     if (isNew) log.info(`new, empty store in ${folder}`)
@@ -92,6 +96,7 @@ export async function openStorage(
     return {
       store,
       journal,
+      readMs,
       serveLocally: routes => gate.open(createPipeline({
         router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, tellsFailures: true,
         readBarrier: journal.readBarrier, isStopping: () => false, nowMs: () => performance.now(), warn: log.warn

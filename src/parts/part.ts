@@ -52,6 +52,8 @@ export interface PartContext<S extends object> {
   readonly store: Store
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
+  /** How long the start took to read it. */
+  readonly readMs: number
   readonly log: Log
   /** The path below which an embedder serves this service; empty for the program. */
   readonly prefix: string

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { freshFolder } from '../support/service.ts'
+import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
@@ -72,4 +74,25 @@ test('the access log is refused at a terminal, which could be paused', t => {
   const { status, stdout } = spawnSync('python3', args, { encoding: 'utf8', timeout: 20_000 })
   assert.equal(status, 2, stdout)
   assert.match(stdout, /error: .*a paused terminal would hold up requests/)
+})
+
+test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', async t => {
+  const folder = join(freshFolder(t), 'data')
+  makeJournal(folder, 200, BODY_BYTES)
+  const { code, seen } = await atTerminal(folder, '--port=0', [['ready', '\x03']], SERVER)
+  assert.equal(code, 0, seen)
+  const shares = [...seen.matchAll(/\r\x1b\[Kreading the journal (\d+) %/g)].map(match => Number(match[1]))
+  assert.ok(shares.length > 10, seen)
+  assert.deepEqual(shares, shares.toSorted((a, b) => a - b))
+  assert.match(seen, / %\r\x1b\[Kjournal +200 records, 200 entries/)
+  const piped = spawn(process.execPath, [SERVER, '--port=0'], { env: { DATA_DIR: folder } })
+  let told = ''
+  for (const stream of [piped.stdout, piped.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      told += text
+      if (told.includes('ready')) piped.kill('SIGTERM')
+    })
+  }
+  assert.deepEqual(await once(piped, 'close'), [0, null])
+  assert.doesNotMatch(told, /[\r\x1b]|reading/)
 })

@@ -73,9 +73,10 @@ const TYPIST = [
 
 /** Runs a command at a terminal of its own and types an answer after each prompt; gives what could be seen there. */
 export async function atTerminal(
-  folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = []
+  folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = [],
+  program: string = ADMIN
 ): Promise<{ readonly code: number | null, readonly seen: string }> {
-  const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, ADMIN, ...words.split(' ')]
+  const args = ['-c', TYPIST, JSON.stringify(typed), process.execPath, program, ...words.split(' ')]
   const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder }, ...LIMITS })
   let seen = ''
   child.stdout.setEncoding('utf8').on('data', text => { seen += text })

@@ -1,10 +1,17 @@
 /** The operator's way to a running service: routes on the lock socket, which only the folder's owner can open. */
 import type { Part } from '../part.ts'
 
+/** How long reading the journal takes, and how many records it has an entry, before compacting it is worth a line. */
+const LONG_READ_MS = 1_000
+const MANY_RECORDS_AN_ENTRY = 10
+
 export const operator: Part = {
   settings: {},
-  open: async ({ store, journal }) => {
+  open: async ({ store, journal, readMs, log }) => {
     if (journal === undefined) return {}
+    if (readMs > LONG_READ_MS && journal.health().records > MANY_RECORDS_AN_ENTRY * Math.max(1, store.entryCount)) {
+      log.info('hint           most records are history; node dist/admin.js journal compact shortens a start')
+    }
     const { operatorRoutes } = await import('./routes.ts')
     return { localRoutes: operatorRoutes(store, journal) }
   },
