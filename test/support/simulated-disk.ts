@@ -100,6 +100,8 @@ export class SimulatedDisk implements Files {
   #unsure: { readonly folder: string, takeBack(): void }[] = []
   #open = new Map<Descriptor, Inode>()
   #power = 0
+  /** After an error of the device others are likely, until the next start. */
+  #isFailing = false
   #serial = 3
 
   constructor(random: Random) { this.#random = random }
@@ -107,6 +109,7 @@ export class SimulatedDisk implements Files {
   /** The disk as a process sees it that starts now: after a power cut that one reaches nothing any more. */
   boot(): Files {
     const power = this.#power
+    this.#isFailing = false
     return new Proxy(this, {
       get: (disk, name) => (...args: never[]): unknown => {
         if (power === this.#power) return (disk[name as keyof Files] as (...args: never[]) => unknown).apply(disk, args)
@@ -176,7 +179,9 @@ export class SimulatedDisk implements Files {
   #write(inode: Inode, bytes: Buffer, offset: number, needsRoom: boolean): number {
     const fault = this.#random.next()
     const isFull = needsRoom && fault < this.faults.full
-    const isBroken = !isFull && fault < this.faults.full + this.faults.broken
+    const isBroken = !isFull &&
+      (fault < this.faults.full + this.faults.broken || (this.#isFailing && this.#random.next() < 0.7))
+    if (isBroken) this.#isFailing = true
     const part = isFull ? bytes.subarray(0, this.#random.int(bytes.length + 1)) : bytes
     inode.write(part, offset)
     const first = Math.floor(offset / SECTOR_BYTES)
@@ -210,7 +215,11 @@ export class SimulatedDisk implements Files {
   read(path: string): Buffer { return Buffer.from(this.#inode(path).cache) }
   openToRead(path: string): Descriptor { return this.#opened(this.#inode(path)) }
   openToAppend(path: string): Descriptor { return this.#opened(this.#inode(path)) }
-  openToOverwrite(path: string): Descriptor { return this.#opened(this.#inode(path)) }
+  openToOverwrite(path: string): Descriptor {
+    if (this.#isFailing && this.#random.next() < 0.5) throw systemError('EROFS') // as file systems protect themselves
+    return this.#opened(this.#inode(path))
+  }
+
   createToAppend(path: string): Descriptor {
     if (this.#names.has(path)) throw systemError('EEXIST')
     return this.#opened(this.#create(path))

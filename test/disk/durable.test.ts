@@ -1,0 +1,85 @@
+/** What is asked of the device to cut a file back, and to make durable what another program wrote. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { constants, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cutBack, makeDurable } from '../../src/disk/durable.ts'
+import { disk, type Files } from '../../src/disk/files.ts'
+import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
+import { freshFolder } from '../support/service.ts'
+
+/** The disk, and what changes a file there, in order: what was written at which offset, cut to which length, synced. */
+function watched(base: Files = disk): { readonly files: Files, readonly steps: string[] } {
+  const steps: string[] = []
+  const files: Files = {
+    ...base,
+    sync: path => { base.sync(path); steps.push('sync') },
+    truncate: (descriptor, bytes) => { steps.push(`cut to ${bytes}`); base.truncate(descriptor, bytes) },
+    writeAt: (descriptor, bytes, offset) => {
+      const what = bytes.every(byte => byte === 0) ? 'zeros' : 'bytes'
+      steps.push(`${what} ${offset}-${offset + bytes.length}`)
+      return base.writeAt(descriptor, bytes, offset)
+    }
+  }
+  return { files, steps }
+}
+
+/** Without what stands between: a proxy has no names of its own. */
+function copyOf(files: Files): Files {
+  return Object.fromEntries(Object.keys(disk).map(name => [name, files[name as keyof Files]])) as unknown as Files
+}
+
+const END = BLOCK_BYTES + READ_CHUNK_BYTES
+
+for (const [what, kept, size, expected] of [
+  ['within a block', 100, BLOCK_BYTES - 1, ['zeros 100-4095', 'cut to 100', 'sync', 'bytes 99-100']],
+  ['over several blocks', 100, END + 7, [
+    `zeros 100-${BLOCK_BYTES}`, `zeros ${BLOCK_BYTES}-${END}`, `zeros ${END}-${END + 7}`, 'cut to 100', 'sync', 'bytes 99-100'
+  ]],
+  // There, zeros would look like a lost block.
+  ['at the end of a block', BLOCK_BYTES, BLOCK_BYTES + 9, ['cut to 4096', 'sync', 'bytes 4095-4096']],
+  ['to nothing', 0, 10, ['cut to 0', 'sync']]
+] as const) {
+  test(`a file that is cut back ${what}: its rest is overwritten first, and the cut is durable`, t => {
+    const path = join(freshFolder(t), 'file')
+    writeFileSync(path, 'x'.repeat(size))
+    const { files, steps } = watched()
+    cutBack(files, path, kept)
+    assert.deepEqual(steps, expected)
+    assert.equal(readFileSync(path, 'latin1'), 'x'.repeat(kept))
+  })
+}
+
+test('what is doubtful is written again behind a sync; where nothing can be synced, all is', t => {
+  const path = join(freshFolder(t), 'file')
+  const bytes = Buffer.from('x'.repeat(READ_CHUNK_BYTES + 5))
+  writeFileSync(path, bytes)
+  const faulty = new FaultyFiles()
+  for (const [base, from, expected] of [
+    [disk, Infinity, ['sync']],
+    [disk, READ_CHUNK_BYTES, ['sync', `bytes ${READ_CHUNK_BYTES}-${bytes.length}`]],
+    [faulty.files, Infinity, [`bytes 0-${READ_CHUNK_BYTES}`, `bytes ${READ_CHUNK_BYTES}-${bytes.length}`]]
+  ] as const) {
+    faulty.fail({ at: 1, of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
+    const { files, steps } = watched(copyOf(base))
+    makeDurable(files, path, from)
+    assert.deepEqual(steps, expected)
+    assert.deepEqual(readFileSync(path), bytes)
+  }
+  const { files } = watched()
+  const sync = (): never => { throw Object.assign(new Error('EIO'), { code: 'EIO' }) }
+  assert.throws(() => makeDurable({ ...files, sync }, path), { code: 'EIO' })
+})
+
+test('a write that has returned is on the device, whichever way the file was opened', t => {
+  const path = join(freshFolder(t), 'file')
+  for (const open of [disk.createToAppend, disk.openToAppend, disk.openToOverwrite]) {
+    const descriptor = open(path)
+    const flags = parseInt(/^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))![1]!, 8)
+    disk.close(descriptor)
+    assert.ok((flags & constants.O_DSYNC) !== 0, open.name)
+    assert.equal((flags & constants.O_APPEND) !== 0, open !== disk.openToOverwrite, open.name)
+  }
+})
