@@ -11,6 +11,7 @@ import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/api/entry-routes.ts'
 import { Failure } from '../../src/errors.ts'
 import { check } from '../../src/json/validator.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import { SETTINGS } from '../../src/settings.ts'
 import type { Store } from '../../src/store/store.ts'
 import { call, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { faultOf } from '../support/json-schema.ts'
@@ -263,4 +264,12 @@ test('a description that differs from the program fails the test', async t => {
   operation['responses']['404'].content['application/json'].schema.properties.message.enum = ['Not Found']
   const answer = await call(t, started.url, 'GET', '/api/getPassword/7')
   assert.match(faultOfAnswer(document, 'getPassword', answer) ?? '', /message/)
+})
+
+test('each tag of an operation is described, those of parts too, and none is described in vain', async t => {
+  const extra: Record<string, string> = 'extraRoutes' in SETTINGS ? { 'extra-routes': 'on' } : {}
+  const { url } = await startService(t, extra)
+  const { paths, tags } = (await call(t, url, 'GET', '/openapi.json')).json
+  const used = Object.values<object>(paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
+  assert.deepEqual(tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
 })

@@ -45,7 +45,7 @@ const READ: readonly (readonly [what: string, text: string, cells: readonly (rea
 
 for (const [what, text, cells] of READ) test(`CSV: ${what}`, () => assert.deepEqual(cellsOf(text), cells))
 
-test('CSV: each row tells the line that it begins in, whatever line ends came before', () => {
+test('CSV: each row has the number of the line that it begins in, whatever the line ends', () => {
   const rows = readCsv('a,b\r\n\r\n"x\ry\nz\r\n",c\rd,e\n\nf,g')
   assert.deepEqual([...rows].map(({ line }) => line), [1, 3, 7, 9])
 })
@@ -76,11 +76,11 @@ for (const [text, fault] of REFUSED) {
   test(`CSV: ${JSON.stringify(String(text).slice(0, 40))} is refused, naming line and column`, () => assert.equal(faultOf(text), fault))
 }
 
-test('CSV: a fault tells nothing of what the file holds', () => {
+test('CSV: an error discloses nothing of the file', () => {
   for (const text of ['"SECRET', 'SECRET"x', '"SECRET"x', 'a,b\nSECRET']) assert.ok(!faultOf(text).includes('SECRET'))
 })
 
-test('CSV: what is written is read back, and what is not quoted is what need not be', t => {
+test('CSV: what is written reads back the same, quoted only where that is needed', t => {
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)
   const random = seeded(seed)
@@ -105,7 +105,7 @@ test('CSV: the work grows with the length, not with its square', () => {
   assert.ok(timeMs(200_000) < 3_000)
 })
 
-test('where backslashes are known to escape, they do, and nothing else does', () => {
+test('where backslashes escape, they do so before quotes and backslashes alone', () => {
   const cells = (text: string): unknown => [...readCsv(text, ',', true)].map(({ cells }) => cells)
   assert.deepEqual(cells('"a\\\\","b\\"c",d\r\n"\\\\\\"",",",\\\r\n'), [['a\\', 'b"c', 'd'], ['\\"', ',', '\\']])
   for (const [text, why] of [

@@ -221,7 +221,7 @@ test('JSON lines, a JSON array and CSV of this program: each is an entry, delete
     [1, 2].map(line => ({ line, entry: ENTRY_A, losesAddress: false })), 'without id and status')
 })
 
-test('what is wrong in a file of this program refuses it, naming the line and never what stands there', () => {
+test('a malformed file of this program is refused by its line, and the message never quotes the file', () => {
   const a = JSON.stringify(A)
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n'
   const wrong: readonly (readonly [text: string | Buffer, message: RegExp])[] = [
@@ -256,7 +256,7 @@ test('what is wrong in a file of this program refuses it, naming the line and ne
   }
 })
 
-test('a large file of nothing is refused or counted without the memory for all its rows', () => {
+test('a large file of empty rows is refused or counted without the memory for all of them', () => {
   const rowsOf = (text: string): number => [...readSource(Buffer.from(text)).rows].length
   assert.throws(() => rowsOf('a\n'.repeat(1_000_000)), /no header that is known/)
   assert.throws(() => rowsOf(','.repeat(1_000_000)), /more than 1000 cells/)
@@ -271,7 +271,7 @@ test('a large file of nothing is refused or counted without the memory for all i
   assert.ok(process.memoryUsage().heapUsed - before < 200 * 1024 * 1024)
 })
 
-test('a file that has gone wrong is read or refused, and nothing else happens', t => {
+test('a mutated file is read or refused, and nothing else happens', t => {
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)
   const random = seeded(seed)

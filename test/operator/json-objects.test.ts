@@ -23,7 +23,7 @@ const CASES: readonly (readonly [text: string, found: ReturnType<typeof found>])
   ['[{},', 'line 1, column 5: it is empty'],
   ['[{}\n,]', 'line 2, column 2: it is empty'],
   ['[{} {}]', 'line 1, column 5: a comma or the end of the list is missing'],
-  ['[{}]\nx', 'line 2, column 1: something stands behind the list'],
+  ['[{}]\nx', 'line 2, column 1: there is something after the list'],
   ['[{"a":1,"a":2}]', 'line 1, column 9: it has the same key twice'],
   ['[1]', 'line 1, column 2: it is not an object'],
   ['[\n"x', 'line 2, column 3: it ends in a string']

@@ -51,7 +51,7 @@ for (const isServed of [true, false]) {
   })
 }
 
-test('what may not be is refused, whoever asks, and nothing is recorded', async t => {
+test('invalid passwords, abilities and tokens are refused, and nothing is recorded', async t => {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --abilities password:read --password-stdin', 'a long password')
   const all = 'password:read, password:create, password:update, password:delete, password:deleted, password:restore, ' +
@@ -83,7 +83,7 @@ test('§5.7 a revocation is refused by the very next request, and after a restar
   assert.equal(await status(await startProgram(t, { flags: { data: folder, auth: 'bearer' } })), 401)
 })
 
-test('commands that are called in a wrong way end with 2, print one line, and make nothing', async t => {
+test('usage errors end with 2, print one line, and change nothing', async t => {
   const folder = join(freshFolder(t), 'none')
   for (const words of [
     'user', 'bogus', 'user add', 'user add a b', 'user list x', 'user list --bogus', 'token revoke',
@@ -102,7 +102,7 @@ test('commands that are called in a wrong way end with 2, print one line, and ma
   await refused(made, 'user add nobody --password-stdin', 1, /valid email address/)
 })
 
-test('what was nearly right is met with what may have been meant', async t => {
+test('a mistyped command or flag is answered with the one that may have been meant', async t => {
   const folder = freshFolder(t)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['user lst', /did you mean user list\?/], ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
@@ -158,7 +158,7 @@ for (const [shell, asked] of Object.entries(ASKED)) {
   })
 }
 
-test('entries are made, found, shown, changed, deleted and brought back; what shows a password is recorded', async t => {
+test('entries are added, found, shown, changed, deleted and restored; showing a password is recorded', async t => {
   const folder = await initialized(t)
   for (const isServed of [false, true]) {
     if (isServed) await startProgram(t, { flags: { data: folder } })
@@ -191,7 +191,7 @@ test('entries are made, found, shown, changed, deleted and brought back; what sh
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
 })
 
-test('what only reads needs neither the lock nor a folder that can be written, and says what was not recorded', async t => {
+test('commands that only read need neither the lock nor a writable folder, and say what was not recorded', async t => {
   const folder = await initialized(t)
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   const path = join(folder, 'journal.jsonl')
@@ -211,7 +211,7 @@ test('what only reads needs neither the lock nor a folder that can be written, a
   const { head } = JSON.parse(await done(folder, `journal verify ${copy} --json`))
   assert.match(await done(folder, `journal verify --head ${head}`), /^noted +at record 1$/m)
   const other = await admin(folder, `journal verify --head ${'ab'.repeat(32)}`)
-  assert.equal(other.code, 1)
+  assert.equal(other.code, 3)
   assert.match(other.error, /nowhere in this journal/)
 })
 
@@ -248,7 +248,7 @@ test('root works in a folder of another user as that user, with a key that only 
   assert.match(await run('journal verify'), /^records 4$/m)
 })
 
-test('`--help` of the program and of each command tells all, and ends with 0', async t => {
+test('`--help` of the program lists every command, and each has its own', async t => {
   const folder = freshFolder(t)
   const overview = await done(folder, '--help')
   const names = [...overview.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
@@ -313,7 +313,7 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   assert.match(await done(restored, 'journal verify'), new RegExp(`^records ${/^\d+/.exec(printed)![0]}\n`))
 })
 
-test('a damaged journal and a wrong key end with 3, naming line and byte', async t => {
+test('a damaged journal and a wrong key end with 3 and name line and byte', async t => {
   const folder = await initialized(t)
   for (const name of ['a@x', 'b@x', 'c@x']) await done(folder, `user add ${name} --password-stdin`, 'a long password')
   const path = join(folder, 'journal.jsonl')
@@ -350,19 +350,19 @@ test('keys are rotated and the journal rewritten under load; nothing is lost, an
   assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, created)
 })
 
-test('several commands at once without a server all come to pass', async t => {
+test('several commands at once without a server all succeed', async t => {
   const folder = await initialized(t)
   await Promise.all([1, 2, 3, 4, 5].map(n => done(folder, `user add u${n}@x --password-stdin`, 'a long password')))
   assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 5)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
 
-test('commands that take turns without a server never run into one that is just leaving', async t => {
+test('commands that follow each other without a server never fail because of one that is just ending', async t => {
   const folder = await initialized(t)
   await Promise.all([1, 2, 3, 4].map(async () => { for (let n = 0; n < 5; n++) await done(folder, 'user list') }))
 })
 
-test('a password is asked for without echo, twice, at a terminal', async t => {
+test('on a terminal a password is asked for twice, without echo', async t => {
   const folder = await initialized(t)
   for (const [email, again, code] of [['a@x', 'SECRET-typed', 0], ['b@x', 'other', 2]] as const) {
     const typed = [['password: ', 'SECRET-typed'], ['again: ', again]] as const

@@ -47,7 +47,7 @@ test('a purged entry is unknown to every operation and command, is never given a
   }
   const file = join(freshFolder(t), 'import.jsonl')
   writeFileSync(file, '{"password":"p","sistema":"imported","usuario":"u"}\n')
-  assert.match(await done(folder, `import ${file}`), /ids 4 to 4\n$/)
+  assert.match(await done(folder, `import ${file}`), /id 4\n$/)
   await create('fifth')
   assert.equal((await send(program.url, 'GET', '/api/getPassword/5')).json.passwords.password, 'fifth')
   const purges = (await done(folder, 'journal show')).split('\n').filter(line => line.includes('entry.purged'))
@@ -62,7 +62,7 @@ test('a purge asks first, also where no service runs, and a refused one changes 
   await refused(folder, 'entry purge 2 --yes', 1, /contraseña no encontrada/)
   await refused(folder, 'entry purge x --yes', 2, /positive integer/)
   const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
-  assert.deepEqual([code, seen.includes('given up')], [2, true], seen)
+  assert.deepEqual([code, seen.includes('cancelled')], [2, true], seen)
   assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
   assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
   await refused(folder, 'entry get 1', 1, /contraseña no encontrada/)

@@ -1,4 +1,4 @@
-/** What the programs show at a terminal, and what is typed there. */
+/** What the programs show on a terminal, and what is typed there. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,45 +21,45 @@ async function filled(t: TestContext): Promise<string> {
   return folder
 }
 
-test('users are listed as a table, in which nothing can move the cursor', async t => {
+test('users are listed as a table, and no name in it can move the cursor', async t => {
   const rows = (await done(await filled(t), 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
     'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
   ])
 })
 
-test('what is typed can be taken back, letter by letter or altogether', async t => {
+test('what is typed can be deleted letter by letter, and the prompt cancelled', async t => {
   const folder = await initialized(t)
   const typed = [['password: ', 'wrong\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
   const { code, seen } = await atTerminal(folder, 'user add a@x', typed)
   assert.equal(code, 0, seen)
-  const givenUp = await atTerminal(folder, 'user add b@x', [['password: ', 'secret\x03']])
-  assert.equal(givenUp.code, 2)
-  assert.match(givenUp.seen, /error: given up/)
+  const cancelled = await atTerminal(folder, 'user add b@x', [['password: ', 'secret\x03']])
+  assert.equal(cancelled.code, 2)
+  assert.match(cancelled.seen, /error: cancelled/)
 })
 
-test('a user who is not there has no password and no tokens', async t => {
+test('changing the password or the tokens of an unknown user is refused', async t => {
   const folder = await initialized(t)
   await refused(folder, 'user password a@x --password-stdin', 1, /no user/, 'a long password\n')
   await refused(folder, 'token revoke --all a@x', 1, /no user/)
 })
 
-test('without a command the program tells which there are, and ends with 2', () => {
+test('without a command the program lists the commands and ends with 2', () => {
   const { status, stdout } = spawnSync(process.execPath, [ADMIN], { encoding: 'utf8' })
   assert.equal(status, 2)
   assert.match(stdout, /^usage: /)
 })
 
-test('output that nobody takes any more ends the command with 1, and nothing is said of it', async t => {
+test('when the reader of its output goes away, the command ends with 1 and prints nothing', async t => {
   const child = spawn(process.execPath, [ADMIN, 'journal', 'show'], { env: { DATA_DIR: await filled(t) } })
   child.stdout.destroy()
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', text => { said += text })
+  let printed = ''
+  child.stderr.setEncoding('utf8').on('data', text => { printed += text })
   const [code] = await once(child, 'close')
-  assert.deepEqual([code, said], [1, ''])
+  assert.deepEqual([code, printed], [1, ''])
 })
 
-test('output that cannot be written ends the command with 1, and why is said', { skip: fullMissing }, async t => {
+test('when its output cannot be written, the command ends with 1 and says why', { skip: fullMissing }, async t => {
   const env = { DATA_DIR: await filled(t) }
   const full = openSync('/dev/full', 'w')
   const { status, stderr } = spawnSync(process.execPath, [ADMIN, 'journal', 'show'], {
@@ -69,7 +69,7 @@ test('output that cannot be written ends the command with 1, and why is said', {
   assert.deepEqual([status, String(stderr)], [1, 'error: the output could not be written: ENOSPC\n'])
 })
 
-test('the access log is refused at a terminal, which could be paused', t => {
+test('the access log is refused on a terminal, which could be paused', t => {
   const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']
   const { status, stdout } = spawnSync('python3', args, { encoding: 'utf8', timeout: 20_000 })
   assert.equal(status, 2, stdout)

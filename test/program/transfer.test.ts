@@ -1,4 +1,4 @@
-/** Import and export, as their user runs them: beside the running server, and without it. */
+/** Import and export, beside a running server and without one. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { spawn } from 'node:child_process'
@@ -44,7 +44,7 @@ const BITWARDEN = [
 for (const isServed of [true, false]) {
   const where = isServed ? 'beside the running server' : 'without a server'
 
-  test(`import, ${where}: tried, made, and not made twice`, async t => {
+  test(`import, ${where}: tried, imported, and not imported twice`, async t => {
     const folder = await initialized(t)
     if (isServed) await startProgram(t, { flags: { data: folder } })
     const file = fileOf(t, BITWARDEN)
@@ -71,7 +71,7 @@ for (const isServed of [true, false]) {
   })
 }
 
-test('an import is served at once, and still after a rewrite and a restart', async t => {
+test('imported entries are served at once, and after a re-encryption and a restart', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder } })
   await send(program.url, 'POST', '/api/createPassword', { password: 'first', sistema: 's', usuario: 'u' })
@@ -95,7 +95,7 @@ const HOSTILE = [
 ]
 
 for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d', 'a\udd11b']]] as const) {
-  test(`what was exported as ${format} imports to the same entries, whatever they hold`, async t => {
+  test(`what was exported as ${format} imports to the same entries, whatever characters they contain`, async t => {
     const { url, folder } = await startProgram(t)
     const create = async (password: string, sistema: string, usuario: string): Promise<void> => {
       assert.equal((await send(url, 'POST', '/api/createPassword', { password, sistema, usuario })).status, 200)
@@ -117,7 +117,7 @@ for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d'
   })
 }
 
-test('an export asks first, has a place of its own, and leaves nothing when it fails', async t => {
+test('an export asks first, replaces no file, and leaves nothing when it fails', async t => {
   const folder = await initialized(t)
   await done(folder, `import ${fileOf(t, '{"id":9,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}')}`)
   const place = freshFolder(t)
@@ -126,10 +126,10 @@ test('an export asks first, has a place of its own, and leaves nothing when it f
   await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
   await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
   await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl or csv or keepassxc or bitwarden/)
-  await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 holds a character that CSV cannot hold/)
+  await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 has a character that CSV cannot contain/)
   await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /ENOENT/)
   const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])
-  assert.deepEqual([code, seen.includes('given up')], [2, true], seen)
+  assert.deepEqual([code, seen.includes('cancelled')], [2, true], seen)
   const shown = await atTerminal(folder, 'export --output - --yes')
   assert.deepEqual([shown.code, shown.seen.includes('SECRET')], [2, false], shown.seen)
   assert.deepEqual(readdirSync(place), ['export.part'])
@@ -140,7 +140,7 @@ test('an export asks first, has a place of its own, and leaves nothing when it f
   assert.equal(readFileSync(`${path}.part`, 'utf8'), 'of somebody else')
 })
 
-test('a file whose name was taken while it was made does not replace what took it', async t => {
+test('an export never replaces a file that took its name meanwhile', async t => {
   const place = freshFolder(t)
   const path = join(place, 'export')
   await assert.rejects(makeFile(path, async file => {
@@ -151,7 +151,7 @@ test('a file whose name was taken while it was made does not replace what took i
   assert.equal(readFileSync(path, 'utf8'), 'of somebody else')
 })
 
-test('an export that is killed leaves one file at most, which is in the way of none that follows', async t => {
+test('a killed export leaves one file at most, which does not hinder the next export', async t => {
   const folder = await initialized(t)
   await done(folder, `import ${fileOf(t, chromeRows(6_000))}`)
   const place = freshFolder(t)
@@ -169,14 +169,14 @@ test('an export that is killed leaves one file at most, which is in the way of n
   assert.deepEqual(readdirSync(place), [...left, 'export-again'].sort())
 })
 
-test('an import shows at a terminal how far it is', async t => {
+test('an import shows its progress on a terminal', async t => {
   const folder = await initialized(t)
   const { code, seen } = await atTerminal(folder, `import ${fileOf(t, chromeRows(4_000))}`)
   assert.equal(code, 0)
   assert.match(seen, /importing \d+ %/)
 })
 
-test('a file with anything wrong in it makes nothing', async t => {
+test('a file with any error imports nothing', async t => {
   const folder = await initialized(t)
   await refused(folder, `import ${fileOf(t, `${chromeRows(10)}a,b\n`)}`, 1, /line 12, column 1: 2 cells/)
   const huge = JSON.stringify({ id: 1, password: 'x'.repeat(MAX_IMPORT_BYTES), sistema: 's', usuario: 'u', status: 1 })
@@ -185,7 +185,7 @@ test('a file with anything wrong in it makes nothing', async t => {
   assert.deepEqual(await entriesOf(folder), [])
 })
 
-test('an import that another one has overtaken, or that is too large, makes nothing', async t => {
+test('an import that another one has replaced, or that is too large, imports nothing', async t => {
   const { folder } = await startProgram(t)
   const ask = (path: string, body?: object): Promise<LocalAnswer> =>
     requestLocal(join(folder, socketsIn(folder)[0]!), 'POST', `/operator/import/${path}`, body)
@@ -208,7 +208,7 @@ test('an import that another one has overtaken, or that is too large, makes noth
   assert.equal((await entriesOf(folder)).length, 1)
 })
 
-test('a server that is killed in the middle of an import has made all of it or nothing', async t => {
+test('a server that is killed during an import has imported all of it or nothing', async t => {
   const folder = await initialized(t)
   const file = fileOf(t, chromeRows(6_000))
   const outcomes = new Set<number>()
@@ -229,7 +229,7 @@ test('a server that is killed in the middle of an import has made all of it or n
 })
 
 describe('a full disk', { skip: NO_MOUNT }, () => {
-  test('holds no part of an import or an export, and goes on with what has room', async t => {
+  test('keeps no part of an import or an export, and still does what has room', async t => {
     const folder = smallDisk(t, '512k')
     const { url } = await startProgram(t, { flags: { data: folder } })
     await refused(folder, `import ${fileOf(t, chromeRows(6_000))}`, 1, /could not be written/)
@@ -242,7 +242,7 @@ describe('a full disk', { skip: NO_MOUNT }, () => {
   })
 })
 
-test('a trial tells which entries would come as deleted ones', async t => {
+test('a dry run shows which entries would be imported as deleted ones', async t => {
   const file = fileOf(t, '{"id":1,"sistema":"s","usuario":"u","password":"p","status":0}\n')
   assert.match(await done(await initialized(t), `import ${file} --dry-run`), /^line 1: s u \(deleted\)$/m)
 })

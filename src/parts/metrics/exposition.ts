@@ -1,6 +1,6 @@
 /**
  * Prometheus' text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): the lines of a metric
- * stand together, HELP and TYPE first; the buckets of a histogram are cumulative and end in `+Inf`.
+ * are together, HELP and TYPE first; the buckets of a histogram are cumulative and end in `+Inf`.
  */
 import type { Histogram } from './histogram.ts'
 
@@ -29,7 +29,7 @@ interface Described {
 /** A value and its labels. */
 export type Labelled<T> = readonly [value: T, labels?: Labels]
 
-/** Writes metrics down. Names are the program's own and not looked at; texts and label values are escaped. */
+/** Writes metrics down. Names are the program's own and not checked; texts and label values are escaped. */
 export function exposition(metrics: readonly Metric[]): string {
   const lines: string[] = []
   for (const metric of metrics) {

@@ -1,6 +1,6 @@
 /**
- * Health and metrics, for whoever watches over the service: clients on its own machine, and those with a token, unless
- * a setting lets everybody. They are outside `/api`, are not limited, and tell no secret.
+ * Health and metrics, for monitoring: for clients on the same machine and those with a token, unless a setting allows
+ * everyone. They are outside `/api`, are not rate limited, and disclose no secret.
  */
 import { isLoopback } from '../../http/address.ts'
 import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
@@ -32,7 +32,7 @@ const exposed = (metrics: readonly Metric[]): Reply =>
 const EXAMPLE = '# HELP entries Entries in the store.\n# TYPE entries gauge\nentries{status="active"} 1\n'
 
 const bodyOf = ({ body }: Reply): unknown => JSON.parse(body as string)
-const refusal = (audience: Audience): RouteDescription['answers'] =>
+const forbiddenAnswer = (audience: Audience): RouteDescription['answers'] =>
   audience === 'public' ? {} : { notLocal: { status: 403, body: bodyOf(NOT_LOCAL) } }
 
 /** The routes that the settings leave. */
@@ -47,7 +47,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
         tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
         answers: {
           healthy: { status: 200, body: bodyOf(HEALTHY) }, failed: { status: 503, body: bodyOf(FAILED) },
-          waiting: { status: 503, body: bodyOf(WAITING) }, ...refusal(options.health)
+          waiting: { status: 503, body: bodyOf(WAITING) }, ...forbiddenAnswer(options.health)
         }
       },
       // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
@@ -63,7 +63,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
         tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
         answers: {
           exposed: { status: 200, type: EXPOSITION_TYPE, body: EXAMPLE, schema: { type: 'string' } },
-          ...refusal(options.metrics)
+          ...forbiddenAnswer(options.metrics)
         }
       },
       handle: forAudience(options.metrics, () => exposed(measure()))
@@ -72,7 +72,7 @@ export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
   return routes.filter(([audience]) => audience !== 'off').map(([, route]) => route)
 }
 
-/** Whether a program on this machine asks: no proxy for somebody else, and no web page in its browser. */
+/** Whether the client is a program on this machine, neither a proxy nor a web page in a browser. */
 function isLocal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): boolean {
   return isLoopback(client) && head.forwardedFor === undefined && isHostAllowed(head.host!, allowedHosts) &&
     !isFromOtherSite(head.fetchSite)

@@ -15,7 +15,7 @@ export class Histogram {
 
   observe(value: number): void {
     let bucket = 0
-    while (value > this.bounds[bucket]!) bucket++ // ends behind the last one: nothing is above undefined
+    while (value > this.bounds[bucket]!) bucket++ // ends after the last bound: nothing is greater than undefined
     this.counts[bucket]!++
     this.sum += value
   }

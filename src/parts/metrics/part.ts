@@ -1,9 +1,9 @@
-/** `/healthz` and `/metrics`, for whoever watches over the service. */
+/** `/healthz` and `/metrics`, for monitoring. */
 import { oneOf } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 import type { Metric } from './exposition.ts'
 
-/** Who may ask: clients on this machine and those with a token; everybody; nobody. */
+/** Who may ask: clients on this machine and those with a token; everyone; no one. */
 export type Audience = 'local' | 'public' | 'off'
 
 interface MetricsSettings {

@@ -19,11 +19,9 @@ type Json = { readonly [name: string]: unknown }
 type Answer = RouteDescription['answers'][string]
 
 const JSON_TYPE = 'application/json'
-const TAGS = [
-  { name: 'entries', description: 'The password entries.' },
-  { name: 'session', description: 'Login and logout.' },
-  { name: 'service', description: 'What watches over the service and describes it.' }
-]
+const TAGS: { readonly [name: string]: string } = {
+  entries: 'The password entries.', session: 'Login and logout.', service: 'Health, metrics and this description.'
+}
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
 /** The answers that say how long to wait. */
 const WAITS = ['busy', 'tooMany']
@@ -69,7 +67,8 @@ function describe(routes: readonly Route[], configuration: Configuration): Json 
       contact: { name: 'The operator of this service' }
     },
     servers: [{ url: configuration.prefix || '/', description: 'This service.' }],
-    tags: TAGS,
+    tags: [...new Set(Object.values(paths).flatMap(tagsOf))]
+      .map(name => ({ name, description: TAGS[name] ?? 'Beyond the contract.' })),
     security: [],
     paths,
     components: {
@@ -182,4 +181,8 @@ function used(schemas: Json, paths: Json): Json {
 
 function values(examples: { readonly [name: string]: unknown }): Json {
   return Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]))
+}
+
+function tagsOf(operations: Json): readonly string[] {
+  return Object.values(operations).flatMap(one => (one as { readonly tags: readonly string[] }).tags)
 }

@@ -1,23 +1,23 @@
-/** Root at work in a folder of another user: what it makes there must be that user's, or the service cannot read it. */
+/** Root in a folder of another user: what it makes there must belong to that user, or the service cannot read it. */
 import { dirname, relative, resolve } from 'node:path'
 import { disk, type Files } from '../../disk/files.ts'
 
-/** The disk for the time being, until `end` is called. */
+/** The disk as the other user sees it, until `end` is called. */
 interface AsOwner {
   readonly files: Files
   readonly end: () => void
 }
 
-/** What changes nothing in the folder that the keys are in, of leftovers and of names that are to be durable. */
+/** Calls that change nothing in the folder of the keys: to look for leftovers, and to make names durable. */
 const LOOKS = ['list', 'sync']
 
-/** Nobody else. */
+/** The process stays the user that it is. */
 export const STAYS: AsOwner = { files: disk, end: () => {} }
 
 /**
- * Becomes the owner of a folder, if the process is root's and the folder is not. The owner may not be able to come to
- * the folder (systemd keeps those of dynamic users below one that is root's), so it becomes the working folder, and
- * `files` names what is in it from there; nor to read the keys, which `files` still reads as root.
+ * Becomes the owner of a folder, if the process is root's and the folder is not. The owner may be unable to reach the
+ * folder (systemd keeps those of dynamic users below one of root's), so it becomes the working folder, and `files`
+ * names what is in it relative to it. The owner may be unable to read the keys, too: `files` reads those as root.
  */
 export function becomeOwner(folder: string, readAsRoot: string): AsOwner {
   const { geteuid, getegid, seteuid, setegid } = process

@@ -1,4 +1,4 @@
-/** A command line: which command is meant, its flags, and what help tells of them. */
+/** A command line: which command is meant, its flags, and the help on them. */
 import { basename } from 'node:path'
 import { settingsHelp } from '../../config/read.ts'
 import type { Setting } from '../../config/core-settings.ts'
@@ -38,7 +38,7 @@ export function shownOptionsOf(command: Command, journal: string | undefined): {
   return withSettings(command, settingsFor(command, journal))
 }
 
-/** The command that the first words name. Throws a `UsageError` that says which were meant. */
+/** The command that the first words name. Throws a `UsageError` that suggests one. */
 export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
   const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
   if (found !== undefined) return found
@@ -59,7 +59,7 @@ function groupsOf(names: readonly string[]): readonly string[] { return names.ma
 
 const secondWord = ({ name }: Command): string => name.split(' ')[1]!
 
-/** Takes the words behind a command apart. Throws a `UsageError`. */
+/** Parses the words after a command. Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const options = optionsOf(command)
   const flags: { [flag: string]: string | boolean | readonly string[] } = {}
@@ -70,7 +70,7 @@ export function parse(command: Command, words: readonly string[]): Arguments {
     if (word === '-h') { flags['help'] = true; continue }
     if (!word.startsWith('--')) {
       if (word.startsWith('-') && word !== '-') {
-        throw new UsageError(`flags begin with two dashes; ${tellsMore(command)}`)
+        throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
       }
       positionals.push(word)
       continue
@@ -103,22 +103,22 @@ function splitOnce(text: string): readonly [string, string | undefined] {
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-function tellsMore({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }
+function flagsHint({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }
 
 function unknownFlag(command: Command, flag: string, known: readonly string[]): UsageError {
   const meant = nearest(flag, known)
-  const hint = meant === undefined ? tellsMore(command) : `did you mean --${meant}?`
+  const hint = meant === undefined ? flagsHint(command) : `did you mean --${meant}?`
   return new UsageError(`${command.name} has no such flag; ${hint}`)
 }
 
-/** What somebody may have meant: at most two letters of every five away, and no other is as near. */
+/** The most similar known word, if at most 3 letters, and two of every five, differ. */
 function nearest(word: string, known: readonly string[]): string | undefined {
   const [best] = [...new Set(known)].map(one => ({ one, distance: distanceOf(word, one) }))
     .sort((a, b) => a.distance - b.distance)
   return best !== undefined && word !== '' && best.distance <= Math.min(3, word.length * 0.4) ? best.one : undefined
 }
 
-/** How many letters are to be changed, added or taken away, or swapped with the next. */
+/** The edit distance: letters to change, add, remove, or swap with the next one (Damerau-Levenshtein). */
 function distanceOf(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= Math.min(a.length, 40); i++) {
@@ -138,7 +138,7 @@ function usage({ name, positionals = [] }: Command): string {
   return ['usage:', PROGRAM, name, ...positionals, '[options]'].join(' ')
 }
 
-/** What `--help` tells of a command. */
+/** The help on a command. */
 export function helpOf(command: Command, journal: string | undefined): string {
   const settings = settingsFor(command, journal)
   const options = Object.entries({ ...command.options, json: JSON_RESULT })
@@ -146,7 +146,7 @@ export function helpOf(command: Command, journal: string | undefined): string {
   return `${usage(command)}\n\n${command.help}\n\n${options.join('')}${settingsHelp(settings)}\n`
 }
 
-/** What `--help` tells of all commands, or of those of a group. */
+/** The list of all commands, or of those of a group. */
 export function overview(commands: readonly Command[], group?: string): string {
   const shown = commands.filter(({ name }) => group === undefined || name.startsWith(`${group} `))
   const lines = shown.map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)

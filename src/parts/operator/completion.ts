@@ -20,7 +20,7 @@ export function completionCommand(others: readonly Command[]): Command {
   return command
 }
 
-/** What may follow some words: the next words of commands and, after a whole one, its flags. */
+/** What may follow some words: the next words of commands and, after a complete one, its flags. */
 function continuations(
   commands: readonly Command[], journal: string
 ): ReadonlyMap<string, { readonly words: Set<string>, readonly flags: readonly (readonly [string, Option])[] }> {
@@ -37,7 +37,7 @@ function continuations(
   return found
 }
 
-/** Without a word to complete and after a whole command, the shell's own completion is left to offer files. */
+/** After a complete command the shell's own completion offers files. */
 function bash(commands: readonly Command[], journal: string, isZsh: boolean): string {
   const cases = [...continuations(commands, journal)].sort(([a], [b]) => b.length - a.length)
     .map(([before, { words, flags }]) => `    ${before === '' ? '" "' : `"${before} "*`}) ` +

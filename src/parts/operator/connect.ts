@@ -1,8 +1,8 @@
 /**
- * The way to the store. What changes something goes through the socket of the process that holds the folder or, where
- * there is none, through one's own, after taking the lock: one code path, and always one writer. What only reads the
- * journal reads its file, and asks nothing but how far it is acknowledged; without a service it needs neither the lock
- * nor a file system that can be written.
+ * The way to the store. Changes go through the socket of the process that has the lock; where there is none, this
+ * process takes the lock and uses a socket of its own: one code path, and always one writer. Reads go to the journal's
+ * file, and ask the service only how far it is acknowledged; without a service they need neither the lock nor a
+ * writable file system.
  */
 import { join, resolve } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
@@ -24,7 +24,7 @@ import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './routes.ts'
 import type { Terminal } from './terminal.ts'
 
-/** How often, and how long apart, somebody is asked again who is just about to open or to close. */
+/** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
 
@@ -53,14 +53,14 @@ export function reachStore(
     asOwner = STAYS
   }
 
-  /** A socket that is listened on: somebody's, or one's own. */
+  /** The socket of the process that has the lock, which may be this one. */
   const socket = async (): Promise<string | undefined> => {
     const found = await live()
     if (found !== undefined || opened !== undefined) return found
     if (isFile && !mayCreate) assertJournal()
     const user = process.geteuid?.()
     const owner = disk.stat(folder)?.owner
-    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw ofOther(folder)
+    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(folder)
     const real = disk.real(folder)
     asOwner = becomeOwner(folder, keyFile)
     if (asOwner !== STAYS) folder = real // of which sockets are called from the working folder, as the shortest way
@@ -85,7 +85,7 @@ export function reachStore(
         if (answer.status === 200) return answer.body
         if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
       } catch (error) {
-        if (!isMoment(asOwner.files, error, asked) || tries === TRIES) throw error
+        if (!isTransition(asOwner.files, error, asked) || tries === TRIES) throw error
       }
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
@@ -109,7 +109,7 @@ export function reachStore(
       return { ...found, tornBytes: 0, state }
     }
     const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
-    // What a service has acknowledged is whole; a file that nobody has open may end in a write that a crash cut.
+    // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
     if (status.records !== undefined && found.goodBytes !== bytes) {
       throw new Failure('journal-damaged', `${path} ends before its last record`)
     }
@@ -145,10 +145,10 @@ export function reachStore(
 }
 
 /**
- * Whether an error says that nobody has heard the request: whoever held the folder has just let go of it. Who lets go
- * in order answers all that was heard, then removes its socket, then cuts what is left; who crashes leaves it.
+ * Whether an error shows that the request was not received, since the process that had the lock has just ended. One
+ * that ends in order answers what it has received, removes its socket, then cuts connections; after a crash it is left.
  */
-function isMoment(files: Files, error: unknown, socket: string): boolean {
+function isTransition(files: Files, error: unknown, socket: string): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
   if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return files.stat(socket) === undefined
   return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
@@ -164,12 +164,12 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   try {
     for (const socket of heldSockets(files, folder)) if (await probe(socket)) return socket
   } catch (error) {
-    throw systemCode(error) === 'EACCES' ? ofOther(folder) : error
+    throw systemCode(error) === 'EACCES' ? notOwner(folder) : error
   }
   return undefined
 }
 
-function ofOther(folder: string): OperatorError {
+function notOwner(folder: string): OperatorError {
   const owner = disk.stat(folder)?.owner
   return new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, or as root`)
 }

@@ -1,5 +1,5 @@
 /**
- * CSV, RFC 4180: rows of cells, with commas between them; a cell in double quotes may hold commas, line ends, and
+ * CSV, RFC 4180: rows of cells, with commas between them; a cell in double quotes may contain commas, line ends, and
  * quotes, which are written twice (§2.5 to 2.7).
  *
  * Beyond it: cells may be separated by semicolons or tabs; a quote may be written as \" and a backslash as \\, where
@@ -14,7 +14,7 @@ export interface CsvRow {
   readonly cells: readonly string[]
 }
 
-/** What may stand between cells: spreadsheets write the others where a comma is the decimal point. */
+/** What separates cells: spreadsheets write a semicolon where the comma is the decimal point. */
 export type Separator = ',' | ';' | '\t'
 
 /** More than any program writes; a row of tens of millions would take the memory. */

@@ -9,7 +9,7 @@ import {
 import { ARCHIVE, withArchives } from './archives.ts'
 import { recordDisclosure } from './disclosure.ts'
 
-/** What stands in the place of a password that was not asked for. */
+/** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
 /** Asks for passwords to be seen. */
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
@@ -19,10 +19,10 @@ const SYSTEM = { system: { value: 'S', help: 'the system that the password is fo
 const USER = { user: { value: 'U', help: 'the user name there' } }
 const PASSWORD = {
   'password-stdin': { help: 'take the password from the first line of standard input' },
-  generate: { value: '[LENGTH]', help: 'make a password, of 20 characters unless told' }
+  generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
 }
-const GENERATED = { least: 8, most: 1024, unlessTold: 20 }
-/** Those that are not easily taken for one another. */
+const GENERATED = { least: 8, most: 1024, fallback: 20 }
+/** Without those that are easily confused, such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
 const UNKNOWN = 'contraseña no encontrada'
 
@@ -49,18 +49,18 @@ async function entryOf(context: Context, id: number): Promise<Entry> {
   return entry
 }
 
-/** A password that was asked for, taken from standard input, or made. */
+/** A password that was typed, taken from standard input, or generated. */
 async function passwordOf({ flags, terminal }: Context): Promise<string> {
   const { generate } = flags
   if (generate === undefined) return terminal.newSecret(flags['password-stdin'] === true)
-  const length = generate === true ? GENERATED.unlessTold : Number(generate)
+  const length = generate === true ? GENERATED.fallback : Number(generate)
   if (!(length >= GENERATED.least && length <= GENERATED.most)) {
     throw new UsageError(`--generate must be a length from ${GENERATED.least} to ${GENERATED.most}`)
   }
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 }
 
-/** What a record says of an entry; undefined where it is about something else. */
+/** What a record changes in an entry; undefined where it is about something else. */
 function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
   if (type === 'entries.imported' || type === 'entries.kept') {
     const { first, entries } = data as Events['entries.kept']
@@ -160,7 +160,7 @@ function byId(path: (id: number) => string, body: (id: number) => object | undef
 export const ENTRY_COMMANDS: readonly Command[] = [
   {
     name: 'entry list', positionals: ['[FILTER]'],
-    help: 'lists the active entries, or those whose system or user holds FILTER; no passwords',
+    help: 'lists the active entries, or those whose system or user contains FILTER; no passwords',
     run: async context => {
       const filter = context.positionals[0]?.toLowerCase() ?? ''
       const entries = await entriesOf(context, true)

@@ -4,10 +4,10 @@ import type { Entry } from '../../store/events.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError } from '../command.ts'
 
-/** A format: what stands before the entries, each of them, what stands between two, and what behind the last. */
+/** A format: the text before the entries, of each, between two, and after the last. */
 export interface Writer {
   readonly head?: string
-  /** The text of an entry; throws a `OperatorError` for one that cannot be written so. */
+  /** The text of an entry; throws an `OperatorError` for one that cannot be written so. */
   readonly row: (entry: Entry) => string
   readonly between?: string
   readonly tail?: string
@@ -21,7 +21,7 @@ export const OWN_HEADER = ['id', 'sistema', 'usuario', 'password', 'status'] as 
 /** Refuses an entry with characters that a format has no way to write. */
 function assertHolds(format: string, hasNoPlace: RegExp, { id, password, sistema, usuario }: Entry): void {
   if (![password, sistema, usuario].some(text => hasNoPlace.test(text))) return
-  throw new OperatorError(`entry ${id} holds a character that ${format} cannot hold; use --format jsonl`)
+  throw new OperatorError(`entry ${id} has a character that ${format} cannot contain; use --format jsonl`)
 }
 
 const HALF = /\p{Surrogate}/u

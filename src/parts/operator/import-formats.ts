@@ -1,16 +1,16 @@
 /**
- * The files that entries are imported from: CSV as browsers and password managers export it, told apart by the header,
+ * The files that entries are imported from: CSV as browsers and password managers export it, recognised by the header,
  * and what this service gives itself: JSON lines, a JSON array, CSV. The headers as they are written today:
  *
- * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls behind url)
+ * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls after url)
  * - Chrome, and Edge, Brave, …: name,url,username,password,note (older ones without note)
  * - Firefox: url,username,password,httpRealm,formActionOrigin,guid,timeCreated,timeLastUsed,timePasswordChanged
  * - Bitwarden: folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
- *   (an organization's: collections in the place of folder,favorite)
+ *   (an organization's: collections instead of folder,favorite)
  * - KeePassXC: Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
  * - KeePass 2 ("KeePass CSV (1.x)"): Account,Login Name,Password,Web Site,Comments; with backslashes
  * - Apple Passwords and Safari: Title,URL,Username,Password,Notes,OTPAuth
- * - 1Password: Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes (or Website in the place of Url)
+ * - 1Password: Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes (or Website instead of Url)
  * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
  * - Proton Pass: type,name,url,email,username,password,note,totp,createTime,modifyTime,vault (older ones without email)
  * - Dashlane: username,username2,username3,title,password,note,url,category,otpUrl
@@ -29,7 +29,7 @@ import { OperatorError } from '../command.ts'
 /** A row, the line that it begins in, and what it says. */
 export interface Row {
   readonly line: number
-  /** Undefined where the row holds no password. */
+  /** Undefined where the row has no password. */
   readonly entry: ImportedEntry | undefined
   /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
   readonly isOwn: boolean
@@ -37,16 +37,16 @@ export interface Row {
   readonly losesAddress: boolean
 }
 
-/** What a file holds; its rows are read as they are asked for, and throw what is wrong with them. */
+/** The rows of a file, read one at a time; reading a malformed one throws. */
 export interface Source {
   readonly format: string
   readonly rows: Iterable<Row>
 }
 
-/** The columns of a program's file. What several are named for takes the first of them that says something. */
+/** The columns of a program's file. Where several are named, the first that is not empty counts. */
 interface Format {
   readonly program: string
-  /** The first column, where the used ones are not enough to tell. */
+  /** The first column, where the used ones do not identify the format. */
   readonly first?: string
   /** A column that no other program writes. */
   readonly mark?: string
@@ -94,10 +94,10 @@ const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
 const OWN_SHAPE = { ...IMPORTED, status: optional(IMPORTED.status), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
 
-/** What stands for a name that a row does not have: no field of an entry is empty. */
+/** Used for a name that a row does not have: no field of an entry is empty. */
 const NAMELESS = '-'
 
-/** Reads what is to be imported. Throws a `OperatorError`, or `csv-malformed`, that names the line. */
+/** Reads what is to be imported. Throws an `OperatorError`, or `csv-malformed`, that names the line. */
 export function readSource(bytes: Buffer): Source {
   // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
   const json = bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes
@@ -174,7 +174,7 @@ function foreignRow(format: Format, names: readonly string[], { line, cells }: C
   return { line, entry: entry as ImportedEntry, isOwn: false, losesAddress: name !== '' && url !== '' }
 }
 
-/** The host of an address, or what stands there instead of one. */
+/** The host of an address, or the text itself where it is none. */
 function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }
 
 function ownObject({ line, cells }: CsvRow): Numbered {

@@ -1,6 +1,6 @@
 /**
- * Importing entries. They come in parts, none of which keeps others waiting for long, are gathered here, and become
- * one record when the last one is there. What is gathered is bounded, and goes when another import begins.
+ * Importing entries. They arrive in parts, none of which keeps other requests waiting for long, are collected here, and
+ * become one record when the last part is there. The collection is bounded, and dropped when another import begins.
  */
 import { randomUUID } from 'node:crypto'
 import { jsonReply, messageReply } from '../../http/reply.ts'
@@ -13,7 +13,7 @@ import { route, type Route } from '../../api/route.ts'
 const ADDED = messageReply(200, 'added')
 const OVER = messageReply(
   409, 'this import is over: another one has begun, or the service was restarted; nothing was imported')
-const TOO_LARGE = messageReply(413, `an import holds at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
+const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
 
 /** What an imported entry must be. */
 export const IMPORTED: { readonly [F in keyof ImportedEntry]: Rule<ImportedEntry[F]> } = {

@@ -16,7 +16,7 @@ import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 
 const EMPTY = '0'.repeat(64)
 
-/** A record's data as a person reads it, without what must not be seen. */
+/** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
   return JSON.stringify(data, (name, value) =>
     (name === 'password' && !reveals) || name === 'passwordHash' ? HIDDEN : value)
@@ -27,7 +27,7 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
   return file === undefined ? store.status() : fileStatus({ store }, file)
 }
 
-/** Asks for something that takes long and shows how far it is. */
+/** Sends a request that takes long, and shows its progress. */
 async function askSlowly(context: Context, what: string, path: string, body?: object): Promise<any> {
   const look = async (): Promise<void> => {
     const status: JournalStatus | undefined = await context.store.look('/operator/status')
@@ -147,7 +147,7 @@ export const JOURNAL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal verify', positionals: ['[FILE]'],
-    options: { head: { value: 'HEAD', help: 'also tell where a head is that was noted earlier' }, ...ARCHIVE },
+    options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' }, ...ARCHIVE },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     run: verify
   },

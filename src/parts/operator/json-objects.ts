@@ -1,5 +1,5 @@
 /**
- * Objects in JSON, one after the other, so that a large file never stands in memory as values: a line each (JSON
+ * Objects in JSON, one after the other, so that a large file is never in memory as values: a line each (JSON
  * lines; an empty line is none), or the items of one array.
  */
 import type { Buffer } from 'node:buffer'
@@ -33,7 +33,7 @@ export function jsonKind(bytes: Buffer): 'array' | 'object' | undefined {
   return first === OPEN_ARRAY ? 'array' : first === OPENS[1] ? 'object' : undefined
 }
 
-/** Reads JSON lines, or the items of an array. Throws a `OperatorError` that names line and column. */
+/** Reads JSON lines, or the items of an array. Throws an `OperatorError` that names line and column. */
 export function * readObjects(bytes: Buffer): Generator<Numbered, void, void> {
   if (jsonKind(bytes) === 'array') return yield * items(bytes)
   let line = 1
@@ -58,10 +58,10 @@ function * items(bytes: Buffer): Generator<Numbered, void, void> {
     at = skipSpace(bytes, at + 1)
   }
   const rest = skipSpace(bytes, at + 1)
-  if (rest < bytes.length) throw wrong(place.of(rest), 'something stands behind the list')
+  if (rest < bytes.length) throw wrong(place.of(rest), 'there is something after the list')
 }
 
-/** Where the value ends that begins at an offset: behind its last bracket, or before what cannot be part of it. */
+/** Where the value ends that begins at an offset: after its last bracket, or before what cannot be part of it. */
 function itemEnd(bytes: Buffer, start: number): number {
   let depth = 0
   for (let at = start; at < bytes.length; at++) {
@@ -89,7 +89,7 @@ function wrong({ line, column }: { readonly line: number, readonly column: numbe
   return new OperatorError(`line ${line}, column ${column}: ${what}`)
 }
 
-/** Tells the lines and columns of ascending offsets, the columns in bytes. */
+/** Gives lines and columns of ascending offsets, columns in bytes. */
 class Place {
   readonly #bytes: Buffer
   #line = 1

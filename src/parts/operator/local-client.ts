@@ -9,7 +9,7 @@ export interface LocalAnswer {
   readonly body: unknown
 }
 
-/** Sends a request with a JSON body; rejects with the system's error when nobody answers. */
+/** Sends a request with a JSON body; rejects with the system's error when no process answers. */
 export function requestLocal(socketPath: string, method: string, path: string, body?: unknown): Promise<LocalAnswer> {
   return new Promise((resolve, reject) => {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))

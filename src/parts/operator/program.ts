@@ -1,6 +1,6 @@
 /**
  * The operator's program. Exit codes: 0 done; 1 refused or failed (no such user, an address that is taken, a folder
- * that cannot be used); 2 called in a wrong way; 3 the journal or its keys are damaged.
+ * that cannot be used); 2 usage error; 3 the journal or its keys are damaged.
  */
 import { readValues } from '../../config/read.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
@@ -73,7 +73,7 @@ async function run(command: Command, given: Arguments): Promise<void> {
   }
 }
 
-/** What the program ends with after an error; undefined for one that nobody has foreseen. */
+/** What the program ends with after an error; undefined for an unforeseen one. */
 function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof UsageError) return 2
   if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1

@@ -1,4 +1,4 @@
-/** What the operator's program asks for, over the Unix socket in the data folder: whoever can open that may do it. */
+/** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
 import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -34,7 +34,7 @@ export function operatorRoutes(store: Store, journal: DurableJournal): readonly 
   return routes.map(route => ({ ...route, handle: call => refusing(() => route.handle(call)) }))
 }
 
-/** What the store refuses is the asker's fault. */
+/** What the store refuses as invalid is answered 400. */
 async function refusing(handle: () => Reply | Promise<Reply>): Promise<Reply> {
   try {
     return await handle()

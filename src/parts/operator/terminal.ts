@@ -14,7 +14,7 @@ interface Streams {
 export class Terminal implements CommandTerminal {
   readonly #streams: Streams
   readonly #asJson: boolean
-  /** What came behind the line that was asked for. */
+  /** What was typed after the line that was asked for. */
   #typedAhead = ''
 
   constructor(streams: Streams, asJson: boolean) {
@@ -37,13 +37,13 @@ export class Terminal implements CommandTerminal {
 
   warn(line: string): void { this.#streams.error.write(`warning: ${visible(line)}\n`) }
 
-  /** Shows how much of some long work is done, 0 to 1, on a terminal; says nothing in a pipe. 1 clears the line. */
+  /** Shows the share that is done, 0 to 1, on a terminal; nothing in a pipe. 1 clears the line. */
   progress(what: string, share: number): void { showProgress(this.#streams.error, what, share) }
 
-  /** Whether results are shown to somebody, and do not go to a file or another program. */
+  /** Whether results go to a terminal, and not to a file or another program. */
   get showsResults(): boolean { return this.#streams.output.isTTY }
 
-  /** A result as it is; not for a terminal, which would obey its control characters. */
+  /** Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. */
   pass(text: string): void { this.#streams.output.write(text) }
 
   /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
@@ -53,7 +53,7 @@ export class Terminal implements CommandTerminal {
     terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
   }
 
-  /** Whether somebody sits there who can be asked. */
+  /** Whether a person can be asked. */
   get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
 
   async newSecret(
@@ -97,7 +97,7 @@ export class Terminal implements CommandTerminal {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
     this.#streams.error.write(`${what} Type yes to go on: `)
-    if (await this.#firstLine() !== 'yes') throw new UsageError('given up')
+    if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
   }
 
   async #firstLine(): Promise<string> {
@@ -123,7 +123,7 @@ export class Terminal implements CommandTerminal {
         for (let i = 0; i < typed.length; i++) {
           const character = typed[i]!
           if (character === '\r' || character === '\n') { end(typed.slice(i + 1)); resolve(text); return }
-          if (character === '\x03' || character === '\x04') { end(''); reject(new UsageError('given up')); return }
+          if (character === '\x03' || character === '\x04') { end(''); reject(new UsageError('cancelled')); return }
           text = character === '\x7f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character
         }
       }

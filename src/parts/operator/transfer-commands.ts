@@ -1,4 +1,4 @@
-/** The commands that bring entries in and out. */
+/** `import` and `export`. */
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
@@ -11,10 +11,10 @@ import { entriesOf } from './entry-commands.ts'
 import { WRITERS, type Writer } from './export-formats.ts'
 import { readSource, type Source } from './import-formats.ts'
 
-/** Lines that a report names up to a number, and only counts from there on. */
+/** Lines of a report: the first ones by number, all of them counted. */
 interface Lines { count: number, readonly first: number[] }
 
-/** What an import comes to. */
+/** What an import will do. */
 interface Plan {
   readonly rows: { readonly line: number, readonly entry: ImportedEntry }[]
   readonly skipped: Lines
@@ -23,7 +23,7 @@ interface Plan {
   addresses: number
 }
 
-/** How many lines a report names before it only counts. */
+/** How many lines a report names. */
 const NAMED_LINES = 20
 /** How many entries an export writes at a time. */
 const EXPORT_ENTRIES = 1_000
@@ -44,7 +44,7 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
     if (losesAddress) plan.addresses++
     bytes += importedBytes(entry)
     if (bytes > MAX_IMPORT_BYTES) {
-      throw new OperatorError(`line ${line}: up to here it is more than one import can hold; split the file`)
+      throw new OperatorError(`line ${line}: up to here it is more than one import can take; split the file`)
     }
     plan.rows.push({ line, entry })
   }
@@ -151,8 +151,8 @@ export const TRANSFER_COMMANDS: readonly Command[] = [
   {
     name: 'import', positionals: ['FILE'],
     options: {
-      'dry-run': { help: 'tell what would be made, and make nothing' },
-      'keep-duplicates': { help: 'make entries that stand already a second time' }
+      'dry-run': { help: 'say what would be made, and make nothing' },
+      'keep-duplicates': { help: 'also make entries that exist already' }
     },
     help: 'makes entries, all or none, of what a browser, a password manager or export wrote; - is standard input',
     run: importFile
@@ -162,8 +162,8 @@ export const TRANSFER_COMMANDS: readonly Command[] = [
     options: {
       format: { value: 'F', help: 'jsonl, the default, csv, or for other programs keepassxc (XML), bitwarden (JSON)' },
       active: { help: 'leave deleted entries out; keepassxc and bitwarden have no place for them anyway' },
-      output: { value: 'FILE', help: 'where to; - is standard output' },
-      yes: { help: 'do not ask whether plain text is meant' }
+      output: { value: 'FILE', help: 'the file to make; - is standard output' },
+      yes: { help: 'do not ask for confirmation' }
     },
     help: 'writes every entry, deleted ones too, in plain text; is recorded',
     run: exportFile
