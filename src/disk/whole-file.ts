@@ -58,14 +58,14 @@ export async function makeWhole<T>(
   }
 }
 
-/** The last two are those of older versions. */
-const LEFTOVER = /^(\d+\.part|new|rewrite)$/
-
-/** Removes what was left by processes that were killed while they made the file of this path. */
+/**
+ * Removes what was left by processes that were killed while they made the file of this path. Only for files of the
+ * program's own: beside one that somebody has named, what has such a name may be theirs.
+ */
 export function removeLeftovers(files: Files, path: string): void {
   const start = `${basename(path)}.`
   for (const name of files.list(dirname(path))) {
-    if (name.startsWith(start) && LEFTOVER.test(name.slice(start.length))) files.remove(join(dirname(path), name))
+    if (name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))) files.remove(join(dirname(path), name))
   }
 }
 

@@ -53,6 +53,8 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   }
   if (half !== undefined) files.remove(half)
   for (const file of [path, keyFile]) removeLeftovers(files, file)
+  const older = `${path}.rewrite` // what a killed re-encryption of the first version leaves
+  if (files.stat(older) !== undefined) files.remove(older)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)
   keepPrivate(options, path, 0o600)

@@ -1,7 +1,7 @@
 /** Files that commands make, a copy of the journal among them. */
 import { resolve } from 'node:path'
 import { disk, type Files } from '../disk/files.ts'
-import { makeWhole, removeLeftovers, type NewFile } from '../disk/whole-file.ts'
+import { makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { systemCode } from '../errors.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal } from '../journal/recover.ts'
@@ -14,7 +14,6 @@ export async function makeFile<T>(
 ): Promise<T> {
   const target = resolve(path)
   try {
-    removeLeftovers(files, target)
     return await makeWhole(files, target, make)
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error

@@ -177,6 +177,16 @@ const SCENARIOS: readonly Scenario[] = [
     }
   },
   {
+    name: 'journal compact under load',
+    isTelling: true,
+    before: startFilled,
+    act: async life => {
+      const load = life.load({ ms: 2_500, clients: 3 })
+      for (const flags of [[], ['--drop-history', '--yes'], []]) await life.admin('journal', 'compact', ...flags)
+      await load
+    }
+  },
+  {
     name: 'a disk that has just become full',
     isTelling: true,
     before: startFilled,
