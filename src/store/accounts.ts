@@ -101,6 +101,22 @@ export class Accounts {
     return this.#change(email, user => event('password.changed', null, { id: user.id, passwordHash }))
   }
 
+  /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
+  async changePassword(id: number, current: string, password: string, client: string = ''): Promise<boolean> {
+    const { hasher } = this.#options
+    const user = this.#state.users.get(id)
+    const { isRight } = await hasher.verify(current, user?.passwordHash, client)
+    if (!isRight || user === undefined) return false
+    checkedPassword(user.email, password)
+    const passwordHash = await hasher.hash(password, client)
+    // As in `login`: the user may have been removed, or been given another password.
+    return this.#commit(state => {
+      const now = state.users.get(id)
+      return now?.passwordHash === undefined || now.passwords !== user.passwords ? { outcome: false }
+        : { outcome: true, event: event('password.changed', id, { id, passwordHash }) }
+    })
+  }
+
   /** Removes a user and ends the user's tokens; false for an unknown address. */
   removeUser(email: string): Promise<boolean> {
     return this.#change(email, user => event('user.removed', null, { id: user.id }))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { journalBytes, linesOf } from '../support/journal-file.ts'
 import { send, startService, type Started } from '../support/service.ts'
 
 const ROUTES = [
@@ -93,6 +94,8 @@ test('one’s own password is changed with the current one only, which ends all 
   assert.deepEqual([weak.status, Object.keys(JSON.parse(weak.text).errors)], [400, ['newPassword']])
   assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
   assert.equal(started.service.store.accounts.tokens().length, 0)
+  const types = linesOf(journalBytes(started.folder)).slice(-2).map(line => JSON.parse(line)).map(({ type, by }) => [type, by])
+  assert.deepEqual(types, [['token.issued', null], ['password.changed', 1]], 'it is the change of that user, and no token was issued for it')
   const login = (password: string): ReturnType<typeof call> =>
     call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
   assert.deepEqual([(await login(PASSWORD)).status, (await login('another long password')).status], [401, 200])

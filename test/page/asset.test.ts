@@ -90,6 +90,20 @@ test('every file of the page is served as it was built, in each coding', async t
   }
 })
 
+test('the whole page weighs at most 45 kB as a browser gets it, and names its modules so that they come at once', async t => {
+  const { url } = await startService(t, { page: 'on' })
+  const names = readdirSync(WEB).filter(name => !name.endsWith('.d.ts'))
+  let bytes = 0
+  for (const name of names) {
+    const path = name === 'page.html' ? '/' : `/web/${name}`
+    bytes += (await ask(t, url, message('GET', path, undefined, ['Accept-Encoding: br']))).body.length
+  }
+  t.diagnostic(`${names.length} files, ${bytes} bytes`)
+  assert.ok(bytes <= 45 * 1024, `${bytes} bytes`)
+  const named = [...String(readFileSync(new URL('page.html', WEB))).matchAll(/<link rel="modulepreload" href="web\/(.*)">/g)]
+  assert.deepEqual(named.map(([, name]) => name).sort(), names.filter(name => name.endsWith('.js') && name !== 'main.js').sort())
+})
+
 test('what the client has already is answered 304 without a body; HEAD is as GET', async t => {
   const { url } = await startService(t, { page: 'on' })
   const get = await ask(t, url, message('GET', '/?lang=es', undefined, ['Accept-Encoding: gzip']))

@@ -9,7 +9,6 @@ import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import type { Params } from '../../http/router.ts'
 import { textUpTo } from '../../json/validator.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
-import type { Session } from '../../store/accounts.ts'
 import type { Entry } from '../../store/events.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
@@ -82,11 +81,8 @@ function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Ro
     rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
     shape: { password, newPassword: password }, storingFailed: 'Error changing password',
     handle: async ({ body, session, client }) => {
-      const email = emailOf(accounts, session)
-      // The token that this issues ends with all others of the user when the password is changed.
-      if (await accounts.login(email, body.password, 1, client) === undefined) return WRONG
       try {
-        return await accounts.setPassword(email, body.newPassword) ? CHANGED : WRONG
+        return await accounts.changePassword(session!.user, body.password, body.newPassword, client) ? CHANGED : WRONG
       } catch (error) {
         if (error instanceof Failure && error.code === 'input-invalid') {
           return invalid({ newPassword: [error.message.replace('The password field', 'The newPassword field')] })
@@ -95,10 +91,6 @@ function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Ro
       }
     }
   })
-}
-
-function emailOf(accounts: Store['accounts'], session: Session | undefined): string {
-  return accounts.users().find(({ id }) => id === session?.user)?.email ?? ''
 }
 
 const EXAMPLE: Entry = { id: 1, password: 'S3cr3ta', sistema: 'correo', usuario: 'ana', status: 0 }
