@@ -35,18 +35,23 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   assert.equal(await browser.run("return document.getElementById('sistema').value"), 'sistema')
 })
 
-inBrowser('without a connection the page says so and shows nothing stored, until it is back', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  const network = (offline: boolean): Promise<unknown> => browser.devtools('Network.emulateNetworkConditions',
-    { offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
+inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  const network = (isThere: boolean): Promise<unknown> => browser.devtools('Network.emulateNetworkConditions',
+    { offline: !isThere, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
   await browser.devtools('Network.enable')
-  atEnd(t, async () => { await network(false) })
-  await network(true)
+  atEnd(t, async () => { await network(true) })
+  await network(false)
   await browser.find('#notice')
   assert.match(await textOf(browser, '#notice'), /Sin conexión/)
   assert.equal((await systems(browser)).length, 0)
-  await network(false)
+  await network(true)
   await browser.until("return document.getElementById('notice').hidden && document.querySelectorAll('#rows .row').length === 8")
+  // There is no worker that would answer: the browser says itself that there is no connection.
+  await network(false)
+  await browser.go(`${url}/?lang=es`).catch(() => {})
+  assert.doesNotMatch(await browser.run('return document.documentElement.innerText'), /Banco Central/)
+  assert.equal(await browser.run("return document.getElementById('rows')"), null)
 })
 
 inBrowser('a failure is shown with the id of its request, and in the dialog', CHROMIUM, async t => {
