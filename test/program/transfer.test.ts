@@ -105,7 +105,8 @@ for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d'
     await create('same', 'same', 'same')
     for (const id of [1, 4, texts.length]) await send(url, 'POST', `/api/deletePassword/${id}`)
     const path = join(freshFolder(t), 'export')
-    assert.equal(await done(folder, `export --format ${format} --output ${path} --yes`), '')
+    assert.equal(await done(folder, `export --format ${format} --output ${path} --yes`),
+      `${path}: ${texts.length + 2} entries, in plain text\n`)
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.deepEqual(readdirSync(dirname(path)), ['export'])
     const other = await initialized(t)

@@ -132,6 +132,8 @@ async function exportFile(context: Context): Promise<void> {
     await recordDisclosure(context, { command: 'export', entries: entries.length })
     for (const text of textsOf(entries, writer)) file.write(text)
   })
+  const path = resolve(output)
+  terminal.show({ path, format, entries: entries.length }, `${path}: ${entries.length} entries, in plain text`)
 }
 
 /** What is written, in pieces of many entries. */
