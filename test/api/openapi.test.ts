@@ -266,10 +266,12 @@ test('a description that differs from the program fails the test', async t => {
   assert.match(faultOfAnswer(document, 'getPassword', answer) ?? '', /message/)
 })
 
-test('each tag of an operation is described, those of parts too, and none is described in vain', async t => {
+test('routes of parts are described like those of the contract: their tags, and examples that fit their schemas', async t => {
   const extra: Record<string, string> = 'extraRoutes' in SETTINGS ? { 'extra-routes': 'on' } : {}
-  const { url } = await startService(t, extra)
-  const { paths, tags } = (await call(t, url, 'GET', '/openapi.json')).json
-  const used = Object.values<object>(paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
-  assert.deepEqual(tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
+  for (const { url } of [await startService(t, extra), await startProtected(t, extra)]) {
+    const document = (await call(t, url, 'GET', '/openapi.json')).json
+    assertDescription(resolved(document))
+    const used = Object.values<object>(document.paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
+    assert.deepEqual(document.tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
+  }
 })

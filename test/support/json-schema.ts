@@ -15,6 +15,7 @@ const isObject = (value: unknown): value is { readonly [name: string]: unknown }
 const TYPES: { readonly [name: string]: (value: unknown) => boolean } = {
   array: Array.isArray,
   integer: Number.isInteger,
+  null: value => value === null,
   number: value => typeof value === 'number',
   object: isObject,
   string: value => typeof value === 'string'
@@ -32,7 +33,7 @@ const first = <T>(items: readonly T[], look: (item: T) => Fault): Fault => {
 
 const CHECKS: { readonly [keyword: string]: Check } = {
   description: () => undefined,
-  type: (word, value, _, at) => when(true, () => TYPES[word]!(value), `${at} is no ${word}`),
+  type: (word, value, _, at) => when(true, () => [word].flat().some(one => TYPES[one]!(value)), `${at} is no ${word}`),
   const: (word, value, _, at) => when(true, () => same(word, value), `${at} is not ${JSON.stringify(word)}`),
   enum: (word: readonly unknown[], value, _, at) =>
     when(true, () => word.some(one => same(one, value)), `${at} is none of ${JSON.stringify(word)}`),

@@ -166,6 +166,6 @@ const OWN_PASSWORD: RouteDescription = {
   bodies: { changed: { password: 'correct horse battery staple', newPassword: 'battery staple horse correct' } },
   answers: {
     changed: { status: 200, body: JSON.parse(CHANGED.body as string) },
-    wrong: { status: 400, body: JSON.parse(WRONG.body as string) }
+    wrong: { status: 400, body: JSON.parse(WRONG.body as string), schema: { $ref: '#/components/schemas/InvalidData' } }
   }
 }
