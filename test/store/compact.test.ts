@@ -1,5 +1,6 @@
 /** A compaction of a store: the same state from fewer records, and the old journal or the new one whatever happens. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -11,6 +12,7 @@ import type { Store } from '../../src/store/store.ts'
 import { fileStore, type FileStoreOptions } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { journalBytes, journalPath, keysOf, recordsOf, verify } from '../support/journal-file.ts'
+import { NO_HASH, referenceLine, writeKeys } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
@@ -101,6 +103,33 @@ test('again and again: the numbers of archives go on, all earlier ends are named
   await assert.rejects(compact(store), /journal-20-24.jsonl exists already; move it away/)
   assert.ok(journalBytes(folder).equals(before))
   await store.close()
+})
+
+test('a journal as the first version wrote it is compacted, and shows the same', async t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  let [previousHash, text] = [NO_HASH, '']
+  const records = [['entry.created', { id: 1, ...fields }], ['entry.updated', { id: 1, password: 'second' }],
+    ['entry.created', { id: 2, ...fields }], ['entry.deleted', { id: 2 }]] as const
+  for (const [i, [type, data]] of records.entries()) {
+    const nonce = randomBytes(12)
+    nonce[0]! |= 0x80
+    const line = referenceLine({ seq: i + 1, time: '2026-01-31T12:00:00.000Z', type, by: null, secret, nonce,
+      json: JSON.stringify(data), previousHash })
+    previousHash = line.hash
+    text += `${line.text}\n`
+  }
+  writeFileSync(journalPath(folder), text, { mode: 0o600 })
+  const store = await open(folder)
+  const before = shown(store)
+  assert.equal((await compact(store)).before.head, previousHash)
+  assert.deepEqual(shown(store), before)
+  await store.close()
+  assert.equal(readFileSync(join(folder, 'journal-1-4.jsonl'), 'latin1'), text)
+  const again = await open(folder)
+  assert.deepEqual([shown(again), again.entry(1)!.password, again.entry(2)!.status], [before, 'second', 0])
+  await again.close()
 })
 
 test('an empty journal is not compacted', async t => {
