@@ -1,11 +1,12 @@
 /** What is asked of the device to cut a file back, and to make durable what another program wrote. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { constants, readFileSync, writeFileSync } from 'node:fs'
+import { constants, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cutBack, makeDurable } from '../../src/disk/durable.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
+import { makeWhole } from '../../src/disk/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
@@ -82,4 +83,15 @@ test('a write that has returned is on the device, whichever way the file was ope
     assert.ok((flags & constants.O_DSYNC) !== 0, open.name)
     assert.equal((flags & constants.O_APPEND) !== 0, open !== disk.openToOverwrite, open.name)
   }
+})
+
+test('a file that is made whole replaces none that took its name meanwhile, and leaves nothing', async t => {
+  const folder = freshFolder(t)
+  const path = join(folder, 'file')
+  const made = makeWhole(disk, path, file => {
+    file.write('made')
+    writeFileSync(path, 'taken')
+  })
+  await assert.rejects(made, { code: 'EEXIST' })
+  assert.deepEqual([readdirSync(folder), readFileSync(path, 'latin1')], [['file'], 'taken'])
 })
