@@ -1,7 +1,8 @@
 /** The list in the open configuration: search, reveal, delete, and the language. */
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted, until
+  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, toasted, until
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -85,19 +86,20 @@ inBrowser('a deletion can be undone for six seconds, by button and by key, and t
   await until(() => service.store.entry(1)?.status === 0)
 })
 
-inBrowser('leaving the page carries out what was deleted, also where the browser ends its scripts early', EVERYWHERE, async t => {
-  const { browser, service, url } = await openService(t)
-  for (const [system, id, isCut] of [['Correo', 1, false], ['GitHub', 5, true]] as const) {
-    // So does Firefox at times: the scripts of a page that is left for another site end before they see `pagehide`.
-    if (isCut) await browser.run("addEventListener('pagehide', event => event.stopImmediatePropagation(), true)")
-    await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
-    await browser.until("return !document.getElementById('rows').textContent.includes(arguments[0])", system)
-    assert.equal(service.store.entry(id)?.status, 1)
-    await browser.go('about:blank')
-    await until(() => service.store.entry(id)?.status === 0)
-    await openPage(url)
-  }
-})
+const leaves = async (t: TestContext, isCut: boolean): Promise<void> => {
+  const { browser, service } = await openService(t)
+  if (isCut) await browser.run("addEventListener('pagehide', event => event.stopImmediatePropagation(), true)")
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  assert.equal(service.store.entry(1)?.status, 1)
+  await browser.go('about:blank')
+  await until(() => service.store.entry(1)?.status === 0)
+}
+
+inBrowser('leaving the page carries out what was deleted', EVERYWHERE, t => leaves(t, false))
+
+// Firefox does that at times to a page that is left for another site.
+inBrowser('leaving the page carries it out also where its scripts end before pagehide', ['firefox'], t => leaves(t, true))
 
 inBrowser('a page that is hidden carries out what was deleted, and offers no longer to undo it', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
