@@ -29,8 +29,9 @@ export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoute
       isPublic: true,
       rateLimit: loginLimit,
       shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
-      handle: async ({ body, client }) => {
-        const issued = await accounts.login(body.email, body.password, ttlMinutes, clientKey(client))
+      handle: async ({ body, client, isGone }) => {
+        const by = { key: clientKey(client), isGone }
+        const issued = await accounts.login(body.email, body.password, ttlMinutes, by)
         return issued === undefined ? INVALID_CREDENTIALS : loggedIn(issued)
       }
     }),

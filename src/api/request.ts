@@ -102,8 +102,8 @@ function validate(x: RoutedExchange, body: { readonly [field: string]: unknown }
 }
 
 function handle(x: RoutedExchange, body: unknown): void {
-  const { head, route, params, client, session } = x
-  const reply = route.handle({ head, params, body, client, session })
+  const { head, request, route, params, client, session } = x
+  const reply = route.handle({ head, params, body, client, isGone: () => request.socket.destroyed, session })
   if (!(reply instanceof Promise)) return answer(x, reply)
   reply.then(reply => attempt(x, () => answer(x, reply)), error => fail(x, error))
 }
@@ -122,15 +122,14 @@ function answer(x: Exchange, reply: Reply, id?: string): void {
   record(x, reply.status, id, reply.logged)
 }
 
-/** The one place where a request is counted and logged, once it has an answer or nobody who waits for one. */
+/** The one place where a request is counted and logged, once it is answered or its client is gone. */
 function record(x: Exchange, status: number, id: string = randomUUID(), logged?: Reply['logged']): void {
   const { options: { nowMs, observers = [], log }, route, session } = x
   const ms = nowMs() - x.startMs
   x.isRecorded = true
   for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
-    request: id, client: x.client, user: session?.user ?? null,
-    token: session === undefined ? null : tokenId(session.hash),
+    request: id, client: x.client, user: session?.user ?? null, token: session ? tokenId(session.hash) : null,
     method: x.request.method ?? '', route: route?.operation ?? null, entry: idOf(x.params) || null,
     status, ms: Math.round(ms * 1000) / 1000, ...logged
   })

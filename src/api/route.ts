@@ -14,6 +14,8 @@ export interface Call<Body> {
   readonly body: Body
   /** The address of the client. */
   readonly client: string
+  /** Whether the client has gone: then nothing needs to be done for an answer. */
+  readonly isGone: () => boolean
   /** Who asks; undefined in the open configuration. */
   readonly session: Session | undefined
 }

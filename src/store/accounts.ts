@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts'
 import {
   ADDRESS_SHAPE, assertKnown, checkedPassword, shaped, TOKEN_SHAPE, USER_SHAPE
 } from './account-rules.ts'
-import type { PasswordHasher } from './password-hash.ts'
+import type { HashClient, PasswordHasher } from './password-hash.ts'
 import { ANY_ABILITY, event, type Token, type User } from './events.ts'
 import { userOf, type Commit, type State } from './state.ts'
 
@@ -102,7 +102,7 @@ export class Accounts {
   }
 
   /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
-  async changePassword(id: number, current: string, password: string, client: string = ''): Promise<boolean> {
+  async changePassword(id: number, current: string, password: string, client?: HashClient): Promise<boolean> {
     const { hasher } = this.#options
     const user = this.#state.users.get(id)
     const { isRight } = await hasher.verify(current, user?.passwordHash, client)
@@ -151,10 +151,10 @@ export class Accounts {
 
   /**
    * Checks a password and issues a token; undefined, after the same time, for a wrong one and an unknown user. Waiting
-   * clients take turns by `client`.
+   * clients take turns.
    */
   async login(
-    email: string, password: string, ttlMinutes: number | undefined, client: string = ''
+    email: string, password: string, ttlMinutes: number | undefined, client?: HashClient
   ): Promise<Issued | undefined> {
     const { hasher } = this.#options
     const user = userOf(this.#state, normalized(email))
@@ -228,7 +228,7 @@ export class Accounts {
   }
 
   /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
-  async #rehash(user: User, password: string, client: string): Promise<void> {
+  async #rehash(user: User, password: string, client: HashClient | undefined): Promise<void> {
     try {
       const passwordHash = await this.#options.hasher.hash(password, client)
       await this.#commit(state => state.users.get(user.id)?.passwordHash === user.passwordHash

@@ -28,12 +28,22 @@ export interface Verified {
   readonly isOutdated: boolean
 }
 
+/** Who waits for a hash: clients take turns by `key`, and one that is gone loses its turn. */
+export interface HashClient {
+  readonly key: string
+  readonly isGone: () => boolean
+}
+
+/** The operator, and embedders. */
+const NO_CLIENT: HashClient = { key: '', isGone: () => false }
+
 interface Waiting {
+  readonly isGone: () => boolean
   readonly resolve: () => void
   readonly reject: (error: Failure) => void
 }
 
-/** Makes and verifies password hashes, in turns by `client`. Both reject with `hashes-busy` when too many wait. */
+/** Makes and verifies password hashes, in turns by client. Both reject with `hashes-busy` when too many wait. */
 export class PasswordHasher {
   readonly #cost: ScryptCost
   readonly #random: (bytes: number) => Buffer
@@ -49,13 +59,13 @@ export class PasswordHasher {
     this.#dummy = format(cost, random(SALT_BYTES), random(HASH_BYTES))
   }
 
-  async hash(password: string, client: string = ''): Promise<string> {
+  async hash(password: string, client: HashClient = NO_CLIENT): Promise<string> {
     const salt = this.#random(SALT_BYTES)
     return format(this.#cost, salt, await this.#derive(password, salt, this.#cost, client))
   }
 
   /** Verifies a password. Without a hash (no such user) it takes the same time, and the password is wrong. */
-  async verify(password: string, phc: string | undefined, client: string = ''): Promise<Verified> {
+  async verify(password: string, phc: string | undefined, client: HashClient = NO_CLIENT): Promise<Verified> {
     const [, ln, r, p, salt, hash] = PHC.exec(phc ?? this.#dummy) ?? []
     if (hash === undefined) throw new Error('a stored password hash is not an scrypt PHC string')
     const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
@@ -65,7 +75,7 @@ export class PasswordHasher {
     return { isRight, isOutdated: work(cost) < work(this.#cost) }
   }
 
-  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, client: string): Promise<Buffer> {
+  async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, client: HashClient): Promise<Buffer> {
     if (this.#running < MAX_HASHES) this.#running++
     else await this.#turn(client)
     try {
@@ -80,8 +90,8 @@ export class PasswordHasher {
   }
 
   /** Waits. If all places are taken, the client with the most of them gives one up to a client with fewer. */
-  #turn(client: string): Promise<void> {
-    const line = this.#lines.get(client) ?? []
+  #turn({ key, isGone }: HashClient): Promise<void> {
+    const line = this.#lines.get(key) ?? []
     const busy = new Failure('hashes-busy', `${this.#waiting} wait`)
     if (line.length === MAX_HASH_QUEUE_PER_CLIENT) return Promise.reject(busy)
     if (this.#waiting === MAX_HASH_QUEUE) {
@@ -91,20 +101,21 @@ export class PasswordHasher {
       this.#waiting--
     }
     this.#waiting++
-    this.#lines.set(client, line)
-    return new Promise((resolve, reject) => line.push({ resolve, reject }))
+    this.#lines.set(key, line)
+    return new Promise((resolve, reject) => line.push({ isGone, resolve, reject }))
   }
 
   /** Passes a place to the longest waiting call of the client whose turn it is; false if none waits. */
   #callNext(): boolean {
-    const [next] = this.#lines
-    if (next === undefined) return false
-    const [client, line] = next
-    this.#lines.delete(client)
-    this.#waiting--
-    line.shift()!.resolve()
-    if (line.length > 0) this.#lines.set(client, line)
-    return true
+    for (const [key, line] of this.#lines) { // a line that goes to the end is met again
+      this.#lines.delete(key)
+      this.#waiting--
+      const { isGone, resolve, reject } = line.shift()!
+      if (line.length > 0) this.#lines.set(key, line)
+      if (!isGone()) { resolve(); return true }
+      reject(new Failure('hashes-busy', 'the client is gone'))
+    }
+    return false
   }
 }
 

@@ -94,7 +94,7 @@ test('without a token no other machine may ask, whatever it claims to be', () =>
   const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts, journal, measure: () => [] })
   const statusFor = (client: string): unknown => {
     const head = { method: 'GET', path: '/healthz', host: 'localhost' }
-    return (health!.handle({ head, client, params: {}, body: undefined, session: undefined }) as Reply).status
+    return (health!.handle({ head, client, isGone: () => false, params: {}, body: undefined, session: undefined }) as Reply).status
   }
   for (const client of ['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1']) assert.equal(statusFor(client), 200, client)
   for (const client of ['203.0.113.7', '10.0.0.1', '128.0.0.1', '::2', 'fe80::1', '::ffff:10.0.0.1', '']) {

@@ -5,10 +5,11 @@ import { randomBytes, scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT } from '../../src/limits.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { PasswordHasher, type HashClient } from '../../src/store/password-hash.ts'
 import { CHEAP } from '../support/accounts.ts'
 
 const cheap = (): PasswordHasher => new PasswordHasher(randomBytes, CHEAP)
+const clientOf = (key: string): HashClient => ({ key, isGone: () => false })
 
 test('a hash is a PHC string that scrypt gives for N=2^15, r=8, p=3 and a salt of 16 bytes', async () => {
   const hasher = new PasswordHasher(randomBytes)
@@ -104,7 +105,7 @@ test('one who waits gets a turn, whatever many others and one who floods ask for
   let turns = 0
   const loop = async (client: () => string): Promise<void> => {
     while (!isOver) {
-      await hasher.verify('wrong', phc, client()).then(() => { turns++ }, () => {})
+      await hasher.verify('wrong', phc, clientOf(client())).then(() => { turns++ }, () => {})
       await new Promise(resolve => setImmediate(resolve))
     }
   }
@@ -114,7 +115,7 @@ test('one who waits gets a turn, whatever many others and one who floods ask for
   try {
     for (let login = 0; login < 20; login++) {
       const before = turns
-      assert.equal((await hasher.verify('x', phc, 'honest')).isRight, true)
+      assert.equal((await hasher.verify('x', phc, clientOf('honest'))).isRight, true)
       assert.ok(turns - before <= 30, `${turns - before} others had their turn before`)
     }
   } finally {
@@ -127,11 +128,25 @@ test('where all places are taken, who holds most of them gives one up to who hol
   const hasher = cheap()
   const busy: string[] = []
   const ask = (client: string): Promise<void> =>
-    hasher.hash('x', client).then(() => {}, () => { busy.push(client) })
+    hasher.hash('x', clientOf(client)).then(() => {}, () => { busy.push(client) })
   const clients = Array.from({ length: MAX_HASHES + MAX_HASH_QUEUE }, (_, i) => ask(`client ${i % 12}`))
   await Promise.all([...clients, ask('other'), ask('other')])
   assert.equal(busy.length, 2)
   assert.ok(!busy.includes('other'))
+})
+
+test('a client that is gone loses its turn, and its place with it', async () => {
+  const hasher = cheap()
+  let gone = 0
+  const dead = Array.from({ length: MAX_HASHES + MAX_HASH_QUEUE }, (_, i) => {
+    const asked = hasher.hash('x', { key: `dead ${i}`, isGone: () => true })
+    return asked.catch(error => { assert.equal(error.code, 'hashes-busy'); gone++ })
+  })
+  await assert.rejects(hasher.hash('x', clientOf('early')), { code: 'hashes-busy' })
+  await Promise.race(dead.slice(0, MAX_HASHES))
+  await hasher.hash('x', clientOf('honest'))
+  assert.equal(gone, MAX_HASH_QUEUE)
+  await Promise.all(dead)
 })
 
 test('a hash that cannot be computed gives its place back', async () => {

@@ -4,6 +4,7 @@ import { idOf } from '../../api/entry-routes.ts'
 import { route, type Route, type RouteDescription } from '../../api/route.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
 import { Failure } from '../../errors.ts'
+import { clientKey } from '../../http/address.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import type { Params } from '../../http/router.ts'
@@ -74,15 +75,16 @@ function named({ accounts }: Store, { by, ...change }: Change): object {
 }
 
 function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Route {
-  const password = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
+  const text = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
     // As for a login: the holder of a token must not find out the password by trying.
     rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
-    shape: { password, newPassword: password }, storingFailed: 'Error changing password',
-    handle: async ({ body, session, client }) => {
+    shape: { password: text, newPassword: text }, storingFailed: 'Error changing password',
+    handle: async ({ body: { password, newPassword }, session, client, isGone }) => {
       try {
-        return await accounts.changePassword(session!.user, body.password, body.newPassword, client) ? CHANGED : WRONG
+        const by = { key: clientKey(client), isGone }
+        return await accounts.changePassword(session!.user, password, newPassword, by) ? CHANGED : WRONG
       } catch (error) {
         if (error instanceof Failure && error.code === 'input-invalid') {
           return invalid({ newPassword: [error.message.replace('The password field', 'The newPassword field')] })
