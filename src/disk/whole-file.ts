@@ -21,11 +21,11 @@ interface WholeFileOptions {
   readonly replaces?: boolean
   /** The name, in the same folder, that the file which is replaced keeps; a kill may leave it with both. */
   readonly keepsAs?: string | undefined
-  /** The caller syncs the folder, or can do without. Else it is tried before anything is made. */
+  /** The caller syncs the folder, or can do without. Otherwise a sync is tried before anything is made. */
   readonly leavesNames?: boolean
 }
 
-/** So many others make the same file at once, or died over it, at the most. */
+/** The most parts of one file: of processes that make it at the same time, or that died while they did. */
 const MAX_PARTS = 100
 
 /** Where files have no second names: FAT, some network file systems. */

@@ -2,8 +2,8 @@
  * The writer of the journal in a file. The file is opened with `O_APPEND|O_DSYNC`: a write that has returned is on the
  * device.
  *
- * A failed write is cut back to the last good length. Where that does not work, or the device reports an error but that
- * it is full, it is not known what it holds from there on, and asking again may well say that all is fine when it is
+ * A failed write is cut back to the last good length. Where that does not work, or the device reports any error but
+ * a full disk, it is not known what it holds from there on, and asking again may well say that all is fine when it is
  * not (what is called fsyncgate). Then the journal fails: it takes no more writes until a restart has read the file
  * again and written its end again.
  */
@@ -185,7 +185,7 @@ export class FileJournal implements DurableJournal {
     return this.#checkFile() ? undefined : new Failure('journal-failed', this.#fault!)
   }
 
-  /** Cuts a failed write back. It heals where the device was only full; other errors leave open what it holds. */
+  /** Cuts a failed write back; where the device was only full, that is all. Other errors leave open what it holds. */
   #undo(what: string, heals: boolean): Failure {
     if (!this.#checkFile(true)) return new Failure('journal-failed', this.#fault!)
     try {

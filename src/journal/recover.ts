@@ -29,7 +29,7 @@ export const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, 
 interface ReadOptions {
   /** Where to stop, in bytes from the file's start. */
   readonly endBytes?: number
-  /** Gets the share that is done, 0 to 1, about a hundred times; 1 at the end, also of a failure. */
+  /** Gets the share that is done, 0 to 1, about a hundred times; 1 at the end, even after a failure. */
   readonly onProgress?: (share: number) => void
 }
 
@@ -58,7 +58,7 @@ export function readJournal(
   }
 }
 
-/** The same a record a step, for callers that have other things to do in between; each gives what was read so far. */
+/** The same, a record a step, for callers with other things to do in between; a step gives what was read so far. */
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {

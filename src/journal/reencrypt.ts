@@ -110,7 +110,7 @@ export function * recordsOf(
 
 /**
  * Writes a journal of records, numbered from 1 on, in the place of another one, whose file is untouched until the new
- * one was read back and compared. No appends meanwhile; the event loop is left free after each slice of bytes.
+ * one was read back and compared. Nothing is appended meanwhile; the event loop is left free after each slice of bytes.
  * Gives what the new file holds. Leaves nothing when it fails.
  */
 export function replaceJournal(options: ReplaceOptions, replacement: Replacement): Promise<Recovered> {

@@ -1,20 +1,20 @@
 /**
  * What a crash leaves of a write at the end of a journal; the steps are those of the README beside this file.
  *
- * Sectors that were not written are zeros. A write that was acknowledged is never taken for a torn one, but where
- * damage has left exactly what a crash would have left of the last write.
+ * Sectors that were not written are zeros. A write that was acknowledged is never taken for a torn one, unless
+ * damage has left exactly what a crash would have left of the last one.
  */
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, SECTOR_BYTES } from '../limits.ts'
 import { parseLine, startsWrite, type Line } from './line.ts'
 
-/** Takes apart an ended line, given without its line end, that is not too long; undefined if it has not the form. */
+/** Parses an ended line, given without its line end; undefined if it is too long or does not have the form. */
 export function parseEnded(text: string): Line | undefined {
   return text.length <= MAX_LINE_BYTES ? parseLine(text) : undefined
 }
 
 /**
- * Why a tail is not one torn write; undefined: it is. `tail` has a character for each byte, from where the first line
- * begins that has not the form, and which would be number `seq`; `offset` is that place in the file.
+ * Why a tail is not one torn write; undefined: it is. `tail` has a character for each byte, from the first line on
+ * that does not have the form; that would be number `seq`, and begins at `offset` in the file.
  */
 export function tornFault(tail: string, offset: number, seq: number): string | undefined {
   if (tail.length > MAX_WRITE_BYTES) return 'what follows is longer than a write'
@@ -55,7 +55,7 @@ function isLostSectors({ start, end }: Run, tailBytes: number, offset: number): 
 
 /**
  * Whether zeros fill a block of the file, which is damage, since it may have held older writes. More than a block of
- * zeros at the end is none: ext4 may record a file's length before the new blocks of its last write.
+ * zeros at the end is no damage: ext4 may record a file's length before the new blocks of its last write.
  */
 function holdsLostBlock({ start, end }: Run, tailBytes: number, offset: number): boolean {
   const block = Math.ceil((offset + start) / BLOCK_BYTES) * BLOCK_BYTES - offset

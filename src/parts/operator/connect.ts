@@ -29,7 +29,7 @@ const TRIES = 50
 const PAUSE_MS = 100
 
 /**
- * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with a `OperatorError`
+ * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with an `OperatorError`
  * when no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or when the
  * folder is another user's and this one is not root.
  */
@@ -63,7 +63,7 @@ export function reachStore(
     if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(folder)
     const real = disk.real(folder)
     asOwner = becomeOwner(folder, keyFile)
-    if (asOwner !== STAYS) folder = real // of which sockets are called from the working folder, as the shortest way
+    if (asOwner !== STAYS) folder = real // the shortest way to its sockets is from the working folder
     try {
       opened = await openStorage({ ...settings, dataDir: folder, keyFile }, JOURNALS, {
         info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)

@@ -17,7 +17,7 @@ export interface CsvRow {
 /** What separates cells: spreadsheets write a semicolon where the comma is the decimal point. */
 export type Separator = ',' | ';' | '\t'
 
-/** More than any program writes; a row of tens of millions would take the memory. */
+/** More than any program writes; a row of tens of millions would take up all memory. */
 const MAX_CELLS = 1_000
 
 /**

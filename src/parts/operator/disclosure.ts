@@ -1,4 +1,4 @@
-/** What an operator was shown is recorded before it is shown. */
+/** What an operator is shown is recorded beforehand. */
 import type { Events } from '../../store/events.ts'
 import type { Context } from '../command.ts'
 

@@ -11,7 +11,7 @@ import { recordDisclosure } from './disclosure.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
-/** Asks for passwords to be seen. */
+/** The flag that shows passwords. */
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
 const FIELDS = ['password', 'sistema', 'usuario'] as const

@@ -111,7 +111,7 @@ async function show(context: Context): Promise<void> {
   }
 }
 
-/** Puts a copy where the journal was; what root makes belongs to the folder's owner, who is to read it. */
+/** Puts a copy where the journal was; as root it is made as the folder's owner, who must be able to read it. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   if (await store.look('/operator/status') !== undefined) throw new OperatorError('the service runs; stop it first')
   const { dataDir, keyFile } = store.settings

@@ -28,7 +28,7 @@ const NAMED_LINES = 20
 /** How many entries an export writes at a time. */
 const EXPORT_ENTRIES = 1_000
 
-/** `known`: the keys of the entries that exist; those that the file adds to it come to be known as well. */
+/** `known`: the keys of the entries that exist; those of the file are added to them. */
 function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
   const none = (): Lines => ({ count: 0, first: [] })
   const plan: Plan = { rows: [], skipped: none(), duplicates: none(), addresses: 0 }
@@ -156,7 +156,7 @@ export const TRANSFER_COMMANDS: readonly Command[] = [
       'dry-run': { help: 'say what would be made, and make nothing' },
       'keep-duplicates': { help: 'also make entries that exist already' }
     },
-    help: 'makes entries, all or none, of what a browser, a password manager or export wrote; - is standard input',
+    help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
     run: importFile
   },
   {

@@ -89,7 +89,7 @@ export class Grid {
     this.#render()
   }
 
-  /** Focuses the row that had the focus last, or the nearest: its name, so that no button is pressed twice. */
+  /** Focuses the row that had the focus last, or the nearest: its name, since a button could be pressed twice. */
   focus(): void { this.#go({ ...this.#place, column: 0 }) }
 
   /** Brings an entry into sight and focuses it, marked for a while if it is new; false if it is not shown. */
@@ -151,7 +151,7 @@ export class Grid {
     // The Tab key has to find the row with the focus, even if it was scrolled away.
     if (this.#place.index < this.#entries.length) wanted.add(this.#place.index)
     this.#put([...wanted].sort((a, b) => a - b))
-    // An open row is as high as its password needs; that is known once it is in the document.
+    // A revealed row is as high as its password needs; that is known once it is in the document.
     for (const index of wanted) {
       const { id } = this.#entries[index]!
       if (!this.#revealed.has(id) || this.#heights.has(id)) continue
@@ -163,7 +163,7 @@ export class Grid {
     this.#put([...wanted].sort((a, b) => a - b))
   }
 
-  /** Measured, since it depends on the width of the window and the size of its letters. */
+  /** Measures heights, which depend on the width of the window and the size of its letters, and lays out the rows. */
   #measure(): void {
     if (!this.#isStale) return
     if (this.#rowHeight === 0 && this.#entries.length > 0) {

@@ -149,7 +149,7 @@ export class Session {
     part('login-note').textContent = say(note)
   }
 
-  /** The page is left: deletions take effect, all else is forgotten. What is shown on the way back is a link to it. */
+  /** The page is left: deletions take effect, all else is forgotten. On the way back a link to open it is shown. */
   #abandon(): void {
     void this.#options.removals.flush()
     this.#draft = undefined
