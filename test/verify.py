@@ -106,8 +106,7 @@ def open_seal(key, sealed, additional):
     return bytes(a ^ b for a, b in zip(text, b''.join(masks[1:])))
 
 
-BOX = [substitute(byte) for byte in range(256)]
-DOUBLE = [times(byte, 2) for byte in range(256)]
+BOX, DOUBLE = [], []  # filled where there are keys: it takes longer than a short journal
 
 
 def pieces(data, offset):
@@ -198,6 +197,8 @@ def main(path, *words):
                 continue
             with open(file, encoding='ascii') as lines:
                 secrets = [bytes.fromhex(line) for line in lines]
+            BOX[:] = [substitute(byte) for byte in range(256)]
+            DOUBLE[:] = [times(byte, 2) for byte in range(256)]
             keys = {hashlib.sha256(secret).hexdigest()[:8]: secret for secret in secrets}
         elif wanted is None and not word.startswith('-'):
             wanted = word

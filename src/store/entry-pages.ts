@@ -136,19 +136,22 @@ class Page {
   /** The active ones come first, so that the list's part is one piece. */
   #pack(): void {
     const texts = this.#texts!
-    const places = [...texts.keys()].filter(place => texts[place] !== PURGED)
-    const active = places.filter(place => !this.#deleted.has(place))
-    const deleted = places.filter(place => this.#deleted.has(place))
     this.#bounds = new Uint32Array(2 * texts.length)
+    let all = ''
     let end = 0
     let activeEnd = 0
-    for (const place of [...active, ...deleted]) {
-      this.#bounds[2 * place] = end + 1
-      end += 1 + Buffer.byteLength(texts[place]!)
-      this.#bounds[2 * place + 1] = end
-      if (!this.#deleted.has(place)) activeEnd = end
+    for (const takesDeleted of [false, true]) {
+      for (let place = 0; place < texts.length; place++) {
+        const text = texts[place]!
+        if (text === PURGED || this.#deleted.has(place) !== takesDeleted) continue
+        all += `,${text}`
+        this.#bounds[2 * place] = end + 1
+        end += 1 + Buffer.byteLength(text)
+        this.#bounds[2 * place + 1] = end
+      }
+      if (!takesDeleted) activeEnd = end
     }
-    this.#bytes = Buffer.from([...active, ...deleted].map(place => `,${texts[place]}`).join(''))
+    this.#bytes = Buffer.from(all)
     this.#list = this.#bytes.subarray(0, activeEnd)
     this.#texts = undefined
   }

@@ -96,9 +96,14 @@ const APPLIERS: Appliers = {
   'journal.continued': () => {},
   'entries.kept': ({ entries }, { first, entries: kept }) => {
     isNext(entries, first)
-    for (const [i, entry] of kept.entries()) {
-      if (entry === null) entries.delete(first + i)
-      else entries.set(first + i, { id: first + i, ...entry })
+    let id = first
+    for (const entry of kept) {
+      if (entry === null) entries.delete(id)
+      else {
+        const { password, sistema, usuario, status } = entry
+        entries.set(id, { id, password, sistema, usuario, status })
+      }
+      id++
     }
   },
   'users.kept': ({ users }, { first, users: kept }) => {
