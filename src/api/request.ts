@@ -123,15 +123,15 @@ function answer(x: Exchange, reply: Reply, id?: string): void {
 }
 
 /** The one place where a request is counted and logged, once it is answered or its client is gone. */
-function record(x: Exchange, status: number, id: string = randomUUID(), logged?: Reply['logged']): void {
+function record(x: Exchange, status: number, id?: string, logged?: Reply['logged']): void {
   const { options: { nowMs, observers = [], log }, route, session } = x
   const ms = nowMs() - x.startMs
   x.isRecorded = true
   for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
-    request: id, client: x.client, user: session?.user ?? null, token: session ? tokenId(session.hash) : null,
-    method: x.request.method ?? '', route: route?.operation ?? null, entry: idOf(x.params) || null,
-    status, ms: Math.round(ms * 1000) / 1000, ...logged
+    request: id ?? randomUUID(), client: x.client, user: session?.user ?? null,
+    token: session ? tokenId(session.hash) : null, method: x.request.method ?? '', route: route?.operation ?? null,
+    entry: idOf(x.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
   })
   x.done()
 }

@@ -32,8 +32,8 @@ type Work<T> = (signal: AbortSignal) => T | Promise<T>
 
 /** A command or work that waits for its turn. */
 interface Waiting<S> {
-  readonly decide?: Command<S, unknown>
-  readonly work?: Work<unknown>
+  readonly decide: Command<S, unknown> | undefined
+  readonly work: Work<unknown> | undefined
   outcome: unknown
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
@@ -68,14 +68,14 @@ export class CommitLoop<S> {
    * is applied. Rejects with `write-failed`, `journal-failed`, `queue-full`, `journal-closed` or another failure of the
    * journal, and with whatever the command threw. After `journal-failed` or `journal-unreachable` it may be recorded.
    */
-  commit<T>(decide: Command<S, T>): Promise<T> { return this.#add({ decide }) }
+  commit<T>(decide: Command<S, T>): Promise<T> { return this.#add(decide) }
 
   /**
    * Runs work between two appends. Where others write too, no turn of this process keeps them out, so the journal has
    * to, and the work runs at once.
    */
   exclusively<T>(work: Work<T>): Promise<T> {
-    if (this.#journal.catchUp === undefined) return this.#add({ work })
+    if (this.#journal.catchUp === undefined) return this.#add(undefined, work)
     return Promise.resolve().then(() => work(this.#stopping.signal))
   }
 
@@ -94,13 +94,13 @@ export class CommitLoop<S> {
     return this.#closed ??= Promise.resolve(this.#running).then(() => this.#journal.close())
   }
 
-  #add<T>(item: Pick<Waiting<S>, 'decide' | 'work'>): Promise<T> {
+  #add<T>(decide: Command<S, T> | undefined, work?: Work<T>): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', 'the store is closed'))
     if (this.#queue.length >= MAX_COMMIT_QUEUE_RECORDS) {
       return Promise.reject(new Failure('queue-full', `${MAX_COMMIT_QUEUE_RECORDS} wait`))
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ ...item, outcome: undefined, resolve: resolve as Waiting<S>['resolve'], reject })
+      this.#queue.push({ decide, work, outcome: undefined, resolve: resolve as Waiting<S>['resolve'], reject })
       this.#running ??= this.#run()
     })
   }

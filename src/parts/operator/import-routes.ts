@@ -3,6 +3,7 @@
  * become one record when the last part is there. The collection is bounded, and dropped when another import begins.
  */
 import { randomUUID } from 'node:crypto'
+import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
 import { listOf, oneOf, text, type Rule } from '../../json/validator.ts'
 import { MAX_IMPORT_BYTES } from '../../limits.ts'
@@ -51,9 +52,15 @@ export function importRoutes(store: Store): readonly Route[] {
       shape: { id: text },
       handle: async ({ body }) => {
         if (current?.id !== body.id) return OVER
-        const { entries } = current
+        const whole = current
         current = undefined
-        return jsonReply(200, { first: await store.importEntries(entries, null) })
+        try {
+          return jsonReply(200, { first: await store.importEntries(whole.entries, null) })
+        } catch (error) {
+          // The operator's program repeats what was answered 503: nothing was recorded.
+          if (error instanceof Failure && error.code === 'queue-full') current ??= whole
+          throw error
+        }
       }
     })
   ]

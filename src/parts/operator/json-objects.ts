@@ -13,7 +13,7 @@ export interface Numbered {
   readonly object: { readonly [key: string]: Json }
 }
 
-/** The most that an object may take: the largest import, should each character of it be escaped. */
+/** The most bytes that one object may take. */
 const MAX_OBJECT_BYTES = 32 * 1024 * 1024
 
 const LINE_FEED = 0x0a, QUOTE = 0x22, COMMA = 0x2c, BACKSLASH = 0x5c, OPEN_ARRAY = 0x5b, CLOSE_ARRAY = 0x5d
