@@ -102,8 +102,8 @@ function validate(x: RoutedExchange, body: { readonly [field: string]: unknown }
 }
 
 function handle(x: RoutedExchange, body: unknown): void {
-  const { head, request, route, params, client, session } = x
-  const reply = route.handle({ head, params, body, client, isGone: () => request.socket.destroyed, session })
+  const { head, request: { socket }, route, params, client, session } = x
+  const reply = route.handle({ head, params, body, client, isGone: () => !socket.readable, session })
   if (!(reply instanceof Promise)) return answer(x, reply)
   reply.then(reply => attempt(x, () => answer(x, reply)), error => fail(x, error))
 }

@@ -14,7 +14,7 @@ export interface Call<Body> {
   readonly body: Body
   /** The address of the client. */
   readonly client: string
-  /** Whether the client has gone: then nothing needs to be done for an answer. */
+  /** Whether the client has hung up, or ended its side, which looks the same until something is sent. */
   readonly isGone: () => boolean
   /** Who asks; undefined in the open configuration. */
   readonly session: Session | undefined

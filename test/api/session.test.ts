@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, CHEAP, FIVE, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
-import type { RawAnswer } from '../support/raw.ts'
+import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
 const NO_LIMIT = { 'login-limit': '0' }
@@ -87,6 +87,18 @@ const FAULTS: readonly (readonly [unknown, Record<string, string>])[] = [
     { password: 'The password field must not be greater than 1024 characters.' }
   ]
 ]
+
+test('a login that waits is given up with 503 once its client has ended its side, and others are checked', async t => {
+  const { url } = await startProtected(t, NO_LIMIT)
+  // An unknown user's check takes as long as a new hash; the users of this test have cheap ones.
+  const others = Array.from({ length: 12 }, () => login(t, url, 'unknown@example.org', PASSWORD))
+  await Promise.race(others)
+  const client = await connectRaw(t, url, { allowHalfOpen: true })
+  await client.send(message('POST', '/api/login', JSON.stringify({ email: ANA, password: PASSWORD })))
+  client.finish()
+  assert.equal((await client.answer()).status, 503)
+  for (const other of await Promise.all(others)) assert.equal(other.status, 401)
+})
 
 test('§5.3 login: what is not valid is 400 and names each failing field', async t => {
   const { url } = await startProtected(t, NO_LIMIT)
