@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet } from '../../src/http/address.ts'
 import type { AddressSet } from '../../src/http/address.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 
 function setOf(...items: readonly string[]): AddressSet {
   const set = parseAddressSet(items)
@@ -25,7 +25,7 @@ test('addresses and ranges make a set; one that is malformed makes none', () => 
 })
 
 test('an IPv4 address is in a range when they share the range\'s bits', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let i = 0; i < 500; i++) {
     const prefix = random.int(33)
     const [network, near] = [random.bytes(4), random.bytes(4)]
@@ -36,7 +36,7 @@ test('an IPv4 address is in a range when they share the range\'s bits', t => {
 })
 
 test('an IPv6 address is in a range when they share the range\'s bits', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let i = 0; i < 500; i++) {
     const prefix = random.int(129)
     const [network, near] = [random.bytes(16), random.bytes(16)]
@@ -75,7 +75,7 @@ test('§8 an IPv4 client is counted by its address, also where it is mapped into
 })
 
 test('§8 an IPv6 client is counted by its /64, however the address is written', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let i = 0; i < 500; i++) {
     const bytes = random.bytes(16)
     // Runs of zeros are what the short forms are about.
@@ -128,12 +128,6 @@ for (const [what, peer, forwardedFor, client] of walks) {
 test('X-Forwarded-For counts for nothing where no proxy is trusted', () => {
   assert.equal(clientAddress('10.0.0.1', '192.0.2.7', undefined), '10.0.0.1')
 })
-
-function seededRandom(t: { diagnostic(line: string): void }): Random {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  return seeded(seed)
-}
 
 function shareBits(a: Buffer, b: Buffer, count: number): boolean {
   for (let bit = 0; bit < count; bit++) {

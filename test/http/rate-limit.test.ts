@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RateLimit, type Verdict } from '../../src/http/rate-limit.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../../src/limits.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 
 /** A limit with a clock that the test moves. */
 class Bench {
@@ -108,7 +108,7 @@ test('§8.3 a client that looked meanwhile is counted as before', () => {
 })
 
 test('§8 whatever comes when, the limit answers as a list of all allowed requests would', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let round = 0; round < 60; round++) {
     const limit = random.pick([1, 2, 3, 7, 60])
     const bench = new Bench(limit, random.pick(STARTS_MS))
@@ -135,7 +135,7 @@ test('§8 whatever comes when, the limit answers as a list of all allowed reques
 })
 
 test('§8.3 Retry-After is true: after that wait a request passes, and a second earlier none does', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   let refusals = 0
   for (let round = 0; round < 200; round++) {
     const limit = 1 + random.int(4)
@@ -198,7 +198,7 @@ test('§8 a client that is seen again after its generation has aged is held once
 })
 
 test('§8 a client is not forgotten within a minute, unless more than a generation of others came in between', t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   const maxClients = 8
   let returns = 0
   for (let round = 0; round < 2_000; round++) {
@@ -244,10 +244,4 @@ function pause(random: Random): number {
 
 function usedAt(seconds: readonly number[], nowMs: number): number {
   return seconds.filter(second => second > Math.floor(nowMs / 1_000) - 60).length
-}
-
-function seededRandom(t: { diagnostic(line: string): void }): Random {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  return seeded(seed)
 }

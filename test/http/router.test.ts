@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Router } from '../../src/http/router.ts'
-import { seeded, seedFromEnv } from '../support/random.ts'
+import { randomOf } from '../support/random.ts'
 
 function routerOf(...routes: readonly (readonly [method: string, pattern: string])[]): Router<string> {
   const router = new Router<string>()
@@ -102,9 +102,7 @@ test('a path of a million segments is not found, and nothing overflows', () => {
 })
 
 test('whatever the patterns, a path leads to what comparing it with each of them leads to', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const path = (segments: readonly string[]): string =>
     Array.from({ length: 1 + random.int(4) }, () => `/${random.pick(segments)}`).join('')
   for (let round = 0; round < 300; round++) {

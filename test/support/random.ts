@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
+import type { TestContext } from 'node:test'
 
 /** A stream of numbers that its seed alone decides. */
 export interface Random {
@@ -45,4 +46,11 @@ export function seedFromEnv(): number {
   const seed = Number(given)
   if (!/^\d+$/.test(given) || seed >= 2 ** 32) throw new RangeError('SEED must be an integer from 0 to 2^32 - 1')
   return seed
+}
+
+/** The stream of that seed, which the test's report names. */
+export function randomOf(t: Pick<TestContext, 'diagnostic'>): Random {
+  const seed = seedFromEnv()
+  t.diagnostic(`SEED=${seed}`)
+  return seeded(seed)
 }
