@@ -8,7 +8,6 @@ import { disk } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import { createAccessLog, refusedRequest } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
-import { openCertificate } from './http/certificate.ts'
 import { Connections } from './http/connections.ts'
 import { DrainGate } from './http/drain-gate.ts'
 import { listen, type Answer, type IncomingMessage, type Listener, type ServerResponse } from './http/listener.ts'
@@ -109,7 +108,8 @@ async function serve(
   storage.serveLocally(opened.flatMap(({ localRoutes = [] }) => localRoutes))
 
   const isTls = tlsCert !== undefined && tlsKey !== undefined
-  const certificate = isTls ? openCertificate(disk, tlsCert, tlsKey, log) : undefined
+  const certificate = isTls
+    ? (await import('./http/certificate.ts')).openCertificate(disk, tlsCert, tlsKey, log) : undefined
   const accessLog = settings.accessLog ? createAccessLog(log.access!, Date.now) : undefined
   const gate = new DrainGate()
   const answer: Answer = createPipeline({

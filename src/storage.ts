@@ -11,7 +11,6 @@ import { Failure, systemCode } from './errors.ts'
 import { DrainGate } from './http/drain-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
-import { openMemoryJournal } from './journal/memory-journal.ts'
 import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
@@ -56,6 +55,7 @@ export async function openStorage(
     wallMs: Date.now, abilities: settings.abilities && [...settings.abilities.values()]
   }
   if (settings.journal === 'memory') {
+    const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, onAppend)
     return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }

@@ -13,15 +13,13 @@ import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
 import type { Descriptor, FileStat, Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
-import { compactJournal } from './compact.ts'
 import type {
-  Checkpoint, Compacted, Continued, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions,
-  JournalRecord, Reencrypted, Rotated
+  Continued, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite,
+  Rewritten, Rotated
 } from './journal.ts'
 import { addKey, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
 import type { Recovered } from './recover.ts'
-import { olderKeys, reencryptJournal, type ReplaceOptions } from './reencrypt.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
@@ -108,35 +106,24 @@ export class FileJournal implements DurableJournal {
     return { key: this.#keys.newest.name, seals: true }
   }
 
-  async reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted> {
-    const { head } = await this.#replace(onProgress, signal, reencryptJournal)
-    return { unneeded: olderKeys(this.#keys), head }
-  }
-
-  async compact(
-    checkpoint: Checkpoint, keepsHistory: boolean, onProgress: (share: number) => void, signal: AbortSignal
-  ): Promise<Compacted> {
-    const before = { records: this.#seq, head: this.#head, bytes: this.#goodBytes }
-    const { records, head, goodBytes, archive } = await this.#replace(onProgress, signal,
-      options => compactJournal(options, checkpoint, keepsHistory))
-    return { records, head, bytes: goodBytes, before, unneeded: olderKeys(this.#keys), archive }
-  }
-
-  /** Has another file take the journal's place. */
-  async #replace<R extends Recovered>(
-    onProgress: (share: number) => void, signal: AbortSignal, make: (options: ReplaceOptions) => Promise<R>
-  ): Promise<R> {
+  async rewrite(rewrite: Rewrite): Promise<Rewritten> {
+    const { rewriteJournal } = await import('./rewrite.ts')
     if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
     const { files, random, wallMs } = this.#options
     const from = { records: this.#seq, head: this.#head, goodBytes: this.#goodBytes, time: this.#time }
     const time = isoTime(wallMs())
     this.#isBusy = true
     try {
-      const made = await make({
-        files, path: this.#path, from, time, keys: this.#keys, nonce: nonces(random), onProgress, signal
+      const made = await rewriteJournal({
+        ...rewrite, files, path: this.#path, from, time, keys: this.#keys, nonce: nonces(random)
       })
       this.#reopen(made, made.records > 0 ? time : null)
-      return made
+      const { names, newest } = this.#keys
+      return {
+        records: made.records, head: made.head, bytes: made.goodBytes, archive: made.archive,
+        before: { records: from.records, head: from.head, bytes: from.goodBytes },
+        unneeded: names.filter(name => name !== newest.name)
+      }
     } finally {
       this.#isBusy = false
     }

@@ -111,14 +111,6 @@ export interface Rotated {
   readonly seals: boolean
 }
 
-/** The result of a re-encryption. */
-export interface Reencrypted {
-  /** The names of the keys that the journal no longer needs. */
-  readonly unneeded: readonly string[]
-  /** The new lines' head. */
-  readonly head: string
-}
-
 /** The state as a compaction writes it, and whoever holds what was written to it. */
 export interface Checkpoint {
   /** Events that make the same state from nothing. */
@@ -131,8 +123,20 @@ export interface Checkpoint {
   compare(): Iterable<void>
 }
 
-/** The result of a compaction. */
-export interface Compacted {
+/** How a journal is written again. */
+export interface Rewrite {
+  /** What takes the place of all records (a compaction); undefined: they are sealed again with the newest key. */
+  readonly checkpoint?: Checkpoint
+  /** Whether the journal before a compaction stays as an archive. */
+  readonly keepsHistory?: boolean
+  /** Gets the share that is done, 0 to 1. */
+  readonly onProgress: (share: number) => void
+  /** Aborts it. */
+  readonly signal: AbortSignal
+}
+
+/** What a journal is once it was written again. */
+export interface Rewritten {
   readonly records: number
   readonly head: string
   readonly bytes: number
@@ -140,8 +144,8 @@ export interface Compacted {
   readonly before: { readonly records: number, readonly head: string, readonly bytes: number }
   /** The names of the keys that the journal no longer needs; an archive may. */
   readonly unneeded: readonly string[]
-  /** The file that it is kept in. */
-  readonly archive?: string | undefined
+  /** The file that the journal before is kept in. */
+  readonly archive: string | undefined
 }
 
 /** A durable journal, with its operator's functions. */
@@ -149,19 +153,9 @@ export interface DurableJournal extends Journal {
   location(): JournalLocation
   /**
    * Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. Not
-   * to be called while an append is under way, unless others write too; so is `reencrypt`.
+   * to be called while an append is under way, unless others write too; so is `rewrite`.
    */
   rotateKey(): Promise<Rotated>
-  /**
-   * Seals every line again with the newest key, so that older ones can be destroyed. `onProgress` gets the share that
-   * is done, 0 to 1. If it fails, or `signal` aborts it, the old lines remain.
-   */
-  reencrypt(onProgress: (share: number) => void, signal: AbortSignal): Promise<Reencrypted>
-  /**
-   * Puts a checkpoint in the place of all records, and keeps those in an archive where `keepsHistory` says so. As
-   * `reencrypt` otherwise.
-   */
-  compact(
-    checkpoint: Checkpoint, keepsHistory: boolean, onProgress: (share: number) => void, signal: AbortSignal
-  ): Promise<Compacted>
+  /** Makes another journal of it, so that older keys or the history can be destroyed. If it fails, this one stays. */
+  rewrite(rewrite: Rewrite): Promise<Rewritten>
 }

@@ -5,7 +5,6 @@ import type { Apply } from './journal.ts'
 import { cutBack, isFull, makeDurable, syncNames } from '../disk/durable.ts'
 import { fileFault } from '../disk/files.ts'
 import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
-import { halfArchive } from './compact.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
@@ -39,8 +38,8 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
-  const half = halfArchive(files, path)
   const { links } = files.stat(path)!
+  const half = links === 2 ? (await import('./rewrite.ts')).halfArchive(files, path) : undefined
   if (half === undefined && links > 1) {
     const why = `${path} is a hard link, and another service could use its other name; put a copy in its place`
     throw new Failure('folder-unusable', why)

@@ -3,7 +3,6 @@
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import { checkpointOf } from './checkpoint.ts'
 import type { Checkpoint, Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type OnAppend } from './commit-loop.ts'
 import {
@@ -109,7 +108,10 @@ export class Store {
   }
 
   /** The state as a compaction writes it; for exclusive work alone, since nothing may change meanwhile. */
-  checkpoint(): Checkpoint { return checkpointOf(this.#state, this.accounts.liveTokens()) }
+  async checkpoint(): Promise<Checkpoint> {
+    const { checkpointOf } = await import('./checkpoint.ts')
+    return checkpointOf(this.#state, this.accounts.liveTokens())
+  }
 
   /** Throws unless the whole state agrees with itself. */
   check(): void {

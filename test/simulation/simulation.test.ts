@@ -81,7 +81,7 @@ class Life {
   async #operate(): Promise<void> {
     const [what, done] = this.#random.next() < 0.5
       ? ['rotated', this.#store.exclusively(() => this.#journal.rotateKey())] as const
-      : ['rewritten', this.#store.exclusively(signal => this.#journal.reencrypt(() => {}, signal))] as const
+      : ['rewritten', this.#store.exclusively(signal => this.#journal.rewrite({ onProgress: () => {}, signal }))] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
       this.seen['failed']!++

@@ -5,7 +5,7 @@ import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileS
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
-import type { Compacted, DurableJournal } from '../../src/journal/journal.ts'
+import type { DurableJournal, Rewritten } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -27,9 +27,9 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Sto
   return store
 }
 
-function compact(store: Store, keepsHistory = true, onProgress = (_share: number): void => {}): Promise<Compacted> {
-  return store.exclusively(signal =>
-    (store.journal as DurableJournal).compact(store.checkpoint(), keepsHistory, onProgress, signal))
+function compact(store: Store, keepsHistory = true, onProgress = (_share: number): void => {}): Promise<Rewritten> {
+  return store.exclusively(async signal =>
+    (store.journal as DurableJournal).rewrite({ checkpoint: await store.checkpoint(), keepsHistory, onProgress, signal }))
 }
 
 /** Everything that a store shows. */
@@ -90,7 +90,7 @@ test('again and again: the numbers of archives go on, all earlier ends are named
     for (let n = 0; n < 3; n++) await store.createEntry(fields, null)
     ends.unshift([store.health().head, store.health().records])
     if (how === 're-encrypts') {
-      await store.exclusively(signal => (store.journal as DurableJournal).reencrypt(() => {}, signal))
+      await store.exclusively(signal => (store.journal as DurableJournal).rewrite({ onProgress: () => {}, signal }))
     } else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
   }
   // 3 records; a checkpoint of 2, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 4 and 3.
@@ -258,10 +258,10 @@ test('a device that keeps another state than it was given ends it, and the journ
   const journal = store.journal as DurableJournal
   const before = journalBytes(folder)
   for (const lose of ['entries.kept', 'users.kept', 'tokens.kept']) {
-    await assert.rejects(store.exclusively(signal => {
-      const checkpoint = store.checkpoint()
+    await assert.rejects(store.exclusively(async signal => {
+      const checkpoint = await store.checkpoint()
       const events = Array.from(checkpoint.events).filter(({ type }) => type !== lose)
-      return journal.compact({ ...checkpoint, events }, true, () => {}, signal)
+      return journal.rewrite({ checkpoint: { ...checkpoint, events }, keepsHistory: true, onProgress: () => {}, signal })
     }), /would be|does not exist/, lose)
   }
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
-import type { Event, Journal, JournalLocation, JournalRecord, Reencrypted, Rotated } from '../../src/journal/journal.ts'
+import type { Event, Journal, JournalLocation, JournalRecord, Rewritten, Rotated } from '../../src/journal/journal.ts'
 import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
 
 /** A list of records as the state of a commit loop. A draft is a list of its own. */
@@ -53,8 +53,8 @@ export class LoopedJournal<J extends Journal = FileJournal> {
 /** One in a file, with what an operator can do to it. */
 export class FileBehindLoop extends LoopedJournal<FileJournal> {
   rotateKey(): Promise<Rotated> { return this.exclusively(journal => journal.rotateKey()) }
-  reencrypt(onProgress: (share: number) => void = () => {}): Promise<Reencrypted> {
-    return this.exclusively((journal, signal) => journal.reencrypt(onProgress, signal))
+  reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
+    return this.exclusively((journal, signal) => journal.rewrite({ onProgress, signal }))
   }
   location(): JournalLocation { return this.inner.location() }
 }

@@ -26,8 +26,7 @@ import type { Files } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
 import type {
-  Apply, Compacted, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord,
-  Reencrypted, Rotated
+  Apply, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite, Rotated
 } from '../../journal/journal.ts'
 import type { Keyring } from '../../journal/keys.ts'
 import { isoTime } from '../../journal/line.ts'
@@ -160,11 +159,8 @@ class EtcdJournal implements DurableJournal {
     return this.#sealing.rotate(this.#options.random)
   }
 
-  reencrypt(): Promise<Reencrypted> { return this.#refuse('re-encrypted', 'key rewrite') }
-
-  compact(): Promise<Compacted> { return this.#refuse('compacted', 'journal compact') }
-
-  async #refuse(what: string, command: string): Promise<never> {
+  async rewrite({ checkpoint }: Rewrite): Promise<never> {
+    const [what, command] = checkpoint ? ['compacted', 'journal compact'] : ['re-encrypted', 'key rewrite']
     const how = `stop all instances, copy it to a file, run ${command} there, and copy that to another ETCD_PREFIX`
     throw new Failure('input-invalid', `a journal in etcd is not ${what} where it is; ${how}`)
   }

@@ -138,7 +138,8 @@ function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] 
       operation: 'rewriteJournal', method: 'POST', path: '/operator/key/rewrite',
       handle: async () => {
         progress = 0
-        return jsonReply(200, await store.exclusively(signal => journal.reencrypt(onProgress, signal)))
+        const { head, unneeded } = await store.exclusively(signal => journal.rewrite({ onProgress, signal }))
+        return jsonReply(200, { head, unneeded })
       }
     },
     route({
@@ -146,8 +147,10 @@ function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] 
       shape: { keepsHistory: oneOf(0, 1) },
       handle: async ({ body }) => {
         progress = 0
-        return jsonReply(200, await store.exclusively(signal =>
-          journal.compact(store.checkpoint(), body.keepsHistory === 1, onProgress, signal)))
+        return jsonReply(200, await store.exclusively(async signal => {
+          const checkpoint = await store.checkpoint()
+          return journal.rewrite({ checkpoint, keepsHistory: body.keepsHistory === 1, onProgress, signal })
+        }))
       }
     })
   ]
