@@ -78,13 +78,13 @@ export async function openStorage(
   })
   try {
     const isNew = settings.journal === 'file' && files.stat(join(folder, JOURNAL_FILE)) === undefined
-    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate }
+    const onProgress = (share: number): void => log.progress?.('reading the journal', share)
+    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
     const state = emptyState()
     const applyRecord: Apply = record => apply(state, record)
-    const onProgress = (share: number): void => log.progress?.('reading the journal', share)
     const beganMs = performance.now()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal({ ...options, files, folder, unlocked, onProgress }, applyRecord)
+      await openFileJournal({ ...options, files, folder, unlocked }, applyRecord)
     const readMs = performance.now() - beganMs
     const store = new Store(journal, state, accounts, onAppend)
     const { records, head } = journal.health()

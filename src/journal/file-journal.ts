@@ -27,8 +27,6 @@ export interface FileJournalOptions extends JournalOptions {
   /** The data folder; it exists and is locked, unless `unlocked` says why not: then it is only read. */
   readonly folder: string
   readonly unlocked?: string | undefined
-  /** Gets the share of the journal that is read, 0 to 1. */
-  readonly onProgress?: (share: number) => void
 }
 
 /** The journal in a file, and its operator's functions. */

@@ -73,6 +73,8 @@ export interface JournalOptions {
   readonly warn: (line: string) => void
   /** Whether a journal is made where there is none; a file is in any case. */
   readonly mayCreate?: boolean | undefined
+  /** Gets the share of it that is read, 0 to 1; 1 at the end. */
+  readonly onProgress?: (share: number) => void
 }
 
 /** A journal, whatever it is kept in. */

@@ -2,26 +2,33 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { openService, type Service } from '../../src/index.ts'
+import { openService, type Options, type Service } from '../../src/index.ts'
 import { done } from '../support/admin.ts'
+import { etcdMissing, startCluster } from '../support/etcd.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 
 const HINT = /^hint +.*node dist\/admin\.js journal compact/
 
 /** Opens a service whose start takes so long by its clock to read the journal; gives its hints. */
-async function opened(t: TestContext, dataDir: string, readMs: number): Promise<{ service: Service, hints: string[] }> {
+async function opened(
+  t: TestContext, dataDir: string, readMs: number, options: Options = {}
+): Promise<{ service: Service, hints: string[], shares: number[] }> {
   let lateMs = 0
   const now = performance.now.bind(performance)
   const { mock } = t.mock.method(performance, 'now', () => now() + lateMs)
   const hints: string[] = []
+  const shares: number[] = []
   const log = {
     info: (line: string) => { if (line.startsWith('hint')) hints.push(line) }, warn() {},
-    progress: (_what: string, share: number) => { if (share === 1) lateMs = readMs }
+    progress: (_what: string, share: number) => {
+      shares.push(share)
+      if (share === 1) lateMs = readMs
+    }
   }
   try {
-    const service = await openService({ dataDir, log })
+    const service = await openService({ ...options, dataDir, log })
     atEnd(t, () => service.close())
-    return { service, hints }
+    return { service, hints, shares }
   } finally {
     mock.restore()
   }
@@ -46,4 +53,24 @@ test('a long start with more than ten records an entry hints at compaction, unti
   assert.match(long.hints[0]!, HINT)
   await done(folder, 'journal compact')
   assert.deepEqual((await opened(t, folder, 1_100)).hints, [])
+})
+
+const NO_ETCD = etcdMissing()
+
+test('on etcd a start reports how much is read, and hints at no command that is refused there', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const folder = join(freshFolder(t), 'data')
+  const options: Options = { journal: 'etcd', etcdEndpoints: endpoints, rateLimit: 0 }
+  await done(folder, 'init --journal file')
+  const first = await opened(t, folder, 0)
+  await first.service.createPassword({ password: 'a', sistema: 'b', usuario: 'c' })
+  await Promise.all(Array.from({ length: 499 }, (_, n) => first.service.updatePassword(1, { password: String(n) })))
+  await first.service.close()
+  await done(folder, `journal copy --to etcd --etcd-endpoints ${endpoints}`)
+  const { hints, shares } = await opened(t, folder, 1_100, options)
+  assert.deepEqual(shares.slice(0, 3).map(share => Math.round(share * 500)), [128, 256, 384])
+  assert.equal(shares.at(-1), 1)
+  assert.equal(hints.length, 1)
+  assert.match(hints[0]!, /a copy of the journal/)
+  assert.doesNotMatch(hints[0]!, HINT)
 })

@@ -6,8 +6,8 @@ import { EtcdClient, type EtcdAccess } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
-import { EtcdLog, positionOf, START, type Marker } from './etcd-log.ts'
-import { Replica } from './replica.ts'
+import { EtcdLog, type Marker } from './etcd-log.ts'
+import { positionOf, Replica, START } from './replica.ts'
 
 /** Where a journal is, or is to be. */
 export interface EtcdPlace {

@@ -90,10 +90,10 @@ class EtcdJournal implements DurableJournal {
   }
 
   async open(): Promise<void> {
-    const { prefix, keys, mayCreate } = this.#options
+    const { prefix, keys, mayCreate, onProgress = () => {} } = this.#options
     try {
       // First by a mere read: whatever might put something is refused by an etcd that is full.
-      let marker = await this.#log.look(ETCD_READ_TIMEOUT_MS)
+      let { marker, records } = await this.#log.look(ETCD_READ_TIMEOUT_MS)
       if (mayCreate === true) marker ??= await this.#log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
       if (marker === undefined) {
         const how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
@@ -101,10 +101,12 @@ class EtcdJournal implements DurableJournal {
       }
       const unusable = this.#sealing.unusable() ?? this.#follower.unsealed()
       if (unusable !== undefined) throw unusable
-      await this.#follower.ask()
+      await this.#follower.catchUp(seq => onProgress(Math.min(1, seq / Math.max(1, records))))
     } catch (error) {
       this.#client.close()
       throw error
+    } finally {
+      onProgress(1)
     }
     void this.#follower.follow(this.#closing.signal)
   }

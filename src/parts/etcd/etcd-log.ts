@@ -38,9 +38,6 @@ export interface Stored {
 /** The last record that an instance has read, and how its line begins; `seq` 0: none. */
 export interface Position { readonly seq: number, readonly start: string }
 
-/** Before all records. */
-export const START: Position = { seq: 0, start: '' }
-
 /** What follows a position. */
 export interface Page {
   readonly records: readonly Stored[]
@@ -76,13 +73,6 @@ export interface Appended {
 
 const SEQ_DIGITS = 16
 const NONE = '0'
-/** So much of a line holds all that is not sealed, and the nonce. */
-const START_CHARACTERS = 256
-
-/** Where a record is. */
-export function positionOf({ seq, text }: Stored): Position {
-  return { seq, start: text.slice(0, Math.min(START_CHARACTERS, text.length - 1)) }
-}
 
 /** A journal in a cluster. */
 export class EtcdLog {
@@ -194,10 +184,16 @@ export class EtcdLog {
     }, signal)
   }
 
-  /** Reads the marker; undefined: there is no journal. */
-  async look(boundMs: number): Promise<Marker | undefined> {
-    const found = await this.#client.ask('/v3/kv/range', () => ({ key: this.#markerKey }), boundMs)
-    return this.marker = markerIn({ response_range: found })
+  /** Reads the marker, undefined: there is no journal; and counts the records, without reading them. */
+  async look(boundMs: number): Promise<{ readonly marker: Marker | undefined, readonly records: number }> {
+    const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
+      success: [
+        { request_range: { key: this.#markerKey } },
+        { request_range: { key: this.#key(1), range_end: this.#end, count_only: true } }
+      ]
+    }), boundMs)
+    this.marker = markerIn(responses[0])
+    return { marker: this.marker, records: Number(responses[1].response_range.count ?? 0) }
   }
 
   /**

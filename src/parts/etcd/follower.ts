@@ -34,7 +34,7 @@ export class Follower {
     this.#replica = replica
     this.#sealing = sealing
     this.#warn = warn
-    this.#question = new SingleFlight(() => this.#catchUp())
+    this.#question = new SingleFlight(() => this.catchUp())
   }
 
   /** Why changes cannot be made at the moment. */
@@ -99,7 +99,8 @@ export class Follower {
     }
   }
 
-  async #catchUp(): Promise<string> {
+  /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
+  async catchUp(onPage: (seq: number) => void = () => {}): Promise<string> {
     try {
       for (;;) {
         const page = await this.#log.after(this.#replica.position, ETCD_READ_TIMEOUT_MS)
@@ -107,6 +108,7 @@ export class Follower {
         const unusable = this.#sealing.unusable() // that may also be why records are gone
         if (unusable !== undefined) throw this.#fail(unusable.message)
         if (page === undefined) throw this.#fail('its newest record is no longer in etcd, or is another one')
+        onPage(this.#replica.position.seq)
         if (!page.isLast) continue
         this.outage = undefined
         this.#report()

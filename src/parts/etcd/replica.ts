@@ -3,7 +3,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
-import { positionOf, START, type Position, type Stored } from './etcd-log.ts'
+import type { Position, Stored } from './etcd-log.ts'
 
 /** The first line of an append under way, and whether it is in its place; undefined: not known yet. */
 export interface Pending {
@@ -14,6 +14,16 @@ export interface Pending {
 
 /** How many writes are remembered: more than instances wait for their turn. */
 const MAX_WRITES = 64
+/** So much of a line holds all that is not sealed, and the nonce. */
+const START_CHARACTERS = 256
+
+/** Before all records. */
+export const START: Position = { seq: 0, start: '' }
+
+/** Where a record is. */
+export function positionOf({ seq, text }: Stored): Position {
+  return { seq, start: text.slice(0, Math.min(START_CHARACTERS, text.length - 1)) }
+}
 
 /** The newest record that was applied, and the way to the next. */
 export class Replica {

@@ -10,7 +10,9 @@ export const operator: Part = {
   open: async ({ store, journal, readMs, log }) => {
     if (journal === undefined) return {}
     if (readMs > LONG_READ_MS && journal.health().records > MANY_RECORDS_AN_ENTRY * Math.max(1, store.entryCount)) {
-      log.info('hint           most records are history; node dist/admin.js journal compact shortens a start')
+      const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
+        : 'compacting a copy of the journal in a file, and copying that back to another place,'
+      log.info(`hint           most records are history; ${how} shortens a start`)
     }
     const { operatorRoutes } = await import('./routes.ts')
     return { localRoutes: operatorRoutes(store, journal) }
