@@ -1,6 +1,6 @@
 /** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
 import {
-  coreSettings, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+  coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
 } from './config/core-settings.ts'
 import { readArguments, readOptions, type OptionsOf, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
@@ -26,13 +26,13 @@ export type ServiceSettings = Settings & { readonly isProduction: boolean }
 export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PARTS.map(({ journals }) => journals))
 
 /** The table that reading, `--help` and the README's table come from. */
-export const SETTINGS: SettingsTable<Settings> = Object.assign(
+export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   coreSettings({
     journals: Object.fromEntries(Object.entries(JOURNALS).map(([name, { help }]) => [name, help])),
     abilities: Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))
   }),
   ...PARTS.map(({ settings }) => settings)
-)
+))
 
 /** The part of the table that says where the journal is: all that the operator's program needs. */
 export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = Object.fromEntries(

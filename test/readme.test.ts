@@ -103,10 +103,11 @@ test('each settings table is the one that the program reads by: the core\'s in t
   const inParts = new Set(ofParts.flatMap(([, settings]) => Object.keys(settings)))
   const ofCore = Object.fromEntries(Object.entries(SETTINGS).filter(([name]) => !inParts.has(name)))
   for (const [path, settings] of [['README.md', ofCore], ...ofParts] as const) {
-    const rows = Object.values(settings as { readonly [name: string]: Setting<unknown> }).map(({ variable, flag, shown, help }) =>
+    const table = SETTINGS as unknown as { readonly [name: string]: Setting<unknown> }
+    const rows = Object.keys(settings).map(name => table[name]!).map(({ variable, flag, shown, help }) =>
       `| \`${variable}\` | \`--${flag}\` | ${shown} | ${help} |`)
-    const [table] = /(?<=^<!-- settings -->\n)[^]*?(?=\n<!-- \/settings -->$)/m.exec(DOCUMENTS.get(path) ?? '') ?? []
-    assert.equal(table, rows.length === 0 ? undefined : [...SETTINGS_HEADING, ...rows].join('\n'), path)
+    const [found] = /(?<=^<!-- settings -->\n)[^]*?(?=\n<!-- \/settings -->$)/m.exec(DOCUMENTS.get(path) ?? '') ?? []
+    assert.equal(found, rows.length === 0 ? undefined : [...SETTINGS_HEADING, ...rows].join('\n'), path)
   }
 })
 

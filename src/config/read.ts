@@ -2,7 +2,6 @@
 import { Failure } from '../errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
 
-/** Variables by name. */
 export type Variables = { readonly [name: string]: string | undefined }
 
 /** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
@@ -65,7 +64,6 @@ export function readValues<S>(
   return Object.fromEntries(Object.entries(table as { [name: string]: Setting<unknown> }).map(read)) as S
 }
 
-/** One line per setting, for `--help`. */
 export function settingsHelp<S>(table: SettingsTable<S>): string {
   return Object.values<Setting<unknown>>(table)
     .map(({ flag, value, variable, shown, help }) =>

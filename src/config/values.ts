@@ -2,7 +2,6 @@
 import { parseAddressSet, type AddressSet } from '../http/address.ts'
 import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 
-/** Throws an `Error` that says what a value must be. */
 export function fail(mustBe: string): never { throw new Error(mustBe) }
 
 /** An IP address, or a name; a name whose last label is all digits is a malformed address. */
@@ -12,7 +11,6 @@ export function listenAddress(text: string): string {
   return isName || isAddress ? text : fail('an IP address or a name')
 }
 
-/** Any text that is not empty. */
 export function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
 
 /** A whole number in a range, its ends included. */
@@ -23,12 +21,10 @@ export function integer(least: number, most: number): (text: string) => number {
   }
 }
 
-/** One of some words. */
 export function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
   return text => words.find(word => word === text) ?? fail(words.join(' or '))
 }
 
-/** `on` or `off`. */
 export function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
 
 /** Addresses and ranges, but not the range of all addresses. */
@@ -39,7 +35,6 @@ export function addresses(text: string): AddressSet {
     fail('IP addresses or CIDR ranges, separated by commas')
 }
 
-/** A number of minutes, fractions allowed. */
 export function minutes(text: string): number {
   const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
   if (value > 0 && value <= MAX_TOKEN_TTL_MINUTES) return value
@@ -53,7 +48,6 @@ export function exactOrigin(text: string): string {
   return new URL(text).origin === text ? text : fail(mustBe)
 }
 
-/** Items separated by commas. */
 export function list(text: string): string[] {
   return text.split(',').map(item => item.trim()).filter(item => item !== '')
 }

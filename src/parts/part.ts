@@ -3,7 +3,7 @@
  * `parts.ts`; without both, the program builds and serves the contract.
  */
 import type { Route } from '../api/route.ts'
-import type { CoreSettings, SettingsTable, StorageSettings } from '../config/core-settings.ts'
+import type { CoreSettings, SettingRows, StorageSettings } from '../config/core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from '../journal/journal.ts'
 import type { KeyFinder } from '../journal/keys.ts'
 import type { OnLine } from '../journal/recover.ts'
@@ -13,7 +13,7 @@ import type { Command } from './command.ts'
 
 /** A part with settings of its own. */
 export interface Part<S extends object = object> {
-  readonly settings: SettingsTable<S>
+  readonly settings: SettingRows<S>
   /** Says which settings do not go together; undefined where all do. */
   check?(settings: S & StorageSettings): string | undefined
   /** Journals by the value of `JOURNAL` that chooses them. */

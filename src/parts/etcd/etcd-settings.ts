@@ -1,5 +1,5 @@
 /** The settings of the journal in etcd. */
-import type { SettingsTable, StorageSettings } from '../../config/core-settings.ts'
+import { setting, type SettingRows, type StorageSettings } from '../../config/core-settings.ts'
 import { fail, list, nonEmpty, onOrOff } from '../../config/values.ts'
 import { isLoopback } from '../../http/address.ts'
 
@@ -46,44 +46,18 @@ function keyPrefix(text: string): string {
   return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash')
 }
 
-export const ETCD_SETTINGS: SettingsTable<EtcdSettings> = {
-  etcdEndpoints: {
-    variable: 'ETCD_ENDPOINTS', flag: 'etcd-endpoints', value: 'URL,…', fallback: [], shown: 'none',
-    help: 'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.',
-    parse: serverOrigins
-  },
-  etcdPrefix: {
-    variable: 'ETCD_PREFIX', flag: 'etcd-prefix', value: 'PREFIX', fallback: '/pes', shown: '`/pes`',
-    help: 'What the keys of the journal begin with in etcd.', parse: keyPrefix
-  },
-  etcdUser: {
-    variable: 'ETCD_USER', flag: 'etcd-user', value: 'NAME', fallback: undefined, shown: 'none',
-    help: 'The user to log in to etcd as.', parse: nonEmpty
-  },
-  etcdPasswordFile: {
-    variable: 'ETCD_PASSWORD_FILE', flag: 'etcd-password-file', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The file with the password of that user, on its first line.', parse: nonEmpty
-  },
-  etcdCa: {
-    variable: 'ETCD_CA', flag: 'etcd-ca', value: 'FILE', fallback: undefined, shown: 'those that Node knows',
-    help: 'The authorities that vouch for etcd, PEM.', parse: nonEmpty
-  },
-  etcdCert: {
-    variable: 'ETCD_CERT', flag: 'etcd-cert', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The certificate to show to etcd, PEM.', parse: nonEmpty
-  },
-  etcdKey: {
-    variable: 'ETCD_KEY', flag: 'etcd-key', value: 'FILE', fallback: undefined, shown: 'none',
-    help: 'The private key of that certificate, PEM.', parse: nonEmpty
-  },
-  etcdPlainHttp: {
-    variable: 'ETCD_PLAIN_HTTP', flag: 'etcd-plain-http', value: 'on|off', fallback: false, shown: '`off`',
-    help: 'Whether etcd on another machine may be reached without TLS.',
-    parse: onOrOff
-  },
-  staleReads: {
-    variable: 'STALE_READS', flag: 'stale-reads', value: 'on|off', fallback: false, shown: '`off`', serverOnly: true,
-    help: 'Whether reads are answered, with what was known last, while etcd does not answer.',
-    parse: onOrOff
-  }
+export const ETCD_SETTINGS: SettingRows<EtcdSettings> = {
+  etcdEndpoints: setting('URL,…', [], serverOrigins,
+    'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.'),
+  etcdPrefix: setting('PREFIX', '/pes', keyPrefix, 'What the keys of the journal begin with in etcd.'),
+  etcdUser: setting('NAME', undefined, nonEmpty, 'The user to log in to etcd as.'),
+  etcdPasswordFile: setting('FILE', undefined, nonEmpty,
+    'The file with the password of that user, on its first line.'),
+  etcdCa: setting('FILE', undefined, nonEmpty, 'The authorities that vouch for etcd, PEM.',
+    { shown: 'those that Node knows' }),
+  etcdCert: setting('FILE', undefined, nonEmpty, 'The certificate to show to etcd, PEM.'),
+  etcdKey: setting('FILE', undefined, nonEmpty, 'The private key of that certificate, PEM.'),
+  etcdPlainHttp: setting('on|off', false, onOrOff, 'Whether etcd on another machine may be reached without TLS.'),
+  staleReads: setting('on|off', false, onOrOff,
+    'Whether reads are answered, with what was known last, while etcd does not answer.', { serverOnly: true })
 }

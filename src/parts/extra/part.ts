@@ -1,4 +1,5 @@
 /** Routes beyond the contract: deleted entries, the history of an entry, and the password of the user who asks. */
+import { setting } from '../../config/core-settings.ts'
 import { onOrOff } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 
@@ -8,11 +9,8 @@ interface ExtraSettings {
 
 export const extra: Part<ExtraSettings> = {
   settings: {
-    extraRoutes: {
-      variable: 'EXTRA_ROUTES', flag: 'extra-routes', value: 'on|off', fallback: false, shown: '`off`',
-      help: 'Whether deleted entries, the history of an entry and a change of one’s own password are served.',
-      parse: onOrOff
-    }
+    extraRoutes: setting('on|off', false, onOrOff,
+      'Whether deleted entries, the history of an entry and a change of one’s own password are served.')
   },
   abilities: {
     deletedPasswords: 'password:deleted',

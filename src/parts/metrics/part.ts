@@ -1,4 +1,5 @@
 /** `/healthz` and `/metrics`, for monitoring. */
+import { setting } from '../../config/core-settings.ts'
 import { oneOf } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 import type { Metric } from './exposition.ts'
@@ -13,15 +14,9 @@ interface MetricsSettings {
 
 export const metrics: Part<MetricsSettings> = {
   settings: {
-    health: {
-      variable: 'HEALTH', flag: 'health', value: 'WHO', fallback: 'local', shown: '`local`',
-      help: 'Who may read `/healthz`: `local`, this machine and anyone with a token; `public`, anyone; `off`.',
-      parse: oneOf('local', 'public', 'off')
-    },
-    metrics: {
-      variable: 'METRICS', flag: 'metrics', value: 'WHO', fallback: 'local', shown: '`local`',
-      help: 'Who may read `/metrics`; as `HEALTH`.', parse: oneOf('local', 'public', 'off')
-    }
+    health: setting('WHO', 'local', oneOf('local', 'public', 'off'),
+      'Who may read `/healthz`: `local`, this machine and anyone with a token; `public`, anyone; `off`.'),
+    metrics: setting('WHO', 'local', oneOf('local', 'public', 'off'), 'Who may read `/metrics`; as `HEALTH`.')
   },
   open: async ({ settings, store, load }) => {
     const [{ Metrics }, { healthRoutes }] = await Promise.all([import('./metrics.ts'), import('./health.ts')])

@@ -1,4 +1,5 @@
 /** The page for people. */
+import { setting } from '../../config/core-settings.ts'
 import { onOrOff } from '../../config/values.ts'
 import { disk } from '../../disk/files.ts'
 import type { Part } from '../part.ts'
@@ -9,10 +10,7 @@ interface PageSettings {
 
 export const page: Part<PageSettings> = {
   settings: {
-    page: {
-      variable: 'PAGE', flag: 'page', value: 'on|off', fallback: true, shown: '`on`',
-      help: 'Whether there is a page for people at `/`.', parse: onOrOff
-    }
+    page: setting('on|off', true, onOrOff, 'Whether there is a page for people at `/`.')
   },
   open: async ({ settings, routes }) => {
     if (!settings.page) return {}
