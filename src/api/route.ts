@@ -34,12 +34,9 @@ export interface RouteDescription {
   readonly body?: Schema
   readonly isBodyOptional?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
-  /** Examples of answers; without a schema, the body is this message and its status. `type` is JSON unless given. */
-  readonly answers: {
-    readonly [name: string]: {
-      readonly status: number, readonly body: unknown, readonly schema?: Schema, readonly type?: string
-    }
-  }
+  /** Examples of answers, and the schemas of those that are not all alike. */
+  readonly answers: { readonly [name: string]: Reply }
+  readonly schemas?: { readonly [name: string]: Schema }
 }
 
 /** A route of the interface. */

@@ -1,7 +1,7 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { BUSY, invalid } from '../../api/answers.ts'
 import { idOf } from '../../api/entry-routes.ts'
-import { route, type Route, type RouteDescription } from '../../api/route.ts'
+import { route, type Route, type RouteDescription, type Schema } from '../../api/route.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
 import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
@@ -95,79 +95,55 @@ function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Ro
   })
 }
 
-const EXAMPLE: Entry = { id: 1, password: 'S3cr3ta', sistema: 'correo', usuario: 'ana', status: 0 }
+const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
+const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
-const ENTRY = {
-  type: 'object', required: ['id', 'password', 'sistema', 'usuario', 'status'], additionalProperties: false,
-  properties: { id: { type: 'integer', minimum: 1 }, password: TEXT, sistema: TEXT, usuario: TEXT,
-    status: { const: 0 } }
-}
-const UNKNOWN_ANSWER = { status: 404, body: JSON.parse(UNKNOWN.body as string) as object }
-const OK_STATUS = { const: 200 }
+const TEXTS = { password: TEXT, sistema: TEXT, usuario: TEXT }
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
   description: `At most ${MAX_DELETED}. Served where \`EXTRA_ROUTES=on\`.`,
-  answers: {
-    deleted: {
-      status: 200, body: { passwords: [EXAMPLE], status: 200 },
-      schema: {
-        type: 'object', required: ['passwords', 'status'], additionalProperties: false,
-        properties: { passwords: { type: 'array', items: ENTRY }, status: OK_STATUS }
-      }
-    }
-  }
+  answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...FIELDS, status: 0 }], status: 200 }) }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
   description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`.',
-  ids: { restored: 1, unknown: 999_999_999 },
-  answers: { restored: { status: 200, body: JSON.parse(RESTORED.body as string) }, unknown: UNKNOWN_ANSWER }
+  ids: { restored: 1, ...IDS },
+  answers: { restored: RESTORED, unknown: UNKNOWN }
 }
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
   description: 'With the fields that each set, former passwords among them. One history is read at a time; 503 asks ' +
-    'come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
-  ids: { history: 1, unknown: 999_999_999 },
+    'to come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+  ids: { history: 1, ...IDS },
   answers: {
-    history: {
-      status: 200,
-      body: {
-        history: [{
-          time: '2026-01-31T12:00:00.000Z', change: 'created', fields: { password: 'S3cr3ta', sistema: 'correo',
-            usuario: 'ana' },
-          by: 'ana@example.org'
-        }],
-        status: 200
+    history: jsonReply(200, {
+      history: [{ time: '2026-01-31T12:00:00.000Z', change: 'created', fields: FIELDS, by: 'ana@example.org' }],
+      status: 200
+    }),
+    unknown: UNKNOWN
+  },
+  schemas: {
+    history: object({
+      history: {
+        type: 'array',
+        items: object({
+          time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept'] },
+          fields: { type: 'object', additionalProperties: false, properties: TEXTS }, by: { type: ['string', 'null'] }
+        })
       },
-      schema: {
-        type: 'object', required: ['history', 'status'], additionalProperties: false,
-        properties: {
-          history: {
-            type: 'array',
-            items: {
-              type: 'object', required: ['time', 'change', 'fields', 'by'], additionalProperties: false,
-              properties: {
-                time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept'] },
-                by: { type: ['string', 'null'] },
-                fields: { type: 'object', additionalProperties: false, properties: { password: TEXT, sistema: TEXT,
-                  usuario: TEXT } }
-              }
-            }
-          },
-          status: OK_STATUS
-        }
-      }
-    },
-    unknown: UNKNOWN_ANSWER
+      status: { const: 200 }
+    })
   }
 }
 const OWN_PASSWORD: RouteDescription = {
   tag: 'extra', summary: 'Changes the password of the user whose token it is.',
   description: 'All tokens of the user end. Served where `EXTRA_ROUTES=on` and `AUTH=bearer`.',
+  body: { type: 'object', required: ['password', 'newPassword'], properties: { password: TEXT, newPassword: TEXT } },
   bodies: { changed: { password: 'correct horse battery staple', newPassword: 'battery staple horse correct' } },
-  answers: {
-    changed: { status: 200, body: JSON.parse(CHANGED.body as string) },
-    wrong: { status: 400, body: JSON.parse(WRONG.body as string), schema: { $ref: '#/components/schemas/InvalidData' } }
-  }
+  answers: { changed: CHANGED, wrong: WRONG }
+}
+
+function object(properties: { readonly [name: string]: Schema }): Schema {
+  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
 }
