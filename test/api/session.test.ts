@@ -20,25 +20,22 @@ function login(
 const list = (t: TestContext, url: string, token: string): Promise<RawAnswer> =>
   call(t, url, 'GET', '/api/listPassword', { token })
 
-test('§5.3 login: 200 with token, user and status, and no more', async t => {
-  const { url } = await startProtected(t)
-  const answer = await login(t, url)
-  assert.equal(answer.status, 200)
-  assert.match(answer.json.token, /^pes_[A-Za-z0-9_-]{43}$/)
-  assert.equal(answer.text,
-    `{"token":"${answer.json.token}","user":{"id":1,"email":"${ANA}","name":"ana"},"status":200}`)
-  assert.equal(answer.headers['content-type'], JSON_TYPE)
-  assert.equal(answer.headers['cache-control'], 'no-store')
-  assert.equal((await list(t, url, answer.json.token)).text, '{"message":"No passwords found","status":404}')
-})
-
-test('§5.3 login: the address in any case, each login another token, all of them valid', async t => {
+test('§5.3 login: 200 with token, user and status, the address in any case, each login another token', async t => {
   const { url } = await startProtected(t, NO_LIMIT)
-  const answers = [await login(t, url), await login(t, url, 'ANA@Example.ORG'), await login(t, url, 'aNA@example.org')]
-  assert.equal(new Set(answers.map(answer => answer.json.token)).size, 3)
-  for (const answer of answers) {
-    assert.equal(answer.json.user.email, ANA)
-    assert.equal((await list(t, url, answer.json.token)).status, 404)
+  const tokens = new Set<string>()
+  for (const email of [ANA, 'ANA@Example.ORG', 'aNA@example.org']) {
+    const answer = await login(t, url, email)
+    const { token } = answer.json
+    assert.equal(answer.status, 200)
+    assert.match(token, /^pes_[A-Za-z0-9_-]{43}$/)
+    assert.equal(answer.text, `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana"},"status":200}`)
+    assert.equal(answer.headers['content-type'], JSON_TYPE)
+    assert.equal(answer.headers['cache-control'], 'no-store')
+    tokens.add(token)
+  }
+  assert.equal(tokens.size, 3)
+  for (const token of tokens) {
+    assert.equal((await list(t, url, token)).text, '{"message":"No passwords found","status":404}')
   }
 })
 
@@ -55,7 +52,7 @@ test('§5.3 login: a wrong password and an unknown user take the same time', asy
   const started = await startService(t, { auth: 'bearer', ...NO_LIMIT })
   await started.service.store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   const least: Record<string, number> = {}
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 3; round++) {
     for (const email of [ANA, 'nobody@example.org']) {
       const startMs = performance.now()
       assert.equal((await login(t, started.url, email, 'wrong')).status, 401)
@@ -91,7 +88,7 @@ const FAULTS: readonly (readonly [unknown, Record<string, string>])[] = [
 test('a login that waits is given up with 503 once its client has ended its side, and others are checked', async t => {
   const { url } = await startProtected(t, NO_LIMIT)
   // An unknown user's check takes as long as a new hash; the users of this test have cheap ones.
-  const others = Array.from({ length: 12 }, () => login(t, url, 'unknown@example.org', PASSWORD))
+  const others = Array.from({ length: 6 }, () => login(t, url, 'unknown@example.org', PASSWORD))
   await Promise.race(others)
   const client = await connectRaw(t, url, { allowHalfOpen: true })
   await client.send(message('POST', '/api/login', JSON.stringify({ email: ANA, password: PASSWORD })))
@@ -108,11 +105,7 @@ test('§5.3 login: what is not valid is 400 and names each failing field', async
     assert.equal(answer.text, JSON.stringify({ message: 'Invalid data', errors, status: 400 }))
     assert.equal(answer.status, 400)
   }
-})
-
-test('login: a password of 1024 characters is looked at', async t => {
-  const { url } = await startProtected(t, NO_LIMIT)
-  assert.equal((await login(t, url, ANA, 'x'.repeat(1024))).status, 401)
+  assert.equal((await login(t, url, ANA, 'x'.repeat(1024))).status, 401, 'a password of 1024 characters is looked at')
 })
 
 test('login: a body of another type is 415, a body that is no JSON 400, another method 405', async t => {
@@ -151,14 +144,13 @@ test('§5.4 logout needs a token, and any token will do', async t => {
   assert.equal((await call(t, started.url, 'POST', '/api/logout', { token })).status, 200)
 })
 
-for (const path of ['/api/login', '/api/logout']) {
-  test(`§5.3 the open configuration has no ${path}`, async t => {
-    const { url } = await startService(t)
+test('§5.3 the open configuration has neither login nor logout', async t => {
+  const { url } = await startService(t)
+  for (const path of ['/api/login', '/api/logout']) {
     const answer = await call(t, url, 'POST', path, { body: { email: ANA, password: PASSWORD } })
-    assert.equal(answer.text, '{"message":"Not Found","status":404}')
-    assert.equal(answer.status, 404)
-  })
-}
+    assert.deepEqual([answer.status, answer.text], [404, '{"message":"Not Found","status":404}'])
+  }
+})
 
 test('§5.5 a token of a login ends after TOKEN_TTL_MINUTES, fractions allowed', async t => {
   const { url } = await startProtected(t, { ...NO_LIMIT, 'token-ttl-minutes': '0.005' })
@@ -178,7 +170,7 @@ test('§8.5 the seventh login in a minute is 429, right or wrong, and the counte
   const started = await startProtected(t)
   const { url } = started
   for (let i = 0; i < 6; i++) {
-    assert.equal((await login(t, url, i % 2 === 0 ? ANA : 'nobody@example.org', 'wrong')).status, 401)
+    assert.equal((await login(t, url, i > 0 ? ANA : 'nobody@example.org', 'wrong')).status, 401)
   }
   for (const password of [PASSWORD, 'wrong', undefined]) {
     const answer = await login(t, url, ANA, password)
@@ -194,10 +186,9 @@ test('§8.5 the seventh login in a minute is 429, right or wrong, and the counte
 
 test('§8.5 logins that are not even valid count, so that none is free', async t => {
   const { url } = await startProtected(t, { 'login-limit': '2' })
-  assert.deepEqual([
-    (await call(t, url, 'POST', '/api/login')).status, (await call(t, url, 'POST', '/api/login', { body: '{' })).status,
-    (await login(t, url)).status
-  ], [400, 400, 429])
+  const invalid = (body?: string): Promise<RawAnswer> => call(t, url, 'POST', '/api/login', { body })
+  const answers = [await invalid(), await invalid('{'), await login(t, url)]
+  assert.deepEqual(answers.map(({ status }) => status), [400, 400, 429])
 })
 
 test('§8 a login counts against the general limit, unless its own refuses it; the fields are the general one\'s', async t => {
@@ -211,19 +202,6 @@ test('§8 a login counts against the general limit, unless its own refuses it; t
   for (const left of ['2', '1', '0']) assert.deepEqual(seen(await list(t, url, token)), [404, '4', left, false])
   assert.deepEqual(seen(await list(t, url, token)), [429, '4', '0', true])
   assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
-})
-
-test('beyond two hashes at once and sixteen that wait, a login is 503 with Retry-After, and later welcome', async t => {
-  const { url } = await startProtected(t, NO_LIMIT)
-  const answers = await Promise.all(Array.from({ length: 24 }, () => login(t, url, 'nobody@example.org')))
-  const busy = answers.filter(answer => answer.status === 503)
-  assert.ok(busy.length >= 1 && busy.length <= 6, `${busy.length} were turned away`)
-  assert.equal(answers.filter(answer => answer.status === 401).length, 24 - busy.length)
-  for (const answer of busy) {
-    assert.equal(answer.text, '{"message":"Service Unavailable","status":503}')
-    assert.match(answer.headers['retry-after'] ?? '', /^[1-9][0-9]*$/)
-  }
-  assert.equal((await login(t, url)).status, 200)
 })
 
 test('requests with a token are answered while the hashes of logins are computed', async t => {

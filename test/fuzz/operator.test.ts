@@ -19,11 +19,11 @@ import { Store } from '../../src/store/store.ts'
 import { CHEAP } from '../support/accounts.ts'
 import { assertErrorForm, hear, type Said } from '../support/answers.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
-import { seeded, seedFromEnv } from '../support/random.ts'
+import { randomOf } from '../support/random.ts'
 import { message } from '../support/raw.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 
-const COUNT = countFromEnv(3_000)
+const COUNT = countFromEnv(1_500)
 const AT_ONCE = 8
 const BATCH = 100
 
@@ -125,9 +125,7 @@ async function bombard(
 }
 
 test('mutated requests on the operator\'s socket are answered, and break nothing', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const on = await operated(t)
   const valid = on.routes.map(({ operation, method, path }) => message(method, path, BODIES[operation]))
   const seen = await bombard(t, on, () => {
@@ -150,9 +148,7 @@ const VALUES: readonly unknown[] = [
 ]
 
 test('a body of any JSON on each of the operator\'s routes is answered, and breaks nothing', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const on = await operated(t)
   const others = Object.values(BODIES).map(text => Buffer.from(text))
   const tried = new Set<string>()

@@ -6,9 +6,9 @@ import { SETTINGS, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { OPERATIONS } from '../../src/contract.ts'
 import { countFromEnv } from '../support/mutations.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 
-const COUNT = countFromEnv(80_000)
+const COUNT = countFromEnv(30_000)
 
 /** Pieces that values are made of, good ones and bad. */
 const PIECES: readonly string[] = [
@@ -89,9 +89,7 @@ function read(
 }
 
 test('a setting of any text is a value within its bounds, or refused by its name in one line', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const keys = Object.keys(SETTINGS) as (keyof Settings)[]
   const seen = new Map(keys.map(key => [key, { taken: 0, refused: 0 }]))
   for (let done = 0; done < COUNT; done++) {
@@ -119,9 +117,7 @@ test('a setting of any text is a value within its bounds, or refused by its name
 })
 
 test('any words on the command line are settings or refused in one line', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const flags = Object.values(SETTINGS).map(({ flag }) => `--${flag}`)
   let taken = 0
   let refused = 0

@@ -7,8 +7,8 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { listen, type Answer } from '../../src/http/listener.ts'
-import { HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
+import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
 import { atEnd, startService } from '../support/service.ts'
 
@@ -49,7 +49,7 @@ async function heard(socket: Socket, text: string, count: number): Promise<void>
     last = parts.at(-1)!
   })
   socket.resume()
-  for (let n = 0; n < 1_500 && found < count && !socket.closed; n++) await pause(20)
+  await until(`${count} times ${text}`, () => found >= count || socket.closed)
   assert.equal(found, count)
 }
 
@@ -85,21 +85,6 @@ test('a reset without a request, or in the middle of one, is neither malformed n
   await pause(200)
   assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [499])
   assert.doesNotMatch(await (await fetch(`${url}/metrics`)).text(), /^http_malformed_requests_total\{/m)
-})
-
-test('HTTPS: a handshake that never ends is over after its timeout, and is no request', { timeout: 40_000 }, async t => {
-  const refused: number[] = []
-  const port = await serve(t, () => {}, true, (_, status) => { refused.push(status) })
-  const beganMs = performance.now()
-  const silent = await open(t, port)
-  const half = await open(t, port)
-  half.write(Buffer.from([0x16, 3, 1, 2, 0, 1])) // the first bytes of a ClientHello
-  await Promise.all([silent, half].map(socket => once(socket.resume(), 'close')))
-  assert.ok(performance.now() - beganMs < HEADERS_TIMEOUT_MS + 2 * TIMEOUT_CHECK_MS)
-  const garbage = await open(t, port)
-  garbage.resume().write('GET / HTTP/1.1\r\n\r\n')
-  await once(garbage, 'close')
-  assert.deepEqual(refused, [])
 })
 
 for (const isTls of [false, true]) {
@@ -196,9 +181,9 @@ test('a client that pipelines on one connection is answered on its others, whate
     request.on('readable', () => setTimeout(slowly, 5)).on('end', slowly)
     slowly()
   })
-  const body = 'x'.repeat(3_000_000)
+  const body = 'x'.repeat(600_000)
   const whole = message('POST', '/', body)
-  const split = [0, 10, whole.length - body.length, whole.length - 2_000_000, whole.length - 1]
+  const split = [0, 10, whole.length - body.length, whole.length - 400_000, whole.length - 1]
   const sockets = await Promise.all(split.map(() => open(t, port)))
   const got = sockets.map(socket => heard(socket, `got ${body.length} ended`, 3))
   sockets.forEach((socket, i) => { socket.write(whole); socket.write(whole.subarray(0, split[i])) })
@@ -231,15 +216,3 @@ for (const [what, first] of [
     assert.deepEqual(seen, ['/a', '/a'])
   })
 }
-
-test('empty lines do not keep an idle connection', async t => {
-  const port = await serve(t, (_, response, done) => { response.end('ended'); done() })
-  const socket = await open(t, port)
-  socket.write(GET)
-  await heard(socket, 'ended', 1)
-  const now = performance.now.bind(performance)
-  t.mock.method(performance, 'now', () => now() + KEEP_ALIVE_TIMEOUT_MS + HEADERS_TIMEOUT_MS)
-  const timer = setInterval(() => socket.write('\r\n'), 500)
-  t.after(() => clearInterval(timer))
-  await once(socket, 'close')
-})

@@ -9,10 +9,11 @@ import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { parseJson, parseJsonObject } from '../../src/json/parse.ts'
 import type { Json, Parsed } from '../../src/json/parse.ts'
+import { countFromEnv } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { DOCUMENTS, maxDepth, type Kind } from './vectors.ts'
 
-const COUNT = Number(process.env['COUNT'] ?? 3_000)
+const COUNT = countFromEnv(3_000)
 
 const parse = (source: string, depth = maxDepth): Parsed<Json> => parseJson(Buffer.from(source), depth)
 

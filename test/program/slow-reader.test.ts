@@ -1,59 +1,99 @@
-/** Clients that ask for more than they read, with a limit shortened so that its end can be waited for. */
+/** Clients that read nothing, or never quite begin, with limits shortened so that their end can be waited for. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { certificate } from '../support/certificate.ts'
-import { programWithin, startProgram } from '../support/program.ts'
+import { programWithin, startProgram, until } from '../support/program.ts'
 import { message } from '../support/raw.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { freshFolder } from '../support/service.ts'
 
-const SOCKET_TIMEOUT_MS = 2_000
+const LIMITS = { SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250 }
 /** More of these than the system's buffers hold. */
 const ENTRIES = 30
-const ENTRY = { password: 'x'.repeat(500_000), sistema: 's', usuario: 'u' }
+const CREATE = message('POST', '/api/createPassword',
+  JSON.stringify({ password: 'x'.repeat(500_000), sistema: 's', usuario: 'u' }), ['Connection: close'])
 const ASKED = {
   'one answer': message('GET', '/api/listPassword'),
   'pipelined answers': Buffer.concat(Array.from({ length: ENTRIES }, () => message('GET', '/api/getPassword/1')))
 }
 
-/** How many connections the service has, the one that asks included. */
-async function connections(socket: Socket): Promise<number> {
-  socket.setEncoding('latin1').end(message('GET', '/metrics', undefined, ['Connection: close']))
-  const text = (await socket.toArray()).join('')
-  return Number(/^http_connections (\d+)$/m.exec(text)![1])
+/** What is answered to a request that ends its connection, as text. */
+async function answerOn(socket: Socket, request: Buffer): Promise<string> {
+  socket.setEncoding('latin1').write(request)
+  return (await socket.toArray()).join('')
 }
 
-test('who reads nothing of an answer is let go after twice the limit at most, over TCP and TLS', async t => {
-  const folder = freshFolder(t)
-  const filling = await startProgram(t, { flags: { data: folder, 'max-body-bytes': '1000000' } })
-  for (let n = 0; n < ENTRIES; n++) await send(filling.url, 'POST', '/api/createPassword', ENTRY)
-  await filling.stop()
-  const files = freshFolder(t)
-  const pair = { 'tls-cert': join(files, 'cert'), 'tls-key': join(files, 'key') }
+/** The flags of a certificate and its key. */
+function pairIn(folder: string): Record<string, string> {
+  const pair = { 'tls-cert': join(folder, 'cert'), 'tls-key': join(folder, 'key') }
   const { cert, key } = certificate('localhost')
   writeFileSync(pair['tls-cert'], cert)
   writeFileSync(pair['tls-key'], key)
-  for (const isTls of [false, true]) {
-    const flags = { data: folder, ...isTls ? pair : {} }
-    const program = await startProgram(t, { command: programWithin(t, { SOCKET_TIMEOUT_MS }), flags })
-    const port = Number(new URL(program.url).port)
-    const connect = isTls ? () => connectTls({ port, rejectUnauthorized: false }) : () => connectTcp(port)
-    for (const [what, asked] of Object.entries(ASKED)) {
-      const socket = connect()
-      t.after(() => socket.destroy())
-      await once(socket.on('error', () => {}), isTls ? 'secureConnect' : 'connect')
-      const askedMs = performance.now()
-      socket.pause().write(asked)
-      while (await connections(connect()) > 1) await pause(50)
-      const tookMs = performance.now() - askedMs
-      assert.ok(tookMs > SOCKET_TIMEOUT_MS - 100 && tookMs < 2 * SOCKET_TIMEOUT_MS + 1_000, `${what}: ${tookMs} ms`)
-      socket.destroy()
-    }
-    await program.stop()
+  return pair
+}
+
+async function holdSlowReaders(t: TestContext, isTls: boolean): Promise<void> {
+  const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? pairIn(freshFolder(t)) : {} }
+  const { url, stop } = await startProgram(t, { command: programWithin(t, LIMITS), flags })
+  const port = Number(new URL(url).port)
+  const connect = isTls ? () => connectTls({ port, rejectUnauthorized: false }) : () => connectTcp(port)
+  const metrics = (): Promise<string> =>
+    answerOn(connect(), message('GET', '/metrics', undefined, ['Connection: close']))
+  for (let n = 0; n < ENTRIES; n++) assert.match(await answerOn(connect(), CREATE), /^HTTP\/1\.1 200 /)
+  for (const [what, asked] of Object.entries(ASKED)) {
+    const socket = connect()
+    t.after(() => socket.destroy())
+    await once(socket.on('error', () => {}), isTls ? 'secureConnect' : 'connect')
+    const askedMs = performance.now()
+    socket.pause().write(asked)
+    // The one that asks is counted as well.
+    await until('its end', async () => /^http_connections 1$/m.test(await metrics()))
+    const tookMs = performance.now() - askedMs
+    const { SOCKET_TIMEOUT_MS } = LIMITS
+    assert.ok(tookMs > SOCKET_TIMEOUT_MS - 100 && tookMs < 2 * SOCKET_TIMEOUT_MS + 1_000, `${what}: ${tookMs} ms`)
+    socket.destroy()
   }
+  await stop()
+}
+
+// Each waits for a limit: they do so together.
+describe('a client that takes its time', { concurrency: true }, () => {
+  test('who reads nothing of an answer is let go after twice the limit at most, over TCP and TLS', async t => {
+    await Promise.all([false, true].map(isTls => holdSlowReaders(t, isTls)))
+  })
+
+  test('HTTPS: a handshake that never ends is over after its timeout, and is no request', async t => {
+    const { url } = await startProgram(t, { command: programWithin(t, LIMITS), flags: pairIn(freshFolder(t)) })
+    const port = Number(new URL(url).port)
+    const beganMs = performance.now()
+    const begun = ['', Buffer.from([0x16, 3, 1, 2, 0, 1])].map(async start => { // the first bytes of a ClientHello
+      const socket = connectTcp(port)
+      t.after(() => socket.destroy())
+      if (start.length > 0) socket.write(start)
+      await once(socket.on('error', () => {}).resume(), 'close')
+      assert.ok(performance.now() - beganMs >= LIMITS.HEADERS_TIMEOUT_MS)
+    })
+    await Promise.all(begun)
+    assert.ok(performance.now() - beganMs < LIMITS.HEADERS_TIMEOUT_MS + 2_000)
+    const garbage = connectTcp(port)
+    garbage.on('error', () => {}).resume().write('GET / HTTP/1.1\r\n\r\n')
+    await once(garbage, 'close')
+    const asking = message('GET', '/metrics', undefined, ['Connection: close'])
+    const metrics = await answerOn(connectTls({ port, rejectUnauthorized: false }), asking)
+    assert.doesNotMatch(metrics, /^http_(malformed_)?requests_total\{/m)
+  })
+
+  test('empty lines do not keep an idle connection', async t => {
+    const { url } = await startProgram(t, { command: programWithin(t, LIMITS) })
+    const socket = connectTcp(Number(new URL(url).port))
+    socket.on('error', () => {}).write(message('GET', '/healthz'))
+    await once(socket, 'data')
+    const timer = setInterval(() => socket.write('\r\n'), 100)
+    t.after(() => clearInterval(timer))
+    await until('its end', () => socket.closed)
+  })
 })

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { connect, type NetConnectOpts } from 'node:net'
 import { REQUEST_TIMEOUT_MS, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
+import { parseAnswer } from './raw.ts'
 
 /** A final answer; `json` is undefined where there is no body. */
 export interface Said {
@@ -55,57 +56,23 @@ export function hear(where: NetConnectOpts, pieces: readonly Buffer[]): Promise<
   })
 }
 
-/** The answers in the bytes, which must hold nothing else. */
+/** The final answers in the bytes, which must hold nothing else; one to a HEAD has no body. */
 function answersIn(bytes: Buffer, mayBeToHead: boolean, wasReset: boolean): Said[] {
   const answers: Said[] = []
-  let rest = bytes
-  while (rest.length > 0) {
-    const headEnd = rest.indexOf('\r\n\r\n')
-    if (headEnd < 0 && wasReset) break
-    assert.ok(headEnd >= 0, `not a whole answer: ${shown(rest)}`)
-    const [line = '', ...fields] = rest.toString('latin1', 0, headEnd).split('\r\n')
-    const status = Number(/^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]+$/.exec(line)?.[1])
-    assert.ok(status >= 100, `not the first line of an answer: ${shown(rest)}`)
-    const length = lengthOf(fields, line)
-    rest = rest.subarray(headEnd + 4)
-    if (status < 200 || status === 204) {
-      assert.equal(length, undefined, `${line} has no body and no length`)
-      if (status >= 200) answers.push({ status, json: undefined })
-      continue
-    }
-    assert.ok(length !== undefined, `${line} has a length`)
-    if (rest.length < length && wasReset) break
-    const json = rest.length < length ? undefined : jsonIn(rest.subarray(0, length))
-    assert.ok(json !== undefined || mayBeToHead, `the body of ${line} is not JSON: ${shown(rest)}`)
-    if (json !== undefined) rest = rest.subarray(length)
-    answers.push({ status, json })
+  for (let rest = bytes; rest.length > 0;) {
+    const toHead = mayBeToHead ? parseAnswer(rest, true) : undefined
+    const isToHead = toHead !== undefined && /^(HTTP\/1\.1 |$)/.test(rest.toString('latin1', toHead.bytes, toHead.bytes + 9))
+    const found = isToHead ? toHead : parseAnswer(rest, false)
+    if (found === undefined && wasReset) break
+    assert.ok(found !== undefined, `not a whole answer: ${JSON.stringify(rest.toString('latin1', 0, 500))}`)
+    const { status, line, headers, json, text } = found.answer
+    assert.ok('x-content-type-options' in headers || status === 100, line)
+    assert.ok(json !== undefined || text === '', `the body of ${line} is not JSON: ${text}`)
+    if (status >= 200) answers.push({ status, json })
+    rest = rest.subarray(found.bytes)
   }
   return answers
 }
-
-/** The Content-Length of a head, every field of which must have its form and come once. */
-function lengthOf(fields: readonly string[], line: string): number | undefined {
-  const names = new Set<string>()
-  let length: number | undefined
-  for (const field of fields) {
-    const [, name = '', value = ''] = /^([A-Za-z0-9-]+): ([\x20-\x7e]*)$/.exec(field) ?? []
-    assert.ok(name !== '' && !names.has(name.toLowerCase()), `a field of ${line}: ${JSON.stringify(field)}`)
-    names.add(name.toLowerCase())
-    if (name.toLowerCase() === 'content-length') length = Number(/^\d+$/.exec(value)?.[0] ?? NaN)
-  }
-  assert.ok(!names.has('transfer-encoding') && names.has('x-content-type-options') || / 100 /.test(line), line)
-  return length
-}
-
-function jsonIn(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
-}
-
-function shown(bytes: Buffer): string { return JSON.stringify(bytes.toString('latin1', 0, 500)) }
 
 /** The form that every body but that of a success has: a message, the status, and, where fields are wrong, which. */
 export function assertErrorForm({ status, json }: Said): void {

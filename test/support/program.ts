@@ -167,3 +167,12 @@ export async function soon<T>(promise: Promise<T>, what: () => string): Promise<
     clearTimeout(timer)
   }
 }
+
+/** Resolves once it holds, which is looked at every now and then; rejects when that takes far too long. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + WAIT_MS
+  while (!await holds()) {
+    if (performance.now() > endMs) throw new Error(`waited ${WAIT_MS} ms for ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}

@@ -173,7 +173,7 @@ export async function ask(
 }
 
 /** The first answer in the bytes and its length; undefined where it is not whole yet. */
-function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, bytes: number } | undefined {
+export function parseAnswer(bytes: Buffer, isToHead: boolean): { answer: RawAnswer, bytes: number } | undefined {
   const headEnd = bytes.indexOf(CRLF + CRLF)
   if (headEnd < 0) return undefined
   const [line = '', ...fields] = bytes.toString('latin1', 0, headEnd).split(CRLF)
