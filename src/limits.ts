@@ -96,10 +96,8 @@ export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
 export const SECTOR_BYTES: number = 512
 /** What a file system reads and writes at a time. */
 export const BLOCK_BYTES: number = 4096
-/** What recovery reads at a time. */
-export const READ_CHUNK_BYTES: number = 1024 * 1024
-/** What re-encryption does of the journal before it yields. */
-export const REWRITE_SLICE_BYTES: number = 256 * 1024
+/** What is read or written of a journal at a time; requests are served in between. */
+export const READ_CHUNK_BYTES: number = 256 * 1024
 /** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
 export const CHECKPOINT_RECORD_ROWS: number = 2_000
 export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024

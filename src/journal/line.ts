@@ -30,7 +30,7 @@ const STARTS_WRITE = 0x80
 const HEAD = new RegExp('^(\\{"seq":([1-9][0-9]{0,15})' +
   ',"time":"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"' +
   ',"type":"([a-z]+\\.[a-z]+)","by":(null|[1-9][0-9]{0,15}),"key":"([0-9a-f]{8})"),"sealed":"')
-const TAIL = /^","hash":"([0-9a-f]{64})"\}$/
+const HASH = /^[0-9a-f]{64}$/
 const TAIL_BYTES = '","hash":""}'.length + 64
 
 /** A line that has the form; neither hash nor seal is verified yet. */
@@ -52,28 +52,17 @@ export interface Line {
 /** Parses a line, without its line end; undefined if it does not have exactly the form. */
 export function parseLine(text: string): Line | undefined {
   const head = HEAD.exec(text)
-  const ownHash = TAIL.exec(text.slice(-TAIL_BYTES))?.[1]
-  if (head === null || ownHash === undefined) return undefined
+  const ownHash = text.slice(-66, -2)
+  if (head === null || !HASH.test(ownHash) || !text.endsWith(`","hash":"${ownHash}"}`)) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)
   const sealed = Buffer.from(base64, 'base64')
-  if (sealed.length < NONCE_BYTES + TAG_BYTES || !isCanonical(base64, sealed)) return undefined
+  // Decoding is lenient: only what would be written in the same way has the form.
+  if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
   const [, sealedHead, seq, time, type, by, key] = head as unknown as readonly string[]
   return {
     seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!, sealed,
     hash: ownHash, sealedHead: sealedHead!, hashedHead: text.slice(0, 1 - TAIL_BYTES)
   }
-}
-
-/**
- * Whether a text is exactly how its bytes are written in base64. Decoding is lenient, but each character that it skips
- * costs bytes, so the length tells. What else it takes are URL-safe characters, ones that are not ASCII, and bits that
- * the last ones have too many.
- */
-function isCanonical(base64: string, bytes: Buffer): boolean {
-  const lastBytes = (bytes.length + 2) % 3 + 1
-  return base64.length === Math.ceil(bytes.length / 3) * 4 && base64.length === Buffer.byteLength(base64) &&
-    !base64.includes('-') && !base64.includes('_') &&
-    base64.endsWith(bytes.toString('base64', bytes.length - lastBytes))
 }
 
 /** Whether a line is the first of its write. */

@@ -10,6 +10,8 @@ import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'
 import { parseEnded, tornFault } from './torn.ts'
 
+const LINE_FEED = 0x0a
+
 /** What reading a journal's file found. */
 export interface Recovered {
   readonly records: number
@@ -58,37 +60,54 @@ export function readJournal(
   }
 }
 
-/** The same, a record a step, for callers with other things to do in between; a step gives what was read so far. */
+/** The same in steps, for callers with other things to do in between; each gives what was read so far. */
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
   const descriptor = files.openToRead(path)
-  try {
-    let found = NOTHING
-    for (const { offset, text, isEnded } of readLines(files, descriptor, endBytes)) {
-      const { records, head, goodBytes, lastWriteBytes } = found
-      const seq = records + 1
-      try {
-        const line = isEnded ? parseEnded(text) : undefined
-        if (line === undefined) {
-          const tail = readText(files, descriptor, goodBytes, MAX_WRITE_BYTES + 1)
-          const fault = tornFault(tail, goodBytes, seq)
-          if (fault === undefined) return { ...found, tornBytes: tail.length }
-          throw new Error(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
-        }
-        onLine(verified(line, seq, head, keys, path), text)
-        found = {
-          records: seq, head: line.hash, goodBytes: offset + text.length + 1, tornBytes: 0,
-          lastWriteBytes: startsWrite(line) ? offset : lastWriteBytes
-        }
-      } catch (error) {
-        if (error instanceof Failure) throw error
-        const what = (error as Error).message
-        throw new Failure('journal-damaged', `${path}, line ${seq} at byte ${offset}: ${what}`)
-      }
-      yield found
+  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+  let { records, head, goodBytes, lastWriteBytes } = NOTHING
+  let unread = Buffer.alloc(0) // what follows `goodBytes`
+  const found = (tornBytes: number = 0): Recovered => ({ records, head, goodBytes, tornBytes, lastWriteBytes })
+  const damage = (what: string): Failure =>
+    new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${goodBytes}: ${what}`)
+  /** Takes the next line, which is ended; false if it does not have the form. */
+  const take = (text: string): boolean => {
+    const line = parseEnded(text)
+    if (line === undefined) return false
+    try {
+      onLine(verified(line, records + 1, head, keys, path), text)
+    } catch (error) {
+      throw error instanceof Failure ? error : damage((error as Error).message)
     }
-    return found
+    if (startsWrite(line)) lastWriteBytes = goodBytes
+    records++
+    head = line.hash
+    goodBytes += text.length + 1
+    return true
+  }
+  /** What is left has to be one torn write. */
+  const torn = (): Recovered => {
+    const tail = readText(files, descriptor, goodBytes, MAX_WRITE_BYTES + 1)
+    const fault = tornFault(tail, goodBytes, records + 1)
+    if (fault === undefined) return found(tail.length)
+    throw damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+  }
+  try {
+    for (;;) {
+      const at = goodBytes + unread.length
+      const read = Math.min(files.readAt(descriptor, chunk, at), endBytes - at)
+      if (read <= 0) return unread.length === 0 ? found() : torn()
+      unread = Buffer.concat([unread, chunk.subarray(0, read)])
+      let start = 0
+      for (let end = unread.indexOf(LINE_FEED); end >= 0; end = unread.indexOf(LINE_FEED, start)) {
+        if (!take(unread.toString('latin1', start, end))) return torn()
+        start = end + 1
+      }
+      unread = unread.subarray(start)
+      if (unread.length > MAX_LINE_BYTES) return torn()
+      yield found()
+    }
   } finally {
     files.close(descriptor)
   }
@@ -104,36 +123,6 @@ export function verified(line: Line, seq: number, previousHash: string, keys: Ke
   const key = keys.find(line.key)
   if (key === undefined) throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}`)
   return { seq, time: line.time, type: line.type, by: line.by, data: openLine(line, previousHash, key) }
-}
-
-interface RawLine {
-  readonly offset: number
-  /** A character for each byte, whatever it is (latin1): a line of a journal is ASCII. */
-  readonly text: string
-  /** Whether a line end follows. */
-  readonly isEnded: boolean
-}
-
-/** A file's lines without their line ends, in pieces of the file that are read as they are needed. */
-function * readLines(files: Files, descriptor: Descriptor, endBytes: number): Generator<RawLine, void, void> {
-  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-  let rest = Buffer.alloc(0)
-  let offset = 0 // of `rest` in the file
-  for (;;) {
-    const at = offset + rest.length
-    const read = Math.min(files.readAt(descriptor, chunk, at), endBytes - at)
-    if (read <= 0) break
-    rest = Buffer.concat([rest, chunk.subarray(0, read)])
-    let start = 0
-    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
-      yield { offset: offset + start, text: rest.toString('latin1', start, end), isEnded: true }
-      start = end + 1
-    }
-    rest = rest.subarray(start)
-    offset += start
-    if (rest.length > MAX_LINE_BYTES) break
-  }
-  if (rest.length > 0) yield { offset, text: rest.toString('latin1'), isEnded: false }
 }
 
 /** At most that many bytes of a file, a character for each. */

@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Files } from '../disk/files.ts'
 import { hasNoLinks, makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { Failure } from '../errors.ts'
-import { REWRITE_SLICE_BYTES } from '../limits.ts'
+import { READ_CHUNK_BYTES } from '../limits.ts'
 import { sealBatch } from './batch.ts'
 import { CONTINUED, type Continued, type JournalRecord, type Rewrite } from './journal.ts'
 import type { Keyring } from './keys.ts'
@@ -80,20 +80,15 @@ async function writeAndCompare(
     add(written, sealed.records[0]!)
     slice += `${sealed.lines[0]}\n`
     head = sealed.head
-    if (slice.length < REWRITE_SLICE_BYTES) continue
+    if (slice.length < READ_CHUNK_BYTES) continue
     flush()
     await endSlice((checkpoint?.share() ?? reached / from.goodBytes) / 2)
   }
   flush()
   let found = NOTHING
-  reached = 0
   const onlyNewest = { find: (name: string) => name === key.name ? key : undefined }
   const take = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
-  for (found of readInSteps(files, file.path, onlyNewest, take)) {
-    if (found.goodBytes - reached < REWRITE_SLICE_BYTES) continue
-    reached = found.goodBytes
-    await endSlice((1 + reached / bytes) / 2)
-  }
+  for (found of readInSteps(files, file.path, onlyNewest, take)) await endSlice((1 + found.goodBytes / bytes) / 2)
   if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
   for (const _ of checkpoint?.compare() ?? []) await endSlice(1)
   return found
@@ -122,11 +117,12 @@ function * newRecords(
 function * recordsOf(
   { files, path, keys, from: { goodBytes } }: RewriteOptions, onRead: (bytes: number) => void = () => {}
 ): Generator<JournalRecord, void, void> {
-  let record: JournalRecord
+  let read: JournalRecord[] = []
   let reached = 0
-  for (const found of readInSteps(files, path, keys, one => { record = one }, goodBytes)) {
+  for (const found of readInSteps(files, path, keys, record => { read.push(record) }, goodBytes)) {
     onRead(reached = found.goodBytes)
-    yield record!
+    yield * read
+    read = []
   }
   if (reached !== goodBytes) throw new Failure('journal-damaged', `${path} ends before its last record`)
 }

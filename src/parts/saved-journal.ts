@@ -5,7 +5,7 @@ import { makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { systemCode } from '../errors.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal } from '../journal/recover.ts'
-import { REWRITE_SLICE_BYTES } from '../limits.ts'
+import { READ_CHUNK_BYTES } from '../limits.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 
 /** See `makeWhole`. Throws an `OperatorError` where the name is taken. Gives what `make` gives. */
@@ -33,7 +33,7 @@ export function saveJournal(store: Reached, path: string, status: JournalStatus)
     let slice = ''
     const read = await store.read(status, (_record, _state, text) => {
       slice += `${text}\n`
-      if (slice.length < REWRITE_SLICE_BYTES) return
+      if (slice.length < READ_CHUNK_BYTES) return
       file.write(slice)
       slice = ''
     })

@@ -43,11 +43,11 @@ async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   const keys = readKeyFile(disk, keyFile)!
   const place = placeOf(store.settings)
   const lines = function * (): Generator<string, void, void> {
-    let line = ''
-    const steps = readInSteps(disk, path, keys, (_record, text) => { line = text }, bytes)
-    for (const { goodBytes } of steps) {
+    let read: string[] = []
+    for (const { goodBytes } of readInSteps(disk, path, keys, (_record, text) => { read.push(text) }, bytes)) {
       terminal.progress('copying', goodBytes / bytes)
-      yield line
+      yield * read
+      read = []
     }
   }
   try {
