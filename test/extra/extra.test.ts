@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
-import { journalBytes, linesOf } from '../support/journal-file.ts'
+import { journalBytes, linesOf } from '../support/journal.ts'
 import { send, startService, type Started } from '../support/service.ts'
 
 const ROUTES = [

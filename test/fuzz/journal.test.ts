@@ -7,9 +7,8 @@ import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { parseLine } from '../../src/journal/line.ts'
 import {
-  journalBytes, openJournal, referenceLines, snapshot, tornFiles, writeJournal, writeKeys, type OpenedJournal
+  bytesOf, journalBytes, openJournal, putJournal, rechain, referenceLines, snapshot, tornFiles, writeKeys, type OpenedJournal
 } from '../support/journal.ts'
-import { rechain } from '../support/journal-file.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
@@ -20,7 +19,7 @@ const COUNT = countFromEnv(3_000)
 interface Original {
   readonly lines: readonly string[]
   readonly bytes: Buffer
-  readonly data: readonly unknown[]
+  readonly data: readonly string[]
 }
 
 /** A journal of some writes of one to four records each. */
@@ -30,8 +29,6 @@ function original(secret: Buffer | ((line: number) => Buffer), name: string, ran
   const lines = referenceLines(secret, writes)
   return { lines, bytes: bytesOf(lines), data: writes.flat() }
 }
-
-function bytesOf(lines: readonly string[]): Buffer { return Buffer.from(lines.map(line => `${line}\n`).join('')) }
 
 /** What somebody does to the bytes, as often as he likes. */
 function tampered(of: Original, random: Random, others: readonly Original[]): Buffer {
@@ -73,7 +70,7 @@ async function tryAll(
   const seen: { [what: string]: number } = { whole: 0, shorter: 0, torn: 0, 'journal-damaged': 0, 'key-unknown': 0 }
   for (let done = 0; done < COUNT / 2; done++) {
     const bytes = tampered(random.pick(originals), random, originals)
-    writeJournal(folder, bytes)
+    putJournal(folder, bytes)
     try {
       const what = await tryOne(folder, bytes, originals, random)
       for (const one of what) seen[one] = (seen[one] ?? 0) + 1
@@ -161,7 +158,7 @@ test('a mutated key file is refused with nothing changed, or lacks nothing that 
   const [older, newer] = [random.bytes(32), random.bytes(32)]
   const { bytes, data } = original(line => line < 5 ? older : newer, 'a', random)
   writeKeys(folder, older, newer)
-  writeJournal(folder, bytes)
+  putJournal(folder, bytes)
   const keyFile = join(folder, 'journal.key')
   const valid = readFileSync(keyFile)
   const other = Buffer.from(`${random.bytes(32).toString('hex')}\n`)

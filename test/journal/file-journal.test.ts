@@ -1,3 +1,4 @@
+/** A journal in a file behind the commit loop: what a write shares, what fails it, and what a later start finds. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import {
@@ -7,19 +8,17 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
-import { disk, type Files } from '../../src/disk/files.ts'
+import { disk } from '../../src/disk/files.ts'
 import type { Event } from '../../src/journal/journal.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, MAX_GATHER_TURNS } from '../../src/limits.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { fileStore } from '../support/compose.ts'
-import { FaultyFiles } from '../support/faulty-files.ts'
+import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
-import { decisionOn, openJournal, snapshot, type FileBehindLoop, type OpenedJournal } from '../support/journal.ts'
-
-function open(folder: string, files: Files = disk, wallMs: () => number = Date.now): Promise<OpenedJournal> {
-  return openJournal(folder, { files, wallMs })
-}
+import {
+  decisionOn, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys, type FileBehindLoop,
+  type OpenedJournal
+} from '../support/journal.ts'
 
 /** A journal on a faulty disk in a fresh folder; the test closes it. */
 async function openFaulty(
@@ -27,17 +26,16 @@ async function openFaulty(
 ): Promise<OpenedJournal & { folder: string, path: string, faulty: FaultyFiles }> {
   const folder = freshFolder(t)
   const faulty = new FaultyFiles()
-  const opened = await open(folder, faulty.files)
+  const opened = await openJournal(folder, { files: faulty.files })
   t.after(() => opened.journal.close())
-  return { ...opened, folder, path: join(folder, JOURNAL_FILE), faulty }
+  return { ...opened, folder, path: journalPath(folder), faulty }
 }
 
 const event = (data: unknown): Event => ({ type: 'test.made', by: null, data })
 
 /** The data of all records that a fresh start on the real disk finds, whose numbers must have no gaps. */
 async function recovered(folder: string): Promise<unknown[]> {
-  const { journal, records } = await open(folder)
-  await journal.close()
+  const { records } = await startAndStop(folder)
   assert.deepEqual(records.map(({ seq }) => seq), records.map((_, i) => i + 1))
   return records.map(({ data }) => data)
 }
@@ -52,6 +50,7 @@ function commitAll(journal: FileBehindLoop, data: readonly unknown[]): Promise<s
   return Promise.all(data.map(item => outcomeOf(journal.commit(decisionOn(event(item))))))
 }
 
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 const count = (n: number, from = 1): number[] => Array.from({ length: n }, (_, i) => from + i)
 const fields = (password: string) => ({ password, sistema: 's', usuario: 'u' })
 
@@ -59,7 +58,7 @@ const fields = (password: string) => ({ password, sistema: 's', usuario: 'u' })
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
   void promise.then(() => { settled = true }, () => { settled = true })
-  for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
+  for (let turns = 0; turns < 3; turns++) await turn()
   return !settled
 }
 
@@ -73,7 +72,7 @@ function catchUncaught(t: TestContext): unknown[] {
 
 /** Looks once a turn of the event loop, at most that many times. */
 async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<void> {
-  while (!is() && turns-- > 0) await new Promise(resolve => setImmediate(resolve))
+  while (!is() && turns-- > 0) await turn()
 }
 
 test('commits that arrive together share one append, in order and without gaps', async t => {
@@ -87,7 +86,7 @@ test('commits that arrive together share one append, in order and without gaps',
 })
 
 test('commits that arrive while a write is under way share the next one', async t => {
-  const { journal, records, faulty } = await openFaulty(t)
+  const { journal, faulty } = await openFaulty(t)
   const held = faulty.hold()
   const first = commitAll(journal, [1])
   await held.reached
@@ -97,17 +96,16 @@ test('commits that arrive while a write is under way share the next one', async 
   held.release()
   await Promise.all([first, later])
   assert.equal(faulty.count('append'), 2)
-  assert.deepEqual(records.map(({ data }) => data), count(42))
+  assert.deepEqual(journal.data, count(42))
 })
 
 test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
-  const { journal, records, faulty } = await openFaulty(t)
-  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  const { journal, faulty } = await openFaulty(t)
   const commits: Promise<string[]>[] = []
   for (let n = 1; n <= 5; n++, await turn()) commits.push(commitAll(journal, [n]))
   await Promise.all(commits)
   assert.equal(faulty.count('append'), 1)
-  assert.deepEqual(records.map(({ data }) => data), count(5))
+  assert.deepEqual(journal.data, count(5))
 
   const held = faulty.hold()
   let asked = 5
@@ -115,12 +113,11 @@ test('a write waits for what each turn of the event loop still brings, and not f
   assert.equal(asked - 5, MAX_GATHER_TURNS + 1)
   held.release()
   await Promise.all(commits)
-  assert.deepEqual(records.map(({ data }) => data), count(asked))
+  assert.deepEqual(journal.data, count(asked))
 })
 
 test('a write begins with the first turn that brings nothing, and at once when it is full', async t => {
   const { journal, faulty } = await openFaulty(t)
-  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
   for (const [records, turns] of [[1, 2], [MAX_COMMIT_RECORDS - 1, 2], [MAX_COMMIT_RECORDS, 1]] as const) {
     const before = faulty.count('append')
     const committed = commitAll(journal, count(records))
@@ -144,38 +141,6 @@ test('one write holds a bounded number of records and of bytes', async t => {
   assert.equal((await recovered(folder)).length, records.length)
 })
 
-test('decisions of one write see each other', async t => {
-  const faulty = new FaultyFiles()
-  const store = await fileStore(freshFolder(t), { files: faulty.files })
-  t.after(() => store.close())
-  const before = faulty.count('append')
-  const [created, updated, same, deleted, again, second] = await Promise.all([
-    store.createEntry(fields('a'), null), store.updateEntry(1, { password: 'b' }, null),
-    store.updateEntry(1, { password: 'b' }, null), store.deleteEntry(1, null), store.deleteEntry(1, null),
-    store.createEntry(fields('c'), null)
-  ])
-  assert.deepEqual([created.id, updated?.password, same?.password], [1, 'b', 'b'])
-  assert.deepEqual([deleted, again, second.id], [true, true, 2])
-  assert.deepEqual([faulty.count('append') - before, store.journal.health().records], [1, 4])
-  store.check()
-})
-
-test('what a failed write held is unknown to later commands', async t => {
-  const folder = freshFolder(t)
-  const faulty = new FaultyFiles()
-  const store = await fileStore(folder, { files: faulty.files })
-  const held = faulty.hold()
-  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
-  const failed = outcomeOf(store.createEntry(fields('a'), null))
-  await held.reached
-  const [unknown, next] = [store.updateEntry(1, { password: 'x' }, null), store.createEntry(fields('b'), null)]
-  held.release()
-  assert.equal(await failed, 'write-failed')
-  assert.deepEqual([await unknown, (await next).id, store.entryCount], [undefined, 1, 1])
-  store.check()
-  await store.close()
-})
-
 test('a decision without a record waits for the write that it could have seen', async t => {
   const { journal, faulty } = await openFaulty(t)
   const held = faulty.hold()
@@ -191,7 +156,7 @@ test('a decision without a record waits for the write that it could have seen', 
 for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-failed']] as const) {
   test(`a decision without a record fails with the write that it could have seen (${code})`, async t => {
     const { journal, faulty } = await openFaulty(t)
-    faulty.fail({ at: 1, of: 'append', code })
+    faulty.fail({ of: 'append', code })
     const outcomes = [undefined, event(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
     assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected])
   })
@@ -204,18 +169,9 @@ test('a decision without a record touches no file', async t => {
   assert.equal(faulty.count(), before)
 })
 
-test('a decision that throws is rejected alone, with what it threw', async t => {
-  const { journal, folder } = await openFaulty(t)
-  const thrown = new Error('no')
-  const first = journal.commit(decisionOn(event(1)))
-  await assert.rejects(journal.commit(() => { throw thrown }), error => error === thrown)
-  await Promise.all([first, journal.commit(decisionOn(event(2)))])
-  assert.deepEqual(await recovered(folder), [1, 2])
-})
-
 test('a change that could not be sealed rejects, throws nowhere else, and harms nothing decided after it', async t => {
   const folder = freshFolder(t)
-  await (await open(folder)).journal.close()
+  await startAndStop(folder)
   let fails = false
   const random = (bytes: number): Buffer => {
     if (fails && bytes > 0) { fails = false; throw new Error('no randomness') }
@@ -247,43 +203,33 @@ test('a change that is no JSON, or too large for a line, is rejected alone', asy
   assert.deepEqual(await recovered(folder), [1, 3])
 })
 
-for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG']) {
-  test(`${code} once: the write fails, is cut back, and the next one works`, async t => {
-    const { journal, records, folder, path, faulty, warnings } = await openFaulty(t)
-    await commitAll(journal, [1, 2])
-    const good = readFileSync(path)
-    faulty.fail({ at: 1, of: 'append', code })
-    assert.deepEqual(await commitAll(journal, [3, 4]), ['write-failed', 'write-failed'])
-    assert.deepEqual(readFileSync(path), good)
-    assert.deepEqual([journal.health().fault, journal.health().records, warnings.length], [undefined, 2, 1])
-    assert.match(warnings[0]!, new RegExp(code))
-    assert.deepEqual(await commitAll(journal, [5]), ['done'])
-    assert.deepEqual(records.map(({ data }) => data), [1, 2, 5])
-    assert.deepEqual(await recovered(folder), [1, 2, 5])
-  })
-}
+const within = (bytesOf: (line: number) => number) => (faulty: FaultyFiles, line: number): void => faulty.shorten(bytesOf(line))
 
-for (const [where, bytesOf] of [
-  ['before its first byte', () => 0], ['after its first byte', () => 1],
-  ['within its first line', (line: number) => line >> 1], ['before its first line end', (line: number) => line - 1],
-  ['after its first line', (line: number) => line], ['within its second line', (line: number) => line + 9],
-  ['before its last byte', (line: number) => 2 * line - 1]
-] as const) {
-  test(`a write that ends ${where} fails, is cut back, and the next one works`, async t => {
-    const { journal, folder, path, faulty } = await openFaulty(t)
+for (const [what, fail] of [
+  ...['ENOSPC', 'EDQUOT', 'EFBIG'].map(code =>
+    [`finds no room (${code})`, (faulty: FaultyFiles) => faulty.fail({ of: 'append', code })] as const),
+  ['ends before its first byte', within(() => 0)], ['ends after its first byte', within(() => 1)],
+  ['ends within its first line', within(line => line >> 1)], ['ends before its first line end', within(line => line - 1)],
+  ['ends after its first line', within(line => line)], ['ends within its second line', within(line => line + 9)],
+  ['ends before its last byte', within(line => 2 * line - 1)]
+] as readonly (readonly [string, (faulty: FaultyFiles, line: number) => void])[]) {
+  test(`a write that ${what} fails, is cut back and reported, and the next one works`, async t => {
+    const { journal, folder, path, faulty, warnings } = await openFaulty(t)
     await commitAll(journal, [1])
     const good = readFileSync(path)
-    faulty.shorten(bytesOf(good.length))
+    fail(faulty, good.length)
     assert.deepEqual(await commitAll(journal, [2, 3]), ['write-failed', 'write-failed'])
     assert.deepEqual(readFileSync(path), good)
+    assert.deepEqual([journal.health().fault, journal.health().records, warnings.length], [undefined, 1, 1])
+    assert.match(warnings[0]!, new RegExp(/E[A-Z]+/.exec(what)?.[0] ?? ''))
     assert.deepEqual(await commitAll(journal, [4]), ['done'])
-    assert.deepEqual(await recovered(folder), [1, 4])
+    assert.deepEqual([journal.data, await recovered(folder)], [[1, 4], [1, 4]])
   })
 }
 
 test('a full disk heals by itself once there is room', async t => {
   const { journal, folder, faulty } = await openFaulty(t)
-  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
+  faulty.fail({ of: 'append', code: 'ENOSPC', forGood: true })
   for (let i = 0; i < 5; i++) assert.deepEqual(await commitAll(journal, [i]), ['write-failed'])
   assert.equal(journal.health().fault, undefined)
   faulty.heal()
@@ -293,23 +239,23 @@ test('a full disk heals by itself once there is room', async t => {
 
 for (const [what, fail, fault] of [
   ...['EIO', 'ENODATA', 'EREMOTEIO', 'ETIMEDOUT', 'EINTR'].map(code => [
-    `an error of the device (${code})`, (faulty: FaultyFiles) => faulty.fail({ at: 1, of: 'append', code }),
+    `an error of the device (${code})`, (faulty: FaultyFiles) => faulty.fail({ of: 'append', code }),
     new RegExp(`device reported an error: ${code}`)
   ] as const),
   ['a failed write that cannot be cut back', (faulty: FaultyFiles) => {
-    faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
-    faulty.fail({ at: 1, of: 'truncate', code: 'EROFS' })
+    faulty.fail({ of: 'append', code: 'ENOSPC' })
+    faulty.fail({ of: 'truncate', code: 'EROFS' })
   }, /ENOSPC.*EROFS/],
   ['a short write that cannot be cut back', (faulty: FaultyFiles) => {
     faulty.shorten(10)
-    faulty.fail({ at: 1, of: 'truncate', code: 'EIO' })
+    faulty.fail({ of: 'truncate', code: 'EIO' })
   }, /could not be cut back/],
   ['a file that cannot be looked at', (faulty: FaultyFiles) => {
-    faulty.fail({ at: 1, of: 'stat', code: 'EACCES' })
+    faulty.fail({ of: 'stat', code: 'EACCES' })
   }, /EACCES/]
 ] as const) {
   test(`${what} fails the journal until it is opened again`, async t => {
-    const { journal, records, folder, faulty, warnings } = await openFaulty(t)
+    const { journal, folder, faulty, warnings } = await openFaulty(t)
     await commitAll(journal, [1])
     fail(faulty)
     const held = faulty.hold()
@@ -327,9 +273,9 @@ for (const [what, fail, fault] of [
     assert.match(journal.health().fault!, fault)
     assert.equal(calls.length, before)
     assert.equal(warnings.filter(line => line.includes('until a restart')).length, 1)
-    assert.deepEqual(records.map(({ data }) => data), [1])
+    assert.deepEqual(journal.data, [1])
     await journal.close()
-    const reopened = await open(folder)
+    const reopened = await openJournal(folder)
     assert.equal(reopened.journal.health().fault, undefined)
     assert.deepEqual(await commitAll(reopened.journal, [5]), ['done'])
     await reopened.journal.close()
@@ -351,42 +297,31 @@ const TAMPERINGS: readonly (readonly [string, (path: string) => void, RegExp])[]
 ]
 
 for (const [what, tamper, fault] of TAMPERINGS) {
-  test(`a file that was ${what} fails the journal before anything is written`, async t => {
-    const { journal, records, path, faulty } = await openFaulty(t)
-    await commitAll(journal, [1])
-    tamper(path)
-    const before = faulty.count('append')
-    assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
-    assert.deepEqual([faulty.count('append'), records.length], [before, 1])
-    assert.match(journal.health().fault!, fault)
-  })
-
-  test(`a file that is ${what} while a write is under way fails the journal before the write is acknowledged`,
-    async t => {
-      const { journal, records, path, faulty } = await openFaulty(t)
+  test(`a file that is ${what} is noticed without a write, before one, and before one under way is acknowledged`, async t => {
+    for (const isLooked of [true, false]) {
+      const { journal, path, faulty, warnings } = await openFaulty(t)
       await commitAll(journal, [1])
-      faulty.afterAppend = () => { faulty.afterAppend = () => {}; tamper(path) }
-      assert.deepEqual(await commitAll(journal, [2, 3]), ['journal-failed', 'journal-failed'])
+      assert.equal(journal.health().fault, undefined)
+      tamper(path)
+      const before = faulty.count('append')
+      if (isLooked) for (let i = 0; i < 2; i++) assert.match(journal.health().fault!, fault)
+      assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
+      assert.deepEqual([faulty.count('append'), journal.data, warnings.length], [before, [1], 1])
       assert.match(journal.health().fault!, fault)
-      assert.deepEqual([records.length, journal.health().records], [1, 1])
-    })
-
-  test(`health reports a file that was ${what} without a write`, async t => {
-    const { journal, path, faulty, warnings } = await openFaulty(t)
+    }
+    const { journal, path, faulty } = await openFaulty(t)
     await commitAll(journal, [1])
-    assert.equal(journal.health().fault, undefined)
-    tamper(path)
-    const before = faulty.count('append')
-    for (let i = 0; i < 2; i++) assert.match(journal.health().fault!, fault)
-    assert.deepEqual([faulty.count('append'), warnings.length], [before, 1])
-    assert.equal(await outcomeOf(journal.commit(decisionOn(event(2)))), 'journal-failed')
+    faulty.afterAppend = () => { faulty.afterAppend = () => {}; tamper(path) }
+    assert.deepEqual(await commitAll(journal, [2, 3]), ['journal-failed', 'journal-failed'])
+    assert.match(journal.health().fault!, fault)
+    assert.deepEqual([journal.data, journal.health().records], [[1], 1])
   })
 }
 
 test('a failed write cuts nothing off a file that took the place of the journal meanwhile', async t => {
   const { journal, path, faulty } = await openFaulty(t)
   await commitAll(journal, [1])
-  faulty.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+  faulty.fail({ of: 'append', code: 'ENOSPC' })
   const other = 'a file of somebody else '.repeat(100)
   faulty.beforeAppend = () => {
     writeFileSync(`${path}.other`, other)
@@ -394,14 +329,6 @@ test('a failed write cuts nothing off a file that took the place of the journal 
   }
   assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
   assert.equal(statSync(path).size, other.length)
-})
-
-test('a committed record that does not fit the state fails the journal', async t => {
-  const folder = freshFolder(t)
-  const { journal } = await openJournal(folder, { apply: () => { throw new Error('unfit') } })
-  assert.equal(await outcomeOf(journal.commit(decisionOn(event(1)))), 'journal-failed')
-  assert.match(journal.health().fault!, /unfit/)
-  await journal.close()
 })
 
 /** What changes came to: the passwords of all entries that were asked for, those promised, and those refused. */
@@ -430,69 +357,58 @@ async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
 }
 
 /** Holds what a fresh start finds against what was promised. */
-async function problemsAfter(folder: string, { attempted, acknowledged, refused }: Campaign): Promise<string[]> {
-  const problems: string[] = []
-  try {
-    const store = await fileStore(folder)
-    const found = count(store.entryCount).map(id => store.entry(id)!.password)
-    if (!acknowledged.every(password => found.includes(password))) problems.push('an acknowledged change is lost')
-    if (refused.some(password => found.includes(password))) problems.push('a change that was cut back is there')
-    if (found.join('') !== attempted.filter(password => found.includes(password)).join('')) problems.push('order')
-    store.check()
-    await store.createEntry(fields('last'), null)
-    await store.close()
-    const again = await fileStore(folder)
-    if (again.entry(found.length + 1)?.password !== 'last') problems.push('what followed is lost')
-    await again.close()
-  } catch (error) {
-    problems.push(String(error).replaceAll(folder, ''))
-  }
-  return problems
+async function assertKept(folder: string, { attempted, acknowledged, refused }: Campaign): Promise<void> {
+  const store = await fileStore(folder)
+  const found = count(store.entryCount).map(id => store.entry(id)!.password)
+  assert.deepEqual(acknowledged.filter(password => !found.includes(password)), [], 'an acknowledged change is lost')
+  assert.deepEqual(refused.filter(password => found.includes(password)), [], 'a change that was cut back is there')
+  assert.deepEqual(found, attempted.filter(password => found.includes(password)), 'in their order')
+  store.check()
+  await store.createEntry(fields('last'), null)
+  await store.close()
+  const again = await fileStore(folder)
+  assert.equal(again.entry(found.length + 1)?.password, 'last', 'what followed is lost')
+  await again.close()
 }
 
 const NOTHING: Campaign = { attempted: [], acknowledged: [], refused: [] }
+
+/** A start on a disk that fails, which may be refused as a start may. */
+async function startFailing(folder: string, { files }: FaultyFiles): Promise<void> {
+  try {
+    // A time of its own: the next start falls into another millisecond, as any real one does.
+    await startAndStop(folder, { files, wallMs: () => 0 })
+  } catch (error) {
+    if (!(error instanceof Failure || /close fails/.test(String(error)))) throw error
+  }
+}
 
 for (const forGood of [false, true]) {
   const times = forGood ? 'for good from then on' : 'once'
 
   for (const code of ['ENOSPC', 'EIO']) {
     test(`whichever file call gives ${code} ${times} while changes are made, no acknowledged one is lost`, async t => {
-      const problems: string[] = []
-      for (let at = 1, reached = true; reached; at++) {
+      await whicheverCallFails({ code, forGood }, async (faulty, begin) => {
         const folder = freshFolder(t)
-        const faulty = new FaultyFiles()
         const store = await fileStore(folder, { files: faulty.files })
-        const before = faulty.count()
-        faulty.fail({ at, code, forGood })
+        begin()
         const result = await campaign(store, faulty)
         store.check()
         await store.close().catch(() => {})
-        const found = await problemsAfter(folder, result)
-        problems.push(...found.map(problem => `call ${at} (${faulty.calls[before + at - 1]}): ${problem}`))
-        reached = faulty.count() - before >= at
-        if (!reached) assert.deepEqual(result.acknowledged, [...'abcdefgh'])
-      }
-      assert.deepEqual(problems, [])
+        await assertKept(folder, result)
+        if (faulty.failed === undefined) assert.deepEqual(result.acknowledged, [...'abcdefgh'])
+      })
     })
   }
 
   test(`whichever file call fails ${times} during a first start, the next start finds a folder that it can open`,
     async t => {
-      const problems: string[] = []
-      for (let at = 1, reached = true; reached; at++) {
+      await whicheverCallFails({ code: 'EIO', forGood }, async (faulty, begin) => {
         const folder = freshFolder(t)
-        const faulty = new FaultyFiles()
-        faulty.fail({ at, code: 'EIO', forGood })
-        try {
-          await (await open(folder, faulty.files)).journal.close()
-        } catch (error) {
-          if (!(error instanceof Failure || /close fails/.test(String(error)))) problems.push(`call ${at}: ${error}`)
-        }
-        const found = await problemsAfter(folder, NOTHING)
-        problems.push(...found.map(problem => `call ${at} (${faulty.calls[at - 1]}): ${problem}`))
-        reached = faulty.count() >= at
-      }
-      assert.deepEqual(problems, [])
+        begin()
+        await startFailing(folder, faulty)
+        await assertKept(folder, NOTHING)
+      })
     })
 
   test(`whichever file call fails ${times} while a torn tail is repaired, nothing acknowledged is lost`, async t => {
@@ -501,52 +417,27 @@ for (const forGood of [false, true]) {
     const acknowledged = ['a', 'b', 'c']
     for (const password of acknowledged) await store.createEntry(fields(password), null)
     await store.close()
-    appendFileSync(join(prepared, JOURNAL_FILE), '{"seq":4,"time"')
+    appendFileSync(journalPath(prepared), '{"seq":4,"time"')
     for (const name of readdirSync(prepared)) chmodSync(join(prepared, name), 0o644)
-    const problems: string[] = []
-    for (let at = 1, reached = true; reached; at++) {
+    await whicheverCallFails({ code: 'EIO', forGood }, async (faulty, begin) => {
       const folder = freshFolder(t)
       cpSync(prepared, folder, { recursive: true })
       chmodSync(folder, 0o755)
-      const faulty = new FaultyFiles()
-      faulty.fail({ at, code: 'EIO', forGood })
-      try {
-        // A time of its own: the next start falls into another millisecond, as any real one does.
-        await (await open(folder, faulty.files, () => 0)).journal.close()
-      } catch (error) {
-        if (!(error instanceof Failure || /close fails/.test(String(error)))) problems.push(`call ${at}: ${error}`)
-      }
-      const found = await problemsAfter(folder, { attempted: acknowledged, acknowledged, refused: [] })
-      problems.push(...found.map(problem => `call ${at} (${faulty.calls[at - 1]}): ${problem}`))
-      reached = faulty.count() >= at
-    }
-    assert.deepEqual(problems, [])
+      begin()
+      await startFailing(folder, faulty)
+      await assertKept(folder, { attempted: acknowledged, acknowledged, refused: [] })
+    })
   })
 }
 
 test('a start that fails leaves no descriptor open', async t => {
-  const problems: string[] = []
-  for (let at = 1, failed = true; failed; at++) {
-    const faulty = new FaultyFiles()
-    faulty.fail({ at, code: 'EIO' })
-    try {
-      await (await open(freshFolder(t), faulty.files)).journal.close()
-      failed = faulty.count() >= at
-    } catch {
-      if (faulty.open.size > 0) problems.push(`call ${at} (${faulty.calls[at - 1]})`)
-    }
-    for (const descriptor of faulty.open) disk.close(descriptor)
-  }
-  assert.deepEqual(problems, [])
-})
-
-test('the queue is bounded: one change more is rejected as queue-full, all others are recorded', async t => {
-  const { journal, folder } = await openFaulty(t)
-  const waiting = commitAll(journal, count(MAX_COMMIT_QUEUE_RECORDS))
-  assert.equal(await outcomeOf(journal.commit(() => assert.fail('it decided'))), 'queue-full')
-  assert.deepEqual(new Set(await waiting), new Set(['done']))
-  assert.deepEqual(await commitAll(journal, [MAX_COMMIT_QUEUE_RECORDS + 1]), ['done'])
-  assert.deepEqual(await recovered(folder), count(MAX_COMMIT_QUEUE_RECORDS + 1))
+  await whicheverCallFails({ code: 'EIO' }, async (faulty, begin) => {
+    begin()
+    const isStarted = await startAndStop(freshFolder(t), { files: faulty.files }).then(() => true, () => false)
+    const left = [...faulty.open]
+    for (const descriptor of left) disk.close(descriptor)
+    if (!isStarted) assert.deepEqual(left, [])
+  })
 })
 
 test('close waits for what is queued; a commit after it is rejected; closing twice is fine', async t => {
@@ -569,7 +460,7 @@ test('close waits for what is queued; a commit after it is rejected; closing twi
 
 test('close of a failed journal lets go of its file', async t => {
   const { journal, faulty } = await openFaulty(t)
-  faulty.fail({ at: 1, of: 'append', code: 'EIO' })
+  faulty.fail({ of: 'append', code: 'EIO' })
   await commitAll(journal, [1])
   await journal.close()
   assert.equal(faulty.open.size, 0)
@@ -577,9 +468,9 @@ test('close of a failed journal lets go of its file', async t => {
 
 test('a file that cannot be closed after the last write rejects the close, and throws nowhere else', async t => {
   const faulty = new FaultyFiles()
-  const { journal } = await open(freshFolder(t), faulty.files)
+  const { journal } = await openJournal(freshFolder(t), { files: faulty.files })
   const thrown = catchUncaught(t)
-  faulty.fail({ at: 1, of: 'close', code: 'EIO' })
+  faulty.fail({ of: 'close', code: 'EIO' })
   const committed = commitAll(journal, [1])
   let closed: string | undefined
   void journal.close().then(() => { closed = 'closed' }, () => { closed = 'rejected' })
@@ -588,97 +479,79 @@ test('a file that cannot be closed after the last write rejects the close, and t
   assert.deepEqual([thrown, closed], [[], 'rejected'])
 })
 
-test('tails of the same millisecond are moved to files of their own', async t => {
+/** A folder with a journal and its key, of these modes. */
+async function withModes(t: TestContext, mode: number): Promise<string> {
   const folder = freshFolder(t)
-  await (await open(folder)).journal.close()
-  const tails = ['{', '{"', '{"s']
-  for (const tail of tails) {
-    appendFileSync(join(folder, JOURNAL_FILE), tail)
-    await (await open(folder, disk, () => 0)).journal.close()
-  }
-  const stem = join(folder, `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`)
-  assert.deepEqual([stem, `${stem}-2`, `${stem}-3`].map(path => readFileSync(path, 'latin1')), tails)
-})
+  await startAndStop(folder)
+  for (const path of [journalPath(folder), keyPath(folder)]) chmodSync(path, mode)
+  return folder
+}
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
 
 test('every file that is made is for its owner alone, whatever the umask', async t => {
   const umask = process.umask(0)
   t.after(() => process.umask(umask))
   const folder = freshFolder(t)
-  await (await open(folder)).journal.close()
-  appendFileSync(join(folder, JOURNAL_FILE), '{"seq"')
-  const { journal, warnings } = await open(folder)
-  await journal.close()
-  assert.equal(warnings.length, 1)
-  const names = readdirSync(folder)
-  assert.equal(names.length, 3)
-  for (const name of names) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+  await startAndStop(folder)
+  appendFileSync(journalPath(folder), '{"seq"')
+  assert.equal((await startAndStop(folder)).warnings.length, 1)
+  assert.deepEqual(readdirSync(folder).map(name => modeOf(join(folder, name))), [0o600, 0o600, 0o600])
 })
 
-for (const mode of [0o644, 0o640, 0o604, 0o666, 0o620]) {
-  test(`a journal and a key file of mode ${mode.toString(8)} are closed to others at start`, async t => {
-    const folder = freshFolder(t)
-    await (await open(folder)).journal.close()
-    const paths = [JOURNAL_FILE, 'journal.key'].map(name => join(folder, name))
-    for (const path of paths) chmodSync(path, mode)
-    const { journal, warnings } = await open(folder)
-    await journal.close()
-    for (const path of paths) assert.equal(statSync(path).mode & 0o777, 0o600)
-    assert.deepEqual(warnings, [])
+for (const mode of [0o644, 0o640, 0o604, 0o666, 0o620, 0o777, 0o601, 0o400]) {
+  test(`a journal and a key file of mode ${mode.toString(8)} are closed to others at start, and stay as they are`, async t => {
+    const folder = await withModes(t, mode)
+    const key = readFileSync(keyPath(folder))
+    const { warnings } = await startAndStop(folder)
+    assert.deepEqual([journalPath(folder), keyPath(folder)].map(modeOf), [mode & 0o600, mode & 0o600])
+    assert.deepEqual([warnings, readFileSync(keyPath(folder))], [[], key])
   })
 }
 
 for (const [mode, expected] of [[0o755, 0o700], [0o777, 0o700], [0o710, 0o700], [0o500, 0o500]] as const) {
   test(`a data folder of mode ${mode.toString(8)} has mode ${expected.toString(8)} after the start`, async t => {
-    const folder = freshFolder(t)
-    await (await open(folder)).journal.close()
+    const folder = await withModes(t, 0o600)
     chmodSync(folder, mode)
-    const { journal, warnings } = await open(folder)
-    await journal.close()
-    assert.equal(statSync(folder).mode & 0o777, expected)
-    assert.deepEqual(warnings, [])
+    assert.deepEqual((await startAndStop(folder)).warnings, [])
+    assert.equal(modeOf(folder), expected)
   })
 }
 
-test('a file that cannot be closed to others is warned of and used', async t => {
-  const folder = freshFolder(t)
-  await (await open(folder)).journal.close()
-  chmodSync(join(folder, JOURNAL_FILE), 0o644)
-  const faulty = new FaultyFiles()
-  faulty.fail({ at: 1, of: 'setMode', code: 'EPERM' })
-  const { journal, warnings } = await open(folder, faulty.files)
-  assert.deepEqual(await commitAll(journal, [1]), ['done'])
-  await journal.close()
-  assert.equal(warnings.length, 1)
-  assert.match(warnings[0]!, /mode 644.*EPERM/)
-})
+for (const name of [JOURNAL_FILE, KEY_FILE]) {
+  test(`a ${name} that cannot be closed to others is warned of and used`, async t => {
+    const folder = await withModes(t, 0o600)
+    chmodSync(join(folder, name), 0o644)
+    const faulty = new FaultyFiles()
+    faulty.fail({ of: 'setMode', code: 'EPERM' })
+    const { journal, warnings } = await openJournal(folder, { files: faulty.files })
+    assert.deepEqual(await commitAll(journal, [1]), ['done'])
+    await journal.close()
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!, new RegExp(`${name} is open to others \\(mode 644\\) .*EPERM`))
+  })
+}
 
-test('a torn tail never takes the name of an earlier one', async t => {
+test('a key without a journal begins a new one, with a warning', async t => {
   const folder = freshFolder(t)
-  const path = join(folder, JOURNAL_FILE)
-  const torn = (): string[] => readdirSync(folder).filter(name => name.includes('.torn-')).sort()
-  for (const tail of ['{', '{"', '{"s']) {
-    await (await open(folder)).journal.close()
-    appendFileSync(path, tail)
-    await (await open(folder, disk, () => 0)).journal.close()
-  }
-  const name = `${JOURNAL_FILE}.torn-1970-01-01T00:00:00.000Z`
-  assert.deepEqual(torn(), [name, `${name}-2`, `${name}-3`])
-  assert.deepEqual(torn().map(name => readFileSync(join(folder, name), 'utf8')), ['{', '{"', '{"s'])
+  writeKeys(folder, randomBytes(32))
+  const { warnings } = await startAndStop(folder)
+  assert.match(warnings.join('\n'), /^[^\n]* does not exist, though its key does; starting a new journal$/)
 })
 
 test('without the lock nothing is repaired or written, and what was read is served until the file is changed', async t => {
   const folder = freshFolder(t)
-  const { journal: writer } = await open(folder)
+  const { journal: writer } = await openJournal(folder)
   await commitAll(writer, [1])
   await writer.close()
-  const path = join(folder, JOURNAL_FILE)
+  const path = journalPath(folder)
   appendFileSync(path, '{"seq":2')
   chmodSync(path, 0o644)
   writeFileSync(`${path}.1.part`, '')
   const before = snapshot(folder)
-  const { journal, records, warnings } = await openJournal(folder, { unlocked: 'why' })
+  const { journal, warnings } = await openJournal(folder, { unlocked: 'why' })
   t.after(() => journal.close())
-  assert.deepEqual([records.map(({ data }) => data), warnings], [[1], ['the journal takes no writes until a restart: why']])
+  assert.deepEqual([journal.data, warnings], [[1], ['the journal takes no writes until a restart: why']])
   assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
   await journal.inner.readBarrier!()
   assert.deepEqual(snapshot(folder), before)
@@ -700,30 +573,21 @@ for (const [what, ms, time] of [
 ] as const) {
   test(`a clock ${what} writes nothing that the next start refuses`, async t => {
     const folder = freshFolder(t)
-    const { journal } = await open(folder, disk, () => ms)
+    const { journal } = await openJournal(folder, { wallMs: () => ms })
     const [outcome] = await commitAll(journal, [1])
     await journal.close().catch(() => {})
-    const { journal: next, records } = await open(folder)
-    await next.close()
+    const { records } = await startAndStop(folder)
     if (time !== undefined) assert.equal(outcome, 'done')
     assert.deepEqual(records.map(one => one.time), time === undefined ? [] : [time])
   })
 }
 
-test('a journal that is closed rotates no key', async t => {
-  const folder = freshFolder(t)
-  const { journal } = await open(folder)
-  await journal.close()
-  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
-})
-
 test('where a folder cannot be synced, the start says so and goes on', async t => {
   const folder = freshFolder(t)
   const faulty = new FaultyFiles()
-  faulty.fail({ at: 1, of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
-  const { journal, warnings } = await open(folder, faulty.files)
-  await journal.close()
+  faulty.fail({ of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
+  const { warnings } = await startAndStop(folder, { files: faulty.files })
   assert.equal(warnings.length, 1)
   assert.match(warnings[0]!, /names in .* a crash .* could undo them/)
-  assert.ok(existsSync(join(folder, JOURNAL_FILE)))
+  assert.ok(existsSync(journalPath(folder)))
 })

@@ -13,8 +13,8 @@ import { readJournal } from '../../src/journal/recover.ts'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
 import { admin, done, initialized } from '../support/admin.ts'
 import {
-  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, rechain, writeJournal
-} from '../support/journal-file.ts'
+  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, rechain, makeJournal
+} from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { seeded, seedFromEnv } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
@@ -131,7 +131,7 @@ test('the verifier and the program agree on journals that somebody has laid hand
   t.diagnostic(`SEED=${seed}`)
   const random = seeded(seed)
   const folder = freshFolder(t)
-  const bytes = await writeJournal(folder, [[event(1)], [event(2), event(3), event(4)], [event(5), event(6)]])
+  const bytes = await makeJournal(folder, [[event(1)], [event(2), event(3), event(4)], [event(5), event(6)]])
   const paths = Array.from({ length: countFromEnv(400) }, (_, i) => {
     const path = join(folder, `damaged-${i}`)
     const damaged = Buffer.from(mutate(bytes, random, [bytes]))
@@ -153,14 +153,14 @@ test('the verifier and the program agree on journals that somebody has laid hand
 test('the verifier and the program take a line of 32 MiB, but none that is a byte longer', {
   skip: pythonMissing
 }, async t => {
-  const shortest = linesOf(await writeJournal(freshFolder(t), [[{ ...event(1), by: 1, data: '' }]]))[0]!
+  const shortest = linesOf(await makeJournal(freshFolder(t), [[{ ...event(1), by: 1, data: '' }]]))[0]!
   const around = shortest.length - Buffer.alloc(12 + 2 + 16).toString('base64').length
   const quanta = Math.floor((MAX_LINE_BYTES - around) / 4)
   const data = 'x'.repeat(quanta * 3 - (12 + 2 + 16))
   const by = 10 ** ((MAX_LINE_BYTES - around) % 4)
   for (const [user, verdict] of [[by, /^2 records/], [by * 10, /^line 1 at byte 0$/]] as const) {
     const folder = freshFolder(t)
-    const bytes = await writeJournal(folder, [[{ ...event(1), by: user, data }], [event(2)]])
+    const bytes = await makeJournal(folder, [[{ ...event(1), by: user, data }], [event(2)]])
     assert.equal(bytes.indexOf('\n'), MAX_LINE_BYTES + (user === by ? 0 : 1))
     const [said] = verdictsOfPython([journalPath(folder)])
     assert.match(said!, verdict)
@@ -172,7 +172,7 @@ test('a chain that was computed again is right to the verifier, unless a head wa
   skip: pythonMissing
 }, async t => {
   const folder = freshFolder(t)
-  const lines = linesOf(await writeJournal(folder, [[event(1)], [event(2)], [event(3)]]))
+  const lines = linesOf(await makeJournal(folder, [[event(1)], [event(2)], [event(3)]]))
   const head = /([0-9a-f]{64})"\}$/.exec(lines[2]!)![1]!
   const verify = (...args: readonly string[]): number | null =>
     spawnSync('python3', [VERIFIER, journalPath(folder), ...args]).status

@@ -10,8 +10,8 @@ export type FileCall = keyof Files
 
 /** Which call is to fail, and how. */
 export interface Fault {
-  /** The how manieth call from now on; 1 is the next. */
-  readonly at: number
+  /** The how manieth call from now on; the next without it. */
+  readonly at?: number
   /** The kind of calls that count; all without it. */
   readonly of?: FileCall
   /** The system's code of the error. */
@@ -41,27 +41,14 @@ export class FaultyFiles {
   beforeAppend: () => void = () => {}
   /** Called when an append is on the disk, before its caller knows. */
   afterAppend: () => void = () => {}
+  /** The first call that has failed; undefined if none has. */
+  failed: string | undefined
   #faults: { fault: Fault, seen: number }[] = []
   #shortBytes: number | undefined
   #held: { reached(): void, readonly released: Promise<void> } | undefined
 
-  readonly files: Files = new Proxy(disk, {
-    get: (_, name) => {
-      const kind = name as FileCall
-      if (kind === 'append') return this.#append
-      return (...given: unknown[]): unknown => {
-        if (kind === 'close') this.open.delete(given[0] as Descriptor)
-        const error = this.#errorOf(kind)
-        const act = (...given: unknown[]): unknown => Reflect.apply(disk[kind], disk, given)
-        if (error?.isCrash === true && kind === 'close') act(...given)
-        if (error?.isCrash === true && kind === 'appendSync') act(given[0], halfOf(given[1] as Buffer))
-        if (error !== undefined) throw error
-        const result = act(...given)
-        if (/^(open|create)To/.test(kind)) this.open.add(result as Descriptor)
-        return result
-      }
-    }
-  })
+  readonly files: Files = Object.fromEntries((Object.keys(disk) as FileCall[])
+    .map(kind => [kind, kind === 'append' ? this.#append.bind(this) : this.#counted(kind)])) as unknown as Files
 
   /** How many calls there were, of all or of one kind. */
   count(of?: FileCall): number { return this.calls.filter(kind => of === undefined || kind === of).length }
@@ -83,7 +70,21 @@ export class FaultyFiles {
     return { reached, release }
   }
 
-  readonly #append: Files['append'] = (descriptor: Descriptor, bytes: Buffer, done) => {
+  #counted(kind: FileCall): (...given: unknown[]) => unknown {
+    const act = (...given: unknown[]): unknown => Reflect.apply(disk[kind], disk, given)
+    return (...given) => {
+      if (kind === 'close') this.open.delete(given[0] as Descriptor)
+      const error = this.#errorOf(kind)
+      if (error?.isCrash === true && kind === 'close') act(...given)
+      if (error?.isCrash === true && kind === 'appendSync') act(given[0], halfOf(given[1] as Buffer))
+      if (error !== undefined) throw error
+      const result = act(...given)
+      if (/^(open|create)To/.test(kind)) this.open.add(result as Descriptor)
+      return result
+    }
+  }
+
+  #append(descriptor: Descriptor, bytes: Buffer, done: Parameters<Files['append']>[2]): void {
     const error = this.#errorOf('append')
     const [held, shortBytes] = [this.#held, this.#shortBytes]
     this.#held = this.#shortBytes = undefined
@@ -102,15 +103,34 @@ export class FaultyFiles {
   #errorOf(kind: FileCall): Error & { readonly isCrash: boolean } | undefined {
     this.calls.push(kind)
     for (const entry of this.#faults) {
-      const { at, of, code, forGood } = entry.fault
+      const { at = 1, of, code, forGood } = entry.fault
       if (of !== undefined && of !== kind) continue
       entry.seen++
       if (entry.seen === at || (forGood === true && entry.seen > at)) {
         const isCrash = forGood === true && (entry.seen === at || kind === 'close')
+        this.failed ??= kind
         return Object.assign(new Error(`${code}: ${kind} fails as the test asked`), { code, isCrash })
       }
     }
     return undefined
+  }
+}
+
+/**
+ * Does something again and again: each time another one of its calls fails, the first, the second and so on, until it
+ * ends without a failure. Calls count from `begin` on. Gives how many there were.
+ */
+export async function whicheverCallFails(
+  fault: Omit<Fault, 'at'>, act: (faulty: FaultyFiles, begin: () => void) => Promise<void>
+): Promise<number> {
+  for (let at = 1; ; at++) {
+    const faulty = new FaultyFiles()
+    try {
+      await act(faulty, () => faulty.fail({ ...fault, at }))
+    } catch (error) {
+      throw new Error(`call ${at}, ${faulty.failed}: ${(error as Error).message}`, { cause: error })
+    }
+    if (faulty.failed === undefined) return at - 1
   }
 }
 

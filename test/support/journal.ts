@@ -1,8 +1,9 @@
 /**
- * What the tests of the journal share: a journal in a folder behind the commit loop, and lines made by a second
- * implementation, written from the text of the format with nothing of `src/journal/line.ts`.
+ * What the tests of the journal share: a journal in a folder behind the commit loop; a writer and a reader of its format
+ * that were made from the text of the README alone, so that they share no mistake with the program's own; and a start
+ * that must be refused.
  */
-import assert from 'node:assert/strict'
+import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -10,23 +11,26 @@ import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
-import type { Event, Journal, JournalLocation, JournalRecord, Rewritten, Rotated } from '../../src/journal/journal.ts'
+import {
+  CONTINUED, type Event, type JournalLocation, type JournalRecord, type Rewritten, type Rotated
+} from '../../src/journal/journal.ts'
 import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
 
-/** A list of records as the state of a commit loop. A draft is a list of its own. */
+export const JOURNAL_FILE = 'journal.jsonl'
+export const KEY_FILE = 'journal.key'
+
+/** A list of events as the state of a commit loop. A draft is a list of its own. */
 type Draft = Event[]
 
-/** A journal behind a commit loop, as a store has it. */
-export class LoopedJournal<J extends Journal = FileJournal> {
+/** A journal in a file behind a commit loop, as a store has it, with what an operator can do to it. */
+export class FileBehindLoop {
   readonly records: JournalRecord[]
-  readonly warnings: readonly string[]
-  readonly inner: J
+  readonly inner: FileJournal
   readonly #loop: CommitLoop<Draft>
 
-  constructor(inner: J, records: JournalRecord[], warnings: readonly string[], apply: (record: JournalRecord) => void) {
+  constructor(inner: FileJournal, records: JournalRecord[], apply: (record: JournalRecord) => void) {
     this.inner = inner
     this.records = records
-    this.warnings = warnings
     this.#loop = new CommitLoop<Draft>(inner, {
       draft: () => [...records],
       applyTo: (draft, event) => { draft.push(event) },
@@ -38,30 +42,33 @@ export class LoopedJournal<J extends Journal = FileJournal> {
   get data(): unknown[] { return this.records.map(record => record.data) }
 
   commit<T>(command: Command<Draft, T>): Promise<T> { return this.#loop.commit(command) }
-  /** Commits an event of its own. */
-  record(data: unknown, by: number | null = null): Promise<void> {
-    return this.commit(decisionOn({ type: 'test.noted', by, data }))
-  }
-  exclusively<T>(work: (journal: J, signal: AbortSignal) => T | Promise<T>): Promise<T> {
-    return this.#loop.exclusively(signal => work(this.inner, signal))
-  }
-  health(): ReturnType<CommitLoop<Draft>['health']> { return this.#loop.health() }
-  abortWork(): void { this.#loop.abortWork() }
-  close(): Promise<void> { return this.#loop.close() }
-}
-
-/** One in a file, with what an operator can do to it. */
-export class FileBehindLoop extends LoopedJournal<FileJournal> {
-  rotateKey(): Promise<Rotated> { return this.exclusively(journal => journal.rotateKey()) }
+  /** Commits an event with some data. */
+  record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
+  rotateKey(): Promise<Rotated> { return this.#loop.exclusively(() => this.inner.rotateKey()) }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
-    return this.exclusively((journal, signal) => journal.rewrite({ onProgress, signal }))
+    return this.#loop.exclusively(signal => this.inner.rewrite({ onProgress, signal }))
   }
   location(): JournalLocation { return this.inner.location() }
+  health(): ReturnType<CommitLoop<Draft>['health']> { return this.#loop.health() }
+  close(): Promise<void> { return this.#loop.close() }
 }
 
 /** A command that decides on an event, or on none. */
 export function decisionOn(event: Event | undefined): Command<unknown, void> {
   return () => ({ outcome: undefined, event })
+}
+
+/** A small event; its number is in its data. */
+export function event(n: number): Event { return { type: 'test.event', by: n % 2 === 0 ? n : null, data: { n } } }
+
+/** A larger one. */
+export function long(n: number, bytes: number): Event {
+  return { type: 'test.long', by: null, data: { n, text: 'x'.repeat(bytes) } }
+}
+
+/** Commits events so that they share a write. */
+export async function commitTogether(journal: FileBehindLoop, events: readonly Event[]): Promise<void> {
+  await Promise.all(events.map(one => journal.commit(decisionOn(one))))
 }
 
 /** What a test may want otherwise than it is. */
@@ -87,7 +94,7 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export async function openJournal(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
-  const { files = disk, keyFile = join(folder, KEY_FILE), random = randomBytes, apply = () => {} } = options
+  const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
   const { wallMs = () => ++clockMs, unlocked } = options
   const records: JournalRecord[] = []
   const warnings: string[] = []
@@ -96,14 +103,80 @@ export async function openJournal(folder: string, options: OpenOptions = {}): Pr
     apply(record)
     records.push(record)
   })
-  return { journal: new FileBehindLoop(inner, records, warnings, apply), records, warnings }
+  return { journal: new FileBehindLoop(inner, records, apply), records, warnings }
 }
 
-export const JOURNAL_FILE = 'journal.jsonl'
-export const KEY_FILE = 'journal.key'
+/** Opens and closes the journal of a folder, as a start and a stop do; gives what was read. */
+export async function startAndStop(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
+  const opened = await openJournal(folder, options)
+  await opened.journal.close()
+  return opened
+}
+
+/** Writes a journal: each item is the events of a write. Gives its bytes; the journal is closed. */
+export async function makeJournal(folder: string, writes: readonly (readonly Event[])[]): Promise<Buffer> {
+  const { journal } = await openJournal(folder)
+  for (const events of writes) {
+    await journal.inner.append(events.map(({ data, ...rest }) => ({ ...rest, data, json: JSON.stringify(data) })))
+  }
+  await journal.close()
+  return journalBytes(folder)
+}
+
+export function journalPath(folder: string): string { return join(folder, JOURNAL_FILE) }
+export function keyPath(folder: string): string { return join(folder, KEY_FILE) }
+export function journalBytes(folder: string): Buffer { return readFileSync(journalPath(folder)) }
+
+/** Puts bytes, or lines, in the place of a journal. */
+export function putJournal(folder: string, content: Buffer | string | readonly string[]): void {
+  const bytes = typeof content === 'string' || Buffer.isBuffer(content) ? content : bytesOf(content)
+  writeFileSync(journalPath(folder), bytes, { mode: 0o600 })
+}
+
+/** Writes a key file; the last key given is the newest. */
+export function writeKeys(folder: string, ...secrets: readonly Buffer[]): void {
+  writeFileSync(keyPath(folder), secrets.map(secret => `${secret.toString('hex')}\n`).join(''), { mode: 0o600 })
+}
+
+/** The keys of a folder, in hexadecimal, the newest last. */
+export function keysOf(folder: string): string[] { return readFileSync(keyPath(folder), 'latin1').trimEnd().split('\n') }
+
+/** The newest key of a folder. */
+export function readSecret(folder: string): Buffer { return Buffer.from(keysOf(folder).at(-1)!, 'hex') }
+
+/** The lines of a journal's bytes, without their ends. */
+export function linesOf(bytes: Buffer): string[] { return bytes.toString('latin1').split('\n').slice(0, -1) }
+
+export function bytesOf(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.map(line => `${line}\n`).join(''), 'latin1')
+}
+
+/** The byte that a line (counted from 1) starts at. */
+export function offsetOf(lines: readonly string[], line: number): number { return bytesOf(lines.slice(0, line - 1)).length }
+
+/** The files in a folder that hold a tail which was cut off. */
+export function tornFiles(folder: string): string[] {
+  return readdirSync(folder).filter(name => name.startsWith(`${JOURNAL_FILE}.torn-`)).map(name => join(folder, name))
+}
+
+/** Every name in a folder with its bytes and mode: two of these are equal only if nothing changed. */
+export function snapshot(folder: string): { readonly [name: string]: string } {
+  return Object.fromEntries(readdirSync(folder).sort().map(name => {
+    const path = join(folder, name)
+    return [name, `${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, 'latin1')}`]
+  }))
+}
+
+/** Records without those that tell of earlier journals, numbered from 1: the same after a re-encryption. */
+export function withoutContinued(records: readonly JournalRecord[]): JournalRecord[] {
+  return records.filter(({ type }) => type !== CONTINUED).map((record, i) => ({ ...record, seq: i + 1 }))
+}
+
+const sha256 = (...parts: readonly (string | Buffer)[]): string =>
+  parts.reduce((digest, part) => digest.update(part), createHash('sha256')).digest('hex')
 
 /** The name of a key. */
-export function keyName(secret: Buffer): string { return createHash('sha256').update(secret).digest('hex').slice(0, 8) }
+export function keyName(secret: Buffer): string { return sha256(secret).slice(0, 8) }
 
 /** Everything that a line is made of. */
 export interface LineParts {
@@ -130,28 +203,31 @@ export function referenceLine(parts: LineParts): { readonly text: string, readon
 
 /** A line whose hash is right for everything before it: what one can make who does not have the key. */
 export function withHash(upToHash: string, previousHash: string): { readonly text: string, readonly hash: string } {
-  const hash = createHash('sha256').update(previousHash).update(upToHash).digest('hex')
+  const hash = sha256(previousHash, upToHash)
   return { text: `${upToHash},"hash":"${hash}"}`, hash }
 }
 
 /** The hash before the first line. */
 export const NO_HASH = '0'.repeat(64)
 
-/**
- * The lines of a journal with one record for each item of each write, their data the JSON of the item; without line
- * ends. `secret` may depend on the line, counted from 0.
- */
-export function referenceLines(secret: Buffer | ((line: number) => Buffer), writes: readonly unknown[][]): string[] {
+/** A record to make a line of; a text stands for one that has it as its data. */
+export type ReferenceRecord = string | { readonly type: string, readonly data?: unknown, readonly json?: string }
+
+/** The lines, without ends, of a journal with these writes. `secret` may depend on the line, counted from 0. */
+export function referenceLines(
+  secret: Buffer | ((line: number) => Buffer), writes: readonly (readonly ReferenceRecord[])[]
+): string[] {
   const lines: string[] = []
   let previousHash = NO_HASH
   for (const write of writes) {
-    for (const [i, item] of write.entries()) {
+    for (const [i, record] of write.entries()) {
       const nonce = randomBytes(12)
       nonce[0] = i === 0 ? nonce[0]! | 0x80 : nonce[0]! & 0x7f
+      const { type, data, json = JSON.stringify(data) } =
+        typeof record === 'string' ? { type: 'test.noted', data: record } : record
       const { text, hash } = referenceLine({
-        seq: lines.length + 1, time: '2026-01-31T12:00:00.000Z', type: 'test.noted', by: null,
-        secret: typeof secret === 'function' ? secret(lines.length) : secret, nonce, json: JSON.stringify(item),
-        previousHash
+        seq: lines.length + 1, time: '2026-01-31T12:00:00.000Z', type, by: null,
+        secret: typeof secret === 'function' ? secret(lines.length) : secret, nonce, json, previousHash
       })
       lines.push(text)
       previousHash = hash
@@ -160,74 +236,56 @@ export function referenceLines(secret: Buffer | ((line: number) => Buffer), writ
   return lines
 }
 
-/** The parts of a line as its text has them. */
-export interface ReadLine {
-  readonly seq: number
-  readonly time: string
-  readonly type: string
-  readonly by: number | null
+/** A record as its line says it, and its nonce in hexadecimal. */
+export interface Verified extends JournalRecord {
   readonly key: string
-  readonly sealed: string
   readonly hash: string
+  readonly nonce: string
 }
 
-/**
- * Reads a journal's bytes as DESIGN's text says, checks chain, seals and order with the keys given, and gives the
- * opened data of each line. Fails the test where anything is not as it should be.
- */
-export function auditJournal(bytes: Buffer, ...secrets: readonly Buffer[]): { lines: ReadLine[], data: unknown[] } {
-  const text = bytes.toString('utf8')
-  assert.ok(text === '' || text.endsWith('\n'), 'the last line is ended')
-  const texts = text.split('\n').slice(0, -1)
-  const lines = texts.map(line => JSON.parse(line) as ReadLine)
-  let previousHash = NO_HASH
-  const data = lines.map((line, i) => {
-    assert.equal(line.seq, i + 1)
-    assert.equal(texts[i], JSON.stringify(line), 'no white space')
-    assert.deepEqual(Object.keys(line), ['seq', 'time', 'type', 'by', 'key', 'sealed', 'hash'])
-    const upToHash = texts[i]!.slice(0, texts[i]!.indexOf(',"hash":'))
-    assert.equal(line.hash, createHash('sha256').update(previousHash + upToHash).digest('hex'), `hash of line ${i + 1}`)
-    const secret = secrets.find(candidate => keyName(candidate) === line.key)
-    assert.ok(secret !== undefined, `line ${i + 1} names a key that was given`)
-    const sealed = Buffer.from(line.sealed, 'base64')
-    const decipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, 12))
-    decipher.setAAD(Buffer.from(previousHash + upToHash.slice(0, upToHash.indexOf(',"sealed":'))))
+/** Reads and verifies a journal, with keys in hexadecimal; throws at the first line that is not as the README says. */
+export function verify(bytes: Buffer, keys: readonly string[]): Verified[] {
+  const text = bytes.toString('latin1')
+  assert.match(text, /^[\x20-\x7e\n]*$/, 'a journal is ASCII')
+  assert.ok(text === '' || text.endsWith('\n'), 'its last line is ended')
+  let previous = NO_HASH
+  return linesOf(bytes).map((line, i) => {
+    const parsed = JSON.parse(line)
+    assert.deepEqual(Object.keys(parsed), ['seq', 'time', 'type', 'by', 'key', 'sealed', 'hash'])
+    assert.equal(JSON.stringify(parsed), line, 'there is no white space')
+    assert.equal(parsed.seq, i + 1)
+    assert.equal(new Date(parsed.time).toISOString(), parsed.time)
+    assert.equal(parsed.hash, sha256(previous, line.slice(0, line.indexOf(',"hash":'))))
+    const key = keys.map(hex => Buffer.from(hex, 'hex')).find(secret => keyName(secret) === parsed.key)
+    assert.ok(key, `no key is called ${parsed.key}`)
+    const sealed = Buffer.from(parsed.sealed, 'base64')
+    assert.equal(sealed.toString('base64'), parsed.sealed)
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+    decipher.setAAD(Buffer.from(previous + line.slice(0, line.indexOf(',"sealed":'))))
     decipher.setAuthTag(sealed.subarray(-16))
-    previousHash = line.hash
-    return JSON.parse(Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString())
+    const plain = Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()])
+    const data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(plain))
+    previous = parsed.hash
+    const { seq, time, type, by } = parsed
+    return { seq, time, type, by, data, key: parsed.key, hash: parsed.hash, nonce: sealed.toString('hex', 0, 12) }
   })
-  return { lines, data }
 }
 
-/** Writes a key file; the last key given is the newest. */
-export function writeKeys(folder: string, ...secrets: readonly Buffer[]): void {
-  writeFileSync(join(folder, KEY_FILE), secrets.map(secret => `${secret.toString('hex')}\n`).join(''), { mode: 0o600 })
+/** What the state gets of verified lines. */
+export function recordsOf(lines: readonly Verified[]): JournalRecord[] {
+  return lines.map(({ seq, time, type, by, data }) => ({ seq, time, type, by, data }))
 }
 
-/** The newest key of a folder. */
-export function readSecret(folder: string): Buffer {
-  return Buffer.from(readFileSync(join(folder, KEY_FILE), 'latin1').trimEnd().split('\n').at(-1)!, 'hex')
-}
-
-/** Writes a journal's bytes. */
-export function writeJournal(folder: string, content: Buffer | string): void {
-  writeFileSync(join(folder, JOURNAL_FILE), content, { mode: 0o600 })
-}
-
-/** A journal's bytes. */
-export function journalBytes(folder: string): Buffer { return readFileSync(join(folder, JOURNAL_FILE)) }
-
-/** Every name in a folder with its bytes and mode: two of these are equal only if nothing changed. */
-export function snapshot(folder: string): { readonly [name: string]: string } {
-  return Object.fromEntries(readdirSync(folder).sort().map(name => {
-    const path = join(folder, name)
-    return [name, `${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, 'latin1')}`]
-  }))
-}
-
-/** The files in a folder that hold a tail which was cut off. */
-export function tornFiles(folder: string): string[] {
-  return readdirSync(folder).filter(name => name.startsWith(`${JOURNAL_FILE}.torn-`)).map(name => join(folder, name))
+/** Gives every line the seq of its place and the hash that follows: what somebody can do who has no key. */
+export function rechain(lines: readonly string[], renumber = true): string[] {
+  let previous = NO_HASH
+  return lines.map((line, i) => {
+    const parsed = JSON.parse(line)
+    if (renumber) parsed.seq = i + 1
+    const { text, hash } = withHash(JSON.stringify(parsed).replace(/,"hash":"[^"]*"}$/, ''), previous)
+    previous = hash
+    return text
+  })
 }
 
 /** Whether an error is the failure of a code, and its text fits. For `assert.throws` and `assert.rejects`. */
@@ -238,4 +296,42 @@ export function failure(code: FailureCode, pattern: RegExp = /./): (error: unkno
     assert.match(error.message, pattern)
     return true
   }
+}
+
+/** Asserts that opening a folder's journal is refused with a code and a text, and that nothing in it was changed. */
+export async function assertRefused(
+  folder: string, code: FailureCode, says: string | RegExp, options: OpenOptions = {}
+): Promise<void> {
+  const before = snapshot(folder)
+  const opening = openJournal(folder, options)
+  void opening.then(({ journal }) => journal.close(), () => {})
+  await assert.rejects(opening, error => {
+    assert.ok(error instanceof Failure, String(error))
+    assert.equal(error.code, code, error.message)
+    assert.ok(typeof says === 'string' ? error.message.includes(says) : says.test(error.message), error.message)
+    return true
+  })
+  assert.deepEqual(snapshot(folder), before)
+}
+
+/** Opens, finds `records` and a tail of `torn`, appends, opens again, and verifies all of it by the README's text. */
+export async function assertRecovered(
+  folder: string, records: readonly JournalRecord[], torn: Buffer, what: string
+): Promise<void> {
+  const known = new Set(tornFiles(folder))
+  const { journal, warnings, records: found } = await openJournal(folder)
+  assert.deepEqual(withoutContinued(found), withoutContinued(records), what)
+  const made = tornFiles(folder).filter(path => !known.has(path))
+  assert.deepEqual([made.length, warnings.length], torn.length > 0 ? [1, 1] : [0, 0], what)
+  for (const path of made) {
+    assert.ok(readFileSync(path).equals(torn), `${what}: the tail is kept as it was`)
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.match(path, /\/journal\.jsonl\.torn-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    for (const said of [`${torn.length} bytes`, path]) assert.ok(warnings[0]!.includes(said), warnings[0])
+  }
+  await commitTogether(journal, [event(901), event(902)])
+  await journal.close()
+  const second = await startAndStop(folder)
+  assert.deepEqual([second.warnings, second.records], [[], found], what)
+  assert.deepEqual(recordsOf(verify(journalBytes(folder), keysOf(folder))), found, what)
 }

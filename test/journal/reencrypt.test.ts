@@ -1,0 +1,252 @@
+/** The re-encryption of a journal in a file: the same records under the newest key, whatever happens meanwhile. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
+import { disk, type Files } from '../../src/disk/files.ts'
+import {
+  assertRecovered, commitTogether, decisionOn, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long, makeJournal,
+  offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify, withoutContinued, writeKeys
+} from '../support/journal.ts'
+import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
+import { freshFolder } from '../support/service.ts'
+
+const NAMES = ['journal.jsonl', 'journal.key']
+const NOTHING = Buffer.alloc(0)
+const THREE = [event(1), event(2), event(3)]
+/** Large enough that a re-encryption lets others have their turn. */
+const MANY = Array.from({ length: 30 }, (_, i) => long(i + 1, 30_000))
+
+/** Makes folders with the same journal of three records. */
+async function copies(t: TestContext): Promise<() => string> {
+  const origin = freshFolder(t)
+  await makeJournal(origin, [THREE])
+  return () => {
+    const folder = freshFolder(t)
+    for (const name of NAMES) copyFileSync(`${origin}/${name}`, `${folder}/${name}`)
+    return folder
+  }
+}
+
+test('the same records afterwards, every line under the newest key and the first of a write', async t => {
+  const folder = freshFolder(t)
+  const counted = new FaultyFiles()
+  const opened = await openJournal(folder, { files: counted.files })
+  await commitTogether(opened.journal, MANY)
+  const { key: middle } = await opened.journal.rotateKey()
+  await commitTogether(opened.journal, THREE)
+  const { key: newest, seals } = await opened.journal.rotateKey()
+  assert.equal(seals, true)
+  const before = verify(journalBytes(folder), keysOf(folder))
+  const shares: number[] = []
+  const piecesBefore = counted.count('appendSync')
+  let turns = 0
+  const turn = (): void => { turns++; turning = setImmediate(turn) }
+  let turning = setImmediate(turn)
+  const { unneeded, head: newHead } = await opened.journal.reencrypt(share => { shares.push(share) })
+  clearImmediate(turning)
+  const after = verify(journalBytes(folder), keysOf(folder).slice(-1))
+  assert.deepEqual(withoutContinued(recordsOf(after)), recordsOf(before))
+  const { hash, time } = before.at(-1)!
+  assert.deepEqual([after[0]!.type, after[0]!.data],
+    ['journal.continued', { why: 're-encrypted', head: hash, records: 33, time }])
+  assert.deepEqual(unneeded, [before[0]!.key, middle])
+  assert.ok(after.every(line => line.key === newest && Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80))
+  assert.equal(new Set([...before, ...after].map(line => line.nonce)).size, before.length + after.length)
+  const pieces = counted.count('appendSync') - piecesBefore
+  assert.ok(pieces > 4 && shares.length > 8, `${pieces} writes, ${shares.length} shares`)
+  assert.deepEqual(shares, shares.toSorted((a, b) => a - b))
+  assert.ok(shares.includes(0.5) && shares.at(-1) === 1, shares.join(' '))
+  assert.ok(turns >= shares.length, `the event loop turned ${turns} times`)
+  const { records, head, fault } = opened.journal.health()
+  assert.deepEqual([records, head, newHead, fault], [34, after.at(-1)!.hash, head, undefined])
+  assert.equal(opened.journal.location().bytes, journalBytes(folder).length)
+  assert.equal(statSync(journalPath(folder)).mode & 0o777, 0o600)
+  assert.deepEqual(readdirSync(folder).sort(), NAMES)
+  await commitTogether(opened.journal, [event(34)])
+  await opened.journal.close()
+  writeFileSync(keyPath(folder), `${keysOf(folder).at(-1)}\n`)
+  await assertRecovered(folder, opened.records, NOTHING, 'with the newest key alone')
+})
+
+test('an empty journal stays empty, and one that was re-encrypted before is once more', async t => {
+  const folder = freshFolder(t)
+  const faulty = new FaultyFiles()
+  const { journal, records } = await openJournal(folder, { files: faulty.files })
+  const { unneeded, head } = await journal.reencrypt()
+  assert.deepEqual([unneeded, head], [[], '0'.repeat(64)])
+  assert.equal(journalBytes(folder).length, 0)
+  await commitTogether(journal, THREE)
+  for (let i = 0; i < 2; i++) await journal.reencrypt()
+  await journal.close()
+  assert.equal(faulty.open.size, 0)
+  await assertRecovered(folder, records, NOTHING, 're-encrypted twice')
+})
+
+for (const isWriting of [true, false]) {
+  const when = isWriting ? 'while a write is under way' : 'by itself'
+  test(`changes that come meanwhile wait for a re-encryption that began ${when}, and are not lost`, async t => {
+    const folder = freshFolder(t)
+    const { files, calls } = new FaultyFiles()
+    const { journal, records } = await openJournal(folder, { files })
+    await commitTogether(journal, MANY)
+    calls.length = 0
+    const waiting: Promise<void>[] = isWriting ? [journal.commit(decisionOn(event(31)))] : []
+    await journal.reencrypt(() => {
+      if (waiting.length < 5) waiting.push(journal.commit(decisionOn(event(31 + waiting.length))))
+    })
+    const asked = waiting.length
+    assert.ok(asked >= 3, `${asked}`)
+    await Promise.all(waiting)
+    const order = calls.filter(call => ['append', 'sync', 'rename'].includes(call))
+    assert.deepEqual(order, [...isWriting ? ['append'] : [], 'sync', 'rename', 'sync', 'append'])
+    assert.equal(records.length, 30 + asked)
+    await journal.close()
+    await assertRecovered(folder, records, NOTHING, 'afterwards')
+  })
+}
+
+test('a journal whose data was written with white space gets shorter, and takes what follows', async t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  putJournal(folder, referenceLines(secret, [[{ type: 'test.event', json: `{ "n": 1 }${' '.repeat(1000)}` }]]))
+  const before = journalBytes(folder).length
+  const { journal, records } = await openJournal(folder)
+  await journal.reencrypt()
+  assert.ok(journalBytes(folder).length < before)
+  await commitTogether(journal, [event(2)])
+  await journal.close()
+  await assertRecovered(folder, records, NOTHING, 'afterwards')
+})
+
+test('neither a re-encryption nor a rotation of keys begins once the journal is closed', async t => {
+  const folder = (await copies(t))()
+  const { journal } = await startAndStop(folder)
+  const before = snapshot(folder)
+  await assert.rejects(journal.reencrypt(), { code: 'journal-closed' })
+  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
+  assert.deepEqual(snapshot(folder), before)
+})
+
+test('a failure at any call leaves the old file and no leftover, or, after the swap, fails the journal', async t => {
+  const copy = await copies(t)
+  const calls = await whicheverCallFails({ code: 'ENOSPC' }, async (failing, begin) => {
+    const folder = copy()
+    const { journal, records } = await openJournal(folder, { files: failing.files })
+    const before = snapshot(folder)
+    const { ino: inode } = statSync(journalPath(folder))
+    begin()
+    const isDone = await journal.reencrypt().then(() => true, () => false) // which error it is depends on the call
+    failing.heal()
+    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
+    const isSwapped = statSync(journalPath(folder)).ino !== inode
+    assert.ok(isSwapped || !isDone)
+    if (!isSwapped) assert.deepEqual(snapshot(folder), before)
+    const isStuck = await journal.commit(decisionOn(event(4))).then(() => false, () => true)
+    if (isStuck) assert.ok(isSwapped || failing.failed === 'stat')
+    assert.equal(journal.health().fault !== undefined, isStuck)
+    await new Promise<void>(resolve => resolve(journal.close())).catch(() => {}) // has a test of its own
+    assert.equal(records.length, isStuck ? 3 : 4)
+    await assertRecovered(folder, records, NOTHING, 'at the next start')
+  })
+  assert.ok(calls >= 12, `${calls} calls`)
+})
+
+test('when the old file cannot be closed after the swap, no descriptor is closed twice', async t => {
+  const closed: number[] = []
+  let swapped = false
+  const files: Files = {
+    ...disk,
+    rename: (from, to) => { disk.rename(from, to); swapped = true },
+    openToAppend: path => { const opened = disk.openToAppend(path); closed.length = 0; return opened },
+    close: descriptor => {
+      closed.push(descriptor)
+      disk.close(descriptor) // Linux lets go of a descriptor also where close gives an error
+      if (!swapped) return
+      swapped = false
+      throw Object.assign(new Error('close'), { code: 'EIO' })
+    }
+  }
+  const { journal } = await openJournal((await copies(t))(), { files })
+  await assert.rejects(journal.reencrypt(), { code: 'journal-failed' })
+  await journal.close()
+  assert.equal(new Set(closed).size, closed.length)
+})
+
+test('a crash at any call leaves all records, and what is left over goes at the next start', async t => {
+  const copy = await copies(t)
+  await whicheverCallFails({ code: 'ENOSPC', forGood: true }, async (dying, begin) => {
+    const folder = copy()
+    const { journal, records } = await openJournal(folder, { files: dying.files })
+    begin()
+    await journal.reencrypt().catch(() => {}) // as at a crash
+    await journal.close().catch(() => {})
+    await assertRecovered(folder, records, NOTHING, 'at the next start')
+    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
+  })
+})
+
+test('what a crash left beside the journal is removed by the next start', async t => {
+  const folder = (await copies(t))()
+  for (const left of ['', 'part of a line', journalBytes(folder)]) {
+    writeFileSync(`${journalPath(folder)}.rewrite`, left)
+    assert.equal((await startAndStop(folder)).records.length, 3)
+    assert.deepEqual(readdirSync(folder).sort(), NAMES)
+  }
+})
+
+test('where the folder cannot be synced a re-encryption is refused before it does anything', async t => {
+  const folder = (await copies(t))()
+  const faulty = new FaultyFiles()
+  faulty.fail({ of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
+  const { journal } = await openJournal(folder, { files: faulty.files })
+  const before = snapshot(folder)
+  await assert.rejects(journal.reencrypt(), { code: 'ERR_ACCESS_DENIED' })
+  assert.deepEqual([faulty.count('createToAppend'), snapshot(folder)], [0, before])
+  await commitTogether(journal, [event(4)])
+  await journal.close()
+  assert.equal(verify(journalBytes(folder), keysOf(folder)).length, 4)
+})
+
+const damaged = (line: number, byte: number) => (folder: string): void => {
+  const bytes = journalBytes(folder)
+  bytes[offsetOf(linesOf(bytes), line) + byte] = 0x21
+  putJournal(folder, bytes)
+}
+const replaced = (folder: string): void => {
+  const bytes = journalBytes(folder)
+  renameSync(journalPath(folder), `${journalPath(folder)}.old`)
+  putJournal(folder, bytes)
+}
+
+for (const [what, act, error, files] of [
+  ...[1, 2, 3].flatMap(line => [0, 30, 200].map(byte =>
+    [`byte ${byte} of line ${line}, damaged since the start,`, damaged(line, byte), /./] as const)),
+  ['a device that loses what it says it wrote', () => {}, /what was written does not read back the same/,
+    { appendSync: (_: number, bytes: Buffer) => bytes.length }],
+  ['a file that was replaced', replaced, { code: 'journal-failed' }]
+] as readonly (readonly [string, (folder: string) => void, RegExp | object, Partial<Files>?])[]) {
+  test(`${what} ends a re-encryption, and the file stays as it is`, async t => {
+    const folder = (await copies(t))()
+    const { journal } = await openJournal(folder, { files: { ...disk, ...files } })
+    act(folder)
+    const before = snapshot(folder)
+    await assert.rejects(journal.reencrypt(), error)
+    await journal.close()
+    assert.deepEqual(snapshot(folder), before)
+  })
+}
+
+test('a re-encryption names no key that still seals, at any place in the key file', async t => {
+  const folder = freshFolder(t)
+  const [a, b] = ['ab'.repeat(32), 'cd'.repeat(32)]
+  writeFileSync(keyPath(folder), `${a}\n${b}\n${a}\n`, { mode: 0o600 })
+  const { journal } = await openJournal(folder)
+  await journal.record(1)
+  const { unneeded } = await journal.reencrypt()
+  await journal.close()
+  assert.equal(unneeded.length, 1)
+  assert.notEqual(unneeded[0], JSON.parse(linesOf(journalBytes(folder))[0]!).key)
+})
