@@ -2,7 +2,7 @@
 import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { number, oneOf, optional, text } from '../../json/validator.ts'
+import { number, oneOf, optional, text, type Shape, type Shaped } from '../../json/validator.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/events.ts'
@@ -14,6 +14,7 @@ const DONE = messageReply(200, 'done')
 const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
 const UNKNOWN_TOKEN = messageReply(404, 'there is no token with this id')
 const UNKNOWN_ENTRY = messageReply(404, 'contraseña no encontrada')
+const ADDRESS_TAKEN = messageReply(409, 'there is a user with this address already')
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
 const PURGED = messageReply(200, 'purged')
 const RESTORED = messageReply(200, 'active again')
@@ -23,15 +24,74 @@ const entryId: typeof anyNumber = {
   fault: (field, id) => anyNumber.fault(field, id) ??
     (Number.isInteger(id) ? undefined : `The ${field} field must be an integer.`)
 }
-const ADDRESS_TAKEN = messageReply(409, 'there is a user with this address already')
+const DISCLOSURE_SHAPE = { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) }
 
 /** The operator's routes on a store and its journal. */
 export function operatorRoutes(store: Store, journal: DurableJournal): readonly Route[] {
-  const routes = [
-    ...userRoutes(store), ...tokenRoutes(store), ...journalRoutes(store, journal), ...importRoutes(store),
+  const { accounts } = store
+  let progress = 0
+  const onProgress = (share: number): void => { progress = share }
+  const status = (): object => ({
+    pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
+    activeEntries: store.activeCount, progress
+  })
+  const rewrite = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    progress = 0
+    return store.exclusively(work)
+  }
+  const routes: readonly Route[] = [
+    { ...get('status', 'status', status), allowsStaleReads: true },
+    get('listUsers', 'users', () => accounts.users()),
+    post('addUser', 'users/add', USER_SHAPE, ({ email, name, abilities = [ANY_ABILITY], password }) =>
+      accounts.addUser(email, name, abilities, password), ADDRESS_TAKEN),
+    post('setPassword', 'users/password', PASSWORD_SHAPE, ({ email, password }) =>
+      accounts.setPassword(email, password), UNKNOWN_USER),
+    post('removeUser', 'users/remove', ADDRESS_SHAPE, ({ email }) => accounts.removeUser(email), UNKNOWN_USER),
+    get('listTokens', 'tokens', () => accounts.tokens()),
+    post('issueToken', 'tokens/issue', TOKEN_SHAPE, ({ email, abilities, ttlMinutes }) =>
+      accounts.issue(email, abilities, ttlMinutes), UNKNOWN_USER),
+    post('revokeToken', 'tokens/revoke', { id: text }, ({ id }) => accounts.revokeToken(id), UNKNOWN_TOKEN),
+    post('revokeTokens', 'tokens/revoke-all', ADDRESS_SHAPE, ({ email }) => accounts.revokeAll(email), UNKNOWN_USER),
+    post('addEntry', 'entries/add', CREATE_SHAPE, async fields =>
+      ({ id: (await store.createEntry(fields, null)).id, message: CREATED })),
+    post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => store.restoreEntry(id, null),
+      UNKNOWN_ENTRY, RESTORED),
+    post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => store.purgeEntry(id), UNKNOWN_ENTRY, PURGED),
+    post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, async disclosure => {
+      await store.recordDisclosure(disclosure)
+      return true
+    }),
+    post('rotateKey', 'key/rotate', undefined, () => store.exclusively(() => journal.rotateKey())),
+    post('rewriteJournal', 'key/rewrite', undefined, () =>
+      rewrite(signal => journal.rewrite({ onProgress, signal }))),
+    post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
+      rewrite(async signal => {
+        const checkpoint = await store.checkpoint()
+        return journal.rewrite({ checkpoint, keepsHistory: keepsHistory === 1, onProgress, signal })
+      })),
+    ...importRoutes(store),
     ...entryRoutes(store)
   ]
   return routes.map(route => ({ ...route, handle: call => refusing(() => route.handle(call)) }))
+}
+
+function get(operation: string, path: string, value: () => unknown): Route {
+  return { operation, method: 'GET', path: `/operator/${path}`, handle: () => jsonReply(200, value()) }
+}
+
+/** `act` gives what the body of the answer is to be, or whether what it was to act on is there. */
+function post<S extends Shape>(
+  operation: string, path: string, shape: S | undefined,
+  act: (body: Shaped<S>) => Promise<object | boolean | undefined>, unknown?: Reply, done: Reply = DONE
+): Route {
+  return route({
+    operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
+    handle: async ({ body }) => {
+      const result = await act(body)
+      if (typeof result === 'object') return jsonReply(200, result)
+      return result === true ? done : unknown!
+    }
+  })
 }
 
 /** What the store refuses as invalid is answered 400. */
@@ -42,116 +102,4 @@ async function refusing(handle: () => Reply | Promise<Reply>): Promise<Reply> {
     if (error instanceof Failure && error.code === 'input-invalid') return messageReply(400, error.message)
     throw error
   }
-}
-
-function userRoutes({ accounts }: Store): readonly Route[] {
-  return [
-    {
-      operation: 'listUsers', method: 'GET', path: '/operator/users',
-      handle: () => jsonReply(200, accounts.users())
-    },
-    route({
-      operation: 'addUser', method: 'POST', path: '/operator/users/add',
-      shape: USER_SHAPE,
-      handle: async ({ body }) => {
-        const { email, name, abilities = [ANY_ABILITY], password } = body
-        const user = await accounts.addUser(email, name, abilities, password)
-        return user === undefined ? ADDRESS_TAKEN : jsonReply(200, user)
-      }
-    }),
-    route({
-      operation: 'setPassword', method: 'POST', path: '/operator/users/password',
-      shape: PASSWORD_SHAPE,
-      handle: async ({ body }) => await accounts.setPassword(body.email, body.password) ? DONE : UNKNOWN_USER
-    }),
-    route({
-      operation: 'removeUser', method: 'POST', path: '/operator/users/remove',
-      shape: ADDRESS_SHAPE,
-      handle: async ({ body }) => await accounts.removeUser(body.email) ? DONE : UNKNOWN_USER
-    })
-  ]
-}
-
-function tokenRoutes({ accounts }: Store): readonly Route[] {
-  return [
-    {
-      operation: 'listTokens', method: 'GET', path: '/operator/tokens',
-      handle: () => jsonReply(200, accounts.tokens())
-    },
-    route({
-      operation: 'issueToken', method: 'POST', path: '/operator/tokens/issue',
-      shape: TOKEN_SHAPE,
-      handle: async ({ body }) => {
-        const issued = await accounts.issue(body.email, body.abilities, body.ttlMinutes)
-        return issued === undefined ? UNKNOWN_USER : jsonReply(200, issued)
-      }
-    }),
-    route({
-      operation: 'revokeToken', method: 'POST', path: '/operator/tokens/revoke',
-      shape: { id: text },
-      handle: async ({ body }) => await accounts.revokeToken(body.id) ? DONE : UNKNOWN_TOKEN
-    }),
-    route({
-      operation: 'revokeTokens', method: 'POST', path: '/operator/tokens/revoke-all',
-      shape: ADDRESS_SHAPE,
-      handle: async ({ body }) => await accounts.revokeAll(body.email) ? DONE : UNKNOWN_USER
-    })
-  ]
-}
-
-function journalRoutes(store: Store, journal: DurableJournal): readonly Route[] {
-  let progress = 0
-  const onProgress = (share: number): void => { progress = share }
-  return [
-    {
-      operation: 'status', method: 'GET', path: '/operator/status', allowsStaleReads: true,
-      handle: (): Reply => jsonReply(200, {
-        pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
-        activeEntries: store.activeCount, progress
-      })
-    },
-    route({
-      operation: 'recordDisclosure', method: 'POST', path: '/operator/disclosures',
-      shape: { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) },
-      handle: async ({ body }) => { await store.recordDisclosure(body); return DONE }
-    }),
-    route({
-      operation: 'addEntry', method: 'POST', path: '/operator/entries/add',
-      shape: CREATE_SHAPE,
-      handle: async ({ body }) => jsonReply(200, { id: (await store.createEntry(body, null)).id, message: CREATED })
-    }),
-    route({
-      operation: 'restoreEntry', method: 'POST', path: '/operator/entries/restore',
-      shape: { id: entryId },
-      handle: async ({ body }) => await store.restoreEntry(body.id, null) ? RESTORED : UNKNOWN_ENTRY
-    }),
-    route({
-      operation: 'purgeEntry', method: 'POST', path: '/operator/entries/purge',
-      shape: { id: entryId },
-      handle: async ({ body }) => await store.purgeEntry(body.id) ? PURGED : UNKNOWN_ENTRY
-    }),
-    {
-      operation: 'rotateKey', method: 'POST', path: '/operator/key/rotate',
-      handle: async () => jsonReply(200, await store.exclusively(() => journal.rotateKey()))
-    },
-    {
-      operation: 'rewriteJournal', method: 'POST', path: '/operator/key/rewrite',
-      handle: async () => {
-        progress = 0
-        const { head, unneeded } = await store.exclusively(signal => journal.rewrite({ onProgress, signal }))
-        return jsonReply(200, { head, unneeded })
-      }
-    },
-    route({
-      operation: 'compactJournal', method: 'POST', path: '/operator/journal/compact',
-      shape: { keepsHistory: oneOf(0, 1) },
-      handle: async ({ body }) => {
-        progress = 0
-        return jsonReply(200, await store.exclusively(async signal => {
-          const checkpoint = await store.checkpoint()
-          return journal.rewrite({ checkpoint, keepsHistory: body.keepsHistory === 1, onProgress, signal })
-        }))
-      }
-    })
-  ]
 }
