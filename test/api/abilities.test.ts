@@ -229,3 +229,18 @@ test('§8 by default a token makes no difference to whom a request counts agains
   }
   assert.deepEqual(statuses, [404, 404, 429, 429])
 })
+
+test('§5.7 a request whose body comes after its token was revoked is refused, and changes nothing', async t => {
+  const started = await startProtected(t)
+  const { accounts, entryCount } = started.service.store
+  const token = await tokenOf(started)
+  const body = JSON.stringify(ENTRY)
+  const request = message('POST', '/api/createPassword', body, [`Authorization: Bearer ${token}`])
+  const client = await connectRaw(t, started.url)
+  await client.send(request.subarray(0, -body.length + 5))
+  const { hash, user } = accounts.session(token)!
+  assert.equal(await accounts.revoke(hash, user), true)
+  await client.send(request.subarray(-body.length + 5))
+  assert.equal((await client.answer()).status, 401)
+  assert.equal(started.service.store.entryCount, entryCount)
+})

@@ -67,6 +67,14 @@ test('§8 every answer under /api counts and says so, and only a 429 says when t
   }
 })
 
+test('§8 a malformed request under /api is counted, and refused once there were too many', async t => {
+  const { url } = await startService(t, { 'rate-limit': '2' })
+  for (const expected of [400, 400, 429]) {
+    const { status, headers } = await ask(t, url, message('GET', '/api/listPassword', undefined, ['Host: a', 'Host: b']))
+    assert.deepEqual([status, headers['x-ratelimit-limit']], [expected, '2'])
+  }
+})
+
 test('§8 what is not under /api is not counted, and says nothing of a limit', async t => {
   const { url } = await startService(t, { 'rate-limit': '1' })
   const targets = [

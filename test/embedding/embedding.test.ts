@@ -91,19 +91,15 @@ test('a log that throws costs a connection at most, and is reported', async t =>
   assert.equal(warnings.filter(line => line.includes('the log is full')).length, 2)
 })
 
-test('a log that takes progress gets that of a start', async t => {
+test('a log that takes progress gets that of a start; the console will do where no access log is wanted', async t => {
   const dataDir = freshFolder(t)
   await (await openService({ dataDir })).close()
   const shares: unknown[] = []
   const log = { info() {}, warn() {}, progress: (...told: readonly unknown[]) => { shares.push(told) } }
   await (await openService({ dataDir, log })).close()
   assert.deepEqual(shares, [['reading the journal', 1]])
-})
-
-test('the console will do as a log without an access log', async t => {
   t.mock.method(console, 'warn', () => {})
-  const service = await inMemory(t, { log: console })
-  assert.deepEqual(await service.listPassword(), [])
+  assert.deepEqual(await (await inMemory(t, { log: console })).listPassword(), [])
 })
 
 test('a server of somebody else hands on what is below a prefix, and keeps the rest', async t => {
@@ -120,14 +116,6 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.equal(foreign.status, 403)
 })
 
-test('requests that are pipelined to somebody else\'s server are answered in order, each after the one before', async t => {
-  const service = await inMemory(t)
-  const url = await serverOf(t, service.handle)
-  const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
-  const get = message('GET', '/api/getPassword/1', undefined, ['Connection: close'])
-  assert.deepEqual((await exchange(t, url, Buffer.concat([create, get]))).map(({ status }) => status), [200, 200])
-})
-
 test('a request that was handed on keeps its target for later readers', async t => {
   const service = await inMemory(t, { prefix: '/vault' })
   const seen: unknown[] = []
@@ -140,20 +128,22 @@ test('a request that was handed on keeps its target for later readers', async t 
   assert.deepEqual(seen, ['/vault/api/listPassword?x', '/api/listPassword'])
 })
 
-test('a framework may cut its mount path off for as long as it likes, and set fields of its own', async t => {
+test('pipelined requests are answered in order, also where a framework cuts its mount path off for a while', async t => {
   const service = await inMemory(t)
-  const url = await serverOf(t, (request, response) => {
+  const mounted: Take = (request, response) => {
     const whole = request.url!
     Object.assign(request, { originalUrl: whole })
     request.url = whole.slice('/vault'.length)
     response.setHeader('X-Powered-By', 'it')
     service.handle(request, response)
     request.url = whole
-  })
-  const create = message('POST', '/vault/api/createPassword', JSON.stringify(ENTRY))
-  const get = message('GET', '/vault/api/getPassword/1', undefined, ['Connection: close'])
-  const answers = await exchange(t, url, Buffer.concat([create, get]))
-  assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, 'it'], [200, 'it']])
+  }
+  for (const [take, path, field] of [[service.handle, '', undefined], [mounted, '/vault', 'it']] as const) {
+    const create = message('POST', `${path}/api/createPassword`, JSON.stringify(ENTRY))
+    const get = message('GET', `${path}/api/getPassword/1`, undefined, ['Connection: close'])
+    const answers = await exchange(t, await serverOf(t, take), create, get)
+    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, field], [200, field]])
+  }
 })
 
 for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to the service', true]] as const) {
@@ -186,6 +176,7 @@ test('§5.9 in production it answers what comes by somebody else\'s HTTPS, refus
 })
 
 test('a body that somebody else has read is a clear 500, not a request that hangs', async t => {
+  // A log may be an object of a class, with private fields.
   class Warnings {
     readonly access = { write: () => {}, pendingBytes: () => 0 }
     readonly #lines: string[] = []
@@ -260,7 +251,7 @@ test('close waits for a request whose client is gone; nothing is logged afterwar
   await service.close()
   const { length } = told
   assert.ok(length > 0, 'the login has its line')
-  await new Promise(resolve => setTimeout(resolve, 1_000))
+  await new Promise(resolve => setTimeout(resolve, 300))
   assert.deepEqual(told.slice(length), [])
 })
 
@@ -290,35 +281,25 @@ test('an aborted signal closes it, or keeps it from opening', async t => {
   await (await openService({ dataDir })).close()
 })
 
-test('it listens when asked, and leaves no handler on the process', async t => {
+test('it listens once, until it is closed, and leaves no handler on the process', async t => {
   const handlers = (): number[] => process.eventNames().map(name => process.listenerCount(name))
   const before = handlers()
   const service = await inMemory(t, { port: 0, accessLog: true })
   const url = await service.listen()
   assert.equal((await send(url, 'GET', '/healthz')).status, 200)
   assert.deepEqual(handlers(), before)
-})
-
-test('it listens once, until it is closed, whenever that is', async t => {
-  const service = await inMemory(t, { port: 0 })
-  const url = await service.listen()
   assert.equal(await codeOf(service.listen()), 'address-unusable')
+  const port = Number(new URL(url).port)
+  const second = await inMemory(t, { port })
+  assert.equal(await codeOf(second.listen()), 'address-unusable')
   await service.close()
   await assert.rejects(fetch(url))
   assert.equal(await codeOf(service.listen()), 'address-unusable')
+  assert.equal(await second.listen(), url, 'an address that was taken can be listened on later')
   const hasty = await inMemory(t, { port: 0 })
   const listening = codeOf(hasty.listen())
   await hasty.close()
   assert.equal(await listening, 'address-unusable')
-})
-
-test('an address that was taken can be listened on later', async t => {
-  const first = await inMemory(t, { port: 0 })
-  const port = Number(new URL(await first.listen()).port)
-  const second = await inMemory(t, { port })
-  assert.equal(await codeOf(second.listen()), 'address-unusable')
-  await first.close()
-  assert.equal(await second.listen(), `http://127.0.0.1:${port}`)
 })
 
 test('an id that is a text leaves the journal as a number would', async t => {

@@ -1,80 +1,92 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { Variables } from '../../src/config/read.ts'
-import { readSettings, type ServiceSettings } from '../../src/settings.ts'
-import { SETTINGS, type Settings } from '../../src/settings.ts'
+import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { runProgram, socketsIn, startProgram } from '../support/program.ts'
-import { freshFolder, send } from '../support/service.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
 
 type Name = keyof Settings
 
-/** A value of each setting, what it means, and another one. The default is neither. */
-const VALUES: { readonly [N in Name]: readonly [text: string, value: unknown, other: string] } = {
-  host: ['0.0.0.0', '0.0.0.0', '::1'],
-  port: ['8080', 8080, '65535'],
-  dataDir: ['some folder', 'some folder', '/elsewhere'],
-  keyFile: ['keys/k', 'keys/k', 'other.key'],
-  rateLimit: ['0', 0, '1000000'],
-  rateLimitBy: ['user', 'user', 'ip'],
-  loginLimit: ['0', 0, '7'],
-  auth: ['bearer', 'bearer', 'none'],
-  tokenTtlMinutes: ['0.5', 0.5, '52560000'],
-  abilities: [
-    'listPassword=read, getPassword=a:b.c_d-1',
-    new Map([['listPassword', 'read'], ['getPassword', 'a:b.c_d-1']]),
-    'deletePassword=x'
-  ],
-  corsOrigins: [
-    'https://a.example,http://b.example:8080', new Set(['https://a.example', 'http://b.example:8080']),
-    'http://c.example'
-  ],
-  allowedHosts: ['Pes.Example, two.example:81', new Set(['pes.example', 'two.example:81']), 'three.example'],
-  trustProxy: ['10.0.0.0/8, ::1', 'in', '192.0.2.1'],
-  tlsCert: ['cert.pem', 'cert.pem', 'other.pem'],
-  tlsKey: ['key.pem', 'key.pem', 'other.pem'],
-  maxBodyBytes: ['1', 1, '16777216'],
-  accessLog: ['on', true, 'off'],
-  journal: ['memory', 'memory', 'file'],
-  etcdEndpoints: [
-    'https://a.example:2379, http://127.0.0.1:2379/', ['https://a.example:2379', 'http://127.0.0.1:2379'],
-    'http://[::1]:2379'
-  ],
-  etcdPrefix: ['/a/b', '/a/b', 'c'],
-  etcdUser: ['pes', 'pes', 'other'],
-  etcdPasswordFile: ['password', 'password', 'other.password'],
-  etcdCa: ['ca.pem', 'ca.pem', 'other.pem'],
-  etcdCert: ['cert.pem', 'cert.pem', 'other.pem'],
-  etcdKey: ['key.pem', 'key.pem', 'other.pem'],
-  etcdPlainHttp: ['on', true, 'off'],
-  staleReads: ['on', true, 'off'],
-  extraRoutes: ['on', true, 'off'],
-  health: ['public', 'public', 'off'],
-  metrics: ['off', 'off', 'public'],
-  page: ['off', false, 'on']
+/** A setting's default; a text, what it means, and another text, neither of them the default; and what is refused. */
+type Case = readonly [fallback: unknown, text: string, value: unknown, other: string, malformed?: readonly string[]]
+
+const NOT_INTEGERS = ['-1', '+1', '1.5', '1e3', '0x10', '007', ' 1', '1 ', 'ten', 'NaN', '99999999999999999999']
+const NOT_SWITCHES = ['yes', 'true', '1', 'ON']
+const ABILITIES = {
+  listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
+  updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
+  restorePassword: 'password:restore', historyPassword: 'password:history', changeOwnPassword: 'account:password'
 }
 
-/** What a setting is without being given. */
-const DEFAULTS: { readonly [N in Name]: unknown } = {
-  host: '127.0.0.1', port: 3000, dataDir: 'data', keyFile: undefined, rateLimit: 60, rateLimitBy: 'ip', loginLimit: 6,
-  auth: 'none', tokenTtlMinutes: undefined,
-  abilities: new Map([
-    ['listPassword', 'password:read'], ['getPassword', 'password:read'], ['createPassword', 'password:create'],
-    ['updatePassword', 'password:update'], ['deletePassword', 'password:delete'],
-    ['deletedPasswords', 'password:deleted'], ['restorePassword', 'password:restore'],
-    ['historyPassword', 'password:history'], ['changeOwnPassword', 'account:password']
-  ]),
-  corsOrigins: new Set(), allowedHosts: new Set(), trustProxy: undefined, tlsCert: undefined, tlsKey: undefined,
-  maxBodyBytes: 65536, accessLog: false, journal: 'file',
-  etcdEndpoints: [], etcdPrefix: '/pes', etcdUser: undefined, etcdPasswordFile: undefined, etcdCa: undefined,
-  etcdCert: undefined, etcdKey: undefined, etcdPlainHttp: false, staleReads: false,
-  extraRoutes: false, health: 'local', metrics: 'local', page: true
+const CASES: { readonly [N in Name]: Case } = {
+  host: ['127.0.0.1', '0.0.0.0', '0.0.0.0', '::1'],
+  port: [3000, '8080', 8080, '65535', [...NOT_INTEGERS, '65536']],
+  dataDir: ['data', 'some folder', 'some folder', '/elsewhere'],
+  keyFile: [undefined, 'keys/k', 'keys/k', 'other.key'],
+  rateLimit: [60, '0', 0, '1000000', [...NOT_INTEGERS, '1000001', 'off']],
+  rateLimitBy: ['ip', 'user', 'user', 'ip', ['IP', 'token', 'ip,user']],
+  loginLimit: [6, '0', 0, '7', [...NOT_INTEGERS, '1000001']],
+  auth: ['none', 'bearer', 'bearer', 'none', ['Bearer', 'basic', 'true', 'none ']],
+  tokenTtlMinutes: [undefined, '0.5', 0.5, '52560000', [
+    '0', '0.0', '-1', '1e3', '.5', '5.', 'never', '1h', 'Infinity', '52560001'
+  ]],
+  abilities: [
+    new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1',
+    new Map([['listPassword', 'read'], ['getPassword', 'a:b.c_d-1']]), 'deletePassword=x', [
+      'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b', '=x',
+      'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*',
+      'listPassword=x,listPassword=y', 'login=x'
+    ]
+  ],
+  corsOrigins: [
+    new Set(), 'https://a.example,http://b.example:8080', new Set(['https://a.example', 'http://b.example:8080']),
+    'http://c.example', [
+      '*', 'https://a.example,*', 'https://*.example', 'null', 'a.example', 'https://a.example/', 'https://a.example/x',
+      'HTTPS://a.example', 'https://A.example', 'https://a.example:443', 'https://u@a.example', 'ftp://a.example',
+      'https://', 'https://a.example https://b.example', 'file:///x'
+    ]
+  ],
+  allowedHosts: [
+    new Set(), 'Pes.Example, two.example:81', new Set(['pes.example', 'two.example:81']), 'three.example', [
+      '*', 'a b', 'http://a.example', 'a.example/', 'a.example:', 'a.example:x', 'u@a.example', 'ä.example'
+    ]
+  ],
+  trustProxy: [undefined, '10.0.0.0/8, ::1', 'in', '192.0.2.1', [
+    'localhost', 'proxy.example', '*', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0',
+    '10.0.0.1-10.0.0.9', '10.0.0.0/8/8', '10.0.0.1:80', '[::1]', '10.0.0.1 10.0.0.2', ',',
+    '0.0.0.0/0', '10.0.0.0/8,::/0'
+  ]],
+  tlsCert: [undefined, 'cert.pem', 'cert.pem', 'other.pem'],
+  tlsKey: [undefined, 'key.pem', 'key.pem', 'other.pem'],
+  maxBodyBytes: [65536, '1', 1, '16777216', [...NOT_INTEGERS, '0', '16777217', '64k']],
+  accessLog: [false, 'on', true, 'off', NOT_SWITCHES],
+  journal: ['file', 'memory', 'memory', 'file', ['disk', 'Memory', 'none', 'Etcd']],
+  etcdEndpoints: [
+    [], 'https://a.example:2379, http://127.0.0.1:2379/', ['https://a.example:2379', 'http://127.0.0.1:2379'],
+    'http://[::1]:2379', [
+      'a.example:2379', '127.0.0.1:2379', 'ftp://a.example', 'https://', 'https://u:p@a.example', 'https://a.example/x',
+      'https://a.example?x', 'https://a.example#x', 'https://a.example https://b.example'
+    ]
+  ],
+  etcdPrefix: ['/pes', '/a/b', '/a/b', 'c', ['a/', '/', 'a b', 'ä', 'x'.repeat(201)]],
+  etcdUser: [undefined, 'pes', 'pes', 'other'],
+  etcdPasswordFile: [undefined, 'password', 'password', 'other.password'],
+  etcdCa: [undefined, 'ca.pem', 'ca.pem', 'other.pem'],
+  etcdCert: [undefined, 'cert.pem', 'cert.pem', 'other.pem'],
+  etcdKey: [undefined, 'key.pem', 'key.pem', 'other.pem'],
+  etcdPlainHttp: [false, 'on', true, 'off', NOT_SWITCHES],
+  staleReads: [false, 'on', true, 'off', NOT_SWITCHES],
+  extraRoutes: [false, 'on', true, 'off', NOT_SWITCHES],
+  health: ['local', 'public', 'public', 'off', ['on', 'Local', 'true']],
+  metrics: ['local', 'off', 'off', 'public', ['on', 'Public', 'none']],
+  page: [true, 'off', false, 'on', NOT_SWITCHES]
 }
 
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -107,142 +119,69 @@ function refusalOf(args: readonly string[], env: Variables = {}): string {
   return assert.fail(`${args.join(' ')} ${JSON.stringify(env)} is accepted`)
 }
 
-describe('a setting', () => {
-  test('the tables of this test know every setting', () => {
-    assert.deepEqual(Object.keys(VALUES), NAMES)
-    assert.deepEqual(Object.keys(DEFAULTS), NAMES)
+test('the table of this test knows every setting', () => assert.deepEqual(Object.keys(CASES), NAMES))
+
+for (const name of NAMES) {
+  const { flag, variable } = SETTINGS[name]
+  const [fallback, text, value, other, malformed = []] = CASES[name]
+
+  test(`${variable} has its default, and is read from its flag in either form, or its variable; the flag beats it`, () => {
+    for (const env of [{}, { [variable]: '' }]) assert.deepEqual(valueOf(readSettings([], env), name), fallback)
+    const env = partner(name)
+    const given: readonly (readonly [args: readonly string[], text?: string])[] = [
+      [[`--${flag}=${text}`]], [[`--${flag}`, text]], [[], text], [[`--${flag}=${text}`], other], [[`--${flag}=${text}`], '']
+    ]
+    for (const [args, set] of given) {
+      const variables = set === undefined ? env : { ...env, [variable]: set }
+      assert.deepEqual(valueOf(readSettings(args, variables), name), value)
+    }
+    assert.notDeepEqual(valueOf(readSettings([`--${flag}=${other}`], { ...env, [variable]: text }), name), value)
   })
 
-  for (const name of NAMES) {
-    const { flag, variable } = SETTINGS[name]
-    const [text, value, other] = VALUES[name]
+  test(`${variable} of another form, or none, is refused in one line that names where it came from`, () => {
+    for (const wrong of malformed) {
+      assert.match(refusalOf([], { [variable]: wrong }), new RegExp(`^a setting is not valid: ${variable} must be `), wrong)
+      assert.match(refusalOf([`--${flag}=${wrong}`]), new RegExp(`^a setting is not valid: --${flag} must be `), wrong)
+    }
+    if (!['abilities', 'corsOrigins', 'allowedHosts'].includes(name)) {
+      assert.match(refusalOf([`--${flag}=`], partner(name)), new RegExp(`--${flag} must be `))
+    }
+    for (const more of [[], ['--port=1']]) assert.match(refusalOf([`--${flag}`, ...more]), new RegExp(`--${flag}\\b`))
+  })
+}
 
-    test(`${variable}: has its default where it is not given, or empty`, () => {
-      for (const env of [{}, { [variable]: '' }]) assert.deepEqual(valueOf(readSettings([], env), name), DEFAULTS[name])
-    })
-
-    test(`${variable}: is read from its flag in either form, or its variable; the flag beats it`, () => {
-      const env = partner(name)
-      assert.deepEqual(valueOf(readSettings([`--${flag}=${text}`], env), name), value)
-      assert.deepEqual(valueOf(readSettings([`--${flag}`, text], env), name), value)
-      assert.deepEqual(valueOf(readSettings([], { ...env, [variable]: text }), name), value)
-      assert.deepEqual(valueOf(readSettings([`--${flag}=${text}`], { ...env, [variable]: other }), name), value)
-      assert.deepEqual(valueOf(readSettings([`--${flag}=${text}`], { ...env, [variable]: '' }), name), value)
-      assert.notDeepEqual(valueOf(readSettings([`--${flag}=${other}`], { ...env, [variable]: text }), name), value)
-    })
+test('an unknown flag, or a word that belongs to no flag, is refused by its name', () => {
+  const flags = ['--unknown', '--unknown=1', '--no-port', '--Port=1', '-p', '--__proto__=1', '--DATA_DIR=x', '--', '--=x']
+  for (const args of [...flags.map(flag => [flag]), ['serve'], ['--port=1', 'x']]) {
+    assert.ok(refusalOf(args).includes(args.at(-1)!.split('=')[0]!), args.join(' '))
   }
 })
 
-const NOT_INTEGERS = ['-1', '+1', '1.5', '1e3', '0x10', '007', ' 1', '1 ', 'ten', 'NaN', '99999999999999999999']
-
-const MALFORMED: { readonly [N in Name]: readonly string[] } = {
-  host: [],
-  port: [...NOT_INTEGERS, '65536'],
-  dataDir: [],
-  keyFile: [],
-  rateLimit: [...NOT_INTEGERS, '1000001', 'off'],
-  rateLimitBy: ['IP', 'token', 'ip,user'],
-  loginLimit: [...NOT_INTEGERS, '1000001'],
-  auth: ['Bearer', 'basic', 'true', 'none '],
-  tokenTtlMinutes: ['0', '0.0', '-1', '1e3', '.5', '5.', 'never', '1h', 'Infinity', '52560001'],
-  abilities: [
-    'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b',
-    '=x', 'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*',
-    'listPassword=x,listPassword=y'
-  ],
-  corsOrigins: [
-    '*', 'https://a.example,*', 'https://*.example', 'null', 'a.example', 'https://a.example/', 'https://a.example/x',
-    'HTTPS://a.example', 'https://A.example', 'https://a.example:443', 'https://u@a.example', 'ftp://a.example',
-    'https://', 'https://a.example https://b.example', 'file:///x'
-  ],
-  allowedHosts: ['*', 'a b', 'http://a.example', 'a.example/', 'a.example:', 'a.example:x', 'u@a.example', 'ä.example'],
-  trustProxy: [
-    'localhost', 'proxy.example', '*', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0',
-    '10.0.0.1-10.0.0.9', '10.0.0.0/8/8', '10.0.0.1:80', '[::1]', '10.0.0.1 10.0.0.2', ',',
-    '0.0.0.0/0', '10.0.0.0/8,::/0'
-  ],
-  tlsCert: [],
-  tlsKey: [],
-  maxBodyBytes: [...NOT_INTEGERS, '0', '16777217', '64k'],
-  accessLog: ['yes', 'true', '1', 'ON'],
-  journal: ['disk', 'Memory', 'none', 'Etcd'],
-  etcdEndpoints: [
-    'a.example:2379', '127.0.0.1:2379', 'ftp://a.example', 'https://', 'https://u:p@a.example', 'https://a.example/x',
-    'https://a.example?x', 'https://a.example#x', 'https://a.example https://b.example'
-  ],
-  etcdPrefix: ['a/', '/', 'a b', 'ä', 'x'.repeat(201)],
-  etcdUser: [],
-  etcdPasswordFile: [],
-  etcdCa: [],
-  etcdCert: [],
-  etcdKey: [],
-  etcdPlainHttp: ['yes', 'true', 'ON'],
-  staleReads: ['yes', '1', 'On'],
-  health: ['on', 'Local', 'true'],
-  metrics: ['on', 'Public', 'none'],
-  page: ['yes', 'true', '1', 'ON'],
-  extraRoutes: ['yes', 'true', '1', 'ON']
-}
-
-describe('a malformed value', () => {
-  for (const name of NAMES) {
-    const { flag, variable } = SETTINGS[name]
-    for (const text of MALFORMED[name]) {
-      test(`${variable}=${text} is refused in one line that names where it came from`, () => {
-        assert.match(refusalOf([], { [variable]: text }), new RegExp(`^a setting is not valid: ${variable} must be `))
-        assert.match(refusalOf([`--${flag}=${text}`]), new RegExp(`^a setting is not valid: --${flag} must be `))
-      })
-    }
-    if (!['abilities', 'corsOrigins', 'allowedHosts'].includes(name)) {
-      test(`--${flag}= with nothing behind it is refused`, () => {
-        assert.match(refusalOf([`--${flag}=`], partner(name)), new RegExp(`--${flag} must be `))
-      })
-    }
-    test(`--${flag} without a value is refused`, () => {
-      assert.match(refusalOf([`--${flag}`]), new RegExp(`--${flag}\\b`))
-      assert.match(refusalOf([`--${flag}`, '--port=1']), new RegExp(`--${flag}\\b`))
-    })
-  }
-
-  for (const arg of ['--unknown', '--unknown=1', '--no-port', '--Port=1', '-p', '--__proto__=1', '--DATA_DIR=x', '--', '--=x']) {
-    test(`the unknown flag ${arg} is refused by its name`, () => {
-      assert.ok(refusalOf([arg]).includes(arg.split('=')[0]!))
-    })
-  }
-
-  for (const args of [['serve'], ['--port=1', 'x']]) {
-    test(`the command line ${args.join(' ')}, with a word that belongs to no flag, is refused by it`, () => {
-      assert.ok(refusalOf(args).includes(args.at(-1)!))
-    })
-  }
-
-  const TLS = { TLS_CERT: 'c', TLS_KEY: 'k' }
-  const PAIRS: readonly (readonly [what: string, env: Variables, names: RegExp])[] = [
-    ['a certificate without its key', { TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
-    ['a key without its certificate', { TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
-    ['production without TLS or a proxy', { NODE_ENV: 'production' }, /NODE_ENV=production.*TLS_CERT.*TRUST_P/],
-    ['production with a certificate alone', { NODE_ENV: 'production', TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
-    ['production with an empty proxy', { NODE_ENV: 'production', TRUST_PROXY: '' }, /NODE_ENV=production/],
-    ['etcd without an address', { JOURNAL: 'etcd' }, /JOURNAL=etcd needs ETCD_ENDPOINTS/],
-    ['a user of etcd without a password', { ETCD_USER: 'u' }, /ETCD_USER and ETCD_PASSWORD_FILE/],
-    ['a certificate for etcd without its key', { ETCD_CERT: 'c' }, /ETCD_CERT and ETCD_KEY/],
-    ['plain HTTP to etcd on another machine', { ETCD_ENDPOINTS: 'https://10.0.0.2:1,http://10.0.0.1:1' },
+test('settings that do not go together are refused, and what makes them safe is accepted', () => {
+  const production = { NODE_ENV: 'production' }
+  const pairs: readonly (readonly [env: Variables, names: RegExp])[] = [
+    [{ TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
+    [{ TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
+    [production, /NODE_ENV=production.*TLS_CERT.*TLS_KEY.*TRUST_P/],
+    [{ ...production, AUTH: 'bearer' }, /NODE_ENV=production/],
+    [{ ...production, TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
+    [{ ...production, TRUST_PROXY: '' }, /NODE_ENV=production/],
+    [{ JOURNAL: 'etcd' }, /JOURNAL=etcd needs ETCD_ENDPOINTS/],
+    [{ ETCD_USER: 'u' }, /ETCD_USER and ETCD_PASSWORD_FILE/],
+    [{ ETCD_CERT: 'c' }, /ETCD_CERT and ETCD_KEY/],
+    [{ ETCD_ENDPOINTS: 'https://10.0.0.2:1,http://10.0.0.1:1' },
       /http:\/\/10\.0\.0\.1:1 without TLS, which ETCD_PLAIN_HTTP=on/]
   ]
-  for (const [what, env, names] of PAIRS) {
-    test(`${what} is refused`, () => { assert.match(refusalOf([], env), names) })
+  for (const [env, names] of pairs) assert.match(refusalOf([], env), names)
+  const tls = { TLS_CERT: 'c', TLS_KEY: 'k' }
+  assert.equal(readSettings([], tls).tlsKey, 'k')
+  for (const env of [tls, { TRUST_PROXY: '127.0.0.1' }]) {
+    assert.equal(readSettings([], { ...env, ...production }).isProduction, true)
   }
-
-  test('what makes those pairs safe is accepted', () => {
-    assert.equal(readSettings([], TLS).tlsKey, 'k')
-    for (const env of [TLS, { TRUST_PROXY: '127.0.0.1' }]) {
-      assert.equal(readSettings([], { ...env, NODE_ENV: 'production' }).isProduction, true)
-    }
-    const far = { ETCD_ENDPOINTS: 'http://10.0.0.1:1', ETCD_PLAIN_HTTP: 'on' }
-    const near = { ETCD_ENDPOINTS: 'http://localhost:1,http://127.0.0.2:1,http://[::1]:1', JOURNAL: 'etcd' }
-    assert.deepEqual([far, near].map(env => readSettings([], env).etcdEndpoints.length), [1, 3])
-    for (const env of ['', 'development', 'test']) assert.equal(readSettings([], { NODE_ENV: env }).isProduction, false)
-  })
+  const far = { ETCD_ENDPOINTS: 'http://10.0.0.1:1', ETCD_PLAIN_HTTP: 'on' }
+  const near = { ETCD_ENDPOINTS: 'http://localhost:1,http://127.0.0.2:1,http://[::1]:1', JOURNAL: 'etcd' }
+  assert.deepEqual([far, near].map(env => readSettings([], env).etcdEndpoints.length), [1, 3])
+  for (const env of ['', 'development', 'test']) assert.equal(readSettings([], { NODE_ENV: env }).isProduction, false)
 })
 
 /** All files of a folder with their bytes and modes. */
@@ -266,26 +205,21 @@ async function filledFolder(t: TestContext): Promise<string> {
 
 describe('the program', { concurrency: 2 }, () => {
   type Given = { readonly [name: string]: string }
-  const REFUSED: readonly (readonly [args: readonly string[], env: Given, name: RegExp])[] = [
-    [['--port=x'], {}, /--port must be/],
-    [[], { PORT: '70000' }, /PORT must be/],
-    [['--unknown'], {}, /'--unknown'/],
-    [['serve'], {}, /'serve'/],
-    [[], { CORS_ORIGINS: '*' }, /CORS_ORIGINS must be/],
-    [[], { TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
-    [[], { NODE_ENV: 'production' }, /NODE_ENV=production/],
-    [[], { ABILITIES: 'steal=x' }, /ABILITIES must be operations out of listPassword,/]
-  ]
-  for (const [args, env, name] of REFUSED) {
-    test(`refuses ${JSON.stringify([args, env])} with exit code 2 and one line, and makes no folder`, async t => {
-      const cwd = freshFolder(t)
+  test('refuses settings with exit code 2 and one line, and makes no folder', async t => {
+    const cwd = freshFolder(t)
+    const refused: readonly (readonly [args: readonly string[], env: Given, name: RegExp])[] = [
+      [['serve'], {}, /'serve'/],
+      [[], { ABILITIES: 'steal=x' }, /ABILITIES must be operations out of listPassword,/],
+      [[], { NODE_ENV: 'production' }, /NODE_ENV=production/]
+    ]
+    for (const [args, env, name] of refused) {
       const { code, stdout, stderr } = await runProgram(t, { args, env, cwd })
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, /^error: a setting is not valid: [^\n]+\n$/)
       assert.match(stderr, name)
-      assert.deepEqual(readdirSync(cwd), [])
-    })
-  }
+    }
+    assert.deepEqual(readdirSync(cwd), [])
+  })
 
   test('--help prints each flag, variable and default, and starts nothing', async t => {
     const cwd = freshFolder(t)
@@ -339,21 +273,19 @@ describe('the program', { concurrency: 2 }, () => {
     [{}, []],
     [{ host: 'localhost' }, []],
     [{ host: '127.0.0.2' }, []],
-    [{ 'rate-limit': '0' }, [/^warning: the rate limit is off$/]],
-    [{ journal: 'memory' }, [/^warning: JOURNAL=memory keeps nothing beyond this process$/]],
-    [{ host: '0.0.0.0' }, [/^warning: 0\.0\.0\.0 is reachable .* asks for no password/, /^warning: 0\.0\.0\.0 .* TLS_CERT/]],
-    [{ host: '0.0.0.0', auth: 'bearer' }, [/^warning: 0\.0\.0\.0 is reachable .* TLS_CERT/]],
+    [{ 'rate-limit': '0' }, [/^the rate limit is off$/]],
+    [{ journal: 'memory' }, [/^JOURNAL=memory keeps nothing beyond this process$/]],
+    [{ host: '0.0.0.0' }, [/^0\.0\.0\.0 is reachable .* asks for no password/, /^0\.0\.0\.0 .* TLS_CERT/]],
+    [{ host: '0.0.0.0', auth: 'bearer' }, [/^0\.0\.0\.0 is reachable .* TLS_CERT/]],
     [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, []]
   ]
-  for (const [flags, lines] of WARNINGS) {
-    test(`warns of what is dangerous in ${JSON.stringify(flags)}, and of nothing else`, async t => {
-      const { stop } = await startProgram(t, { flags: { 'rate-limit': '60', ...flags } })
-      const { stderr } = await stop()
-      const warnings = stderr.split('\n').slice(0, -1)
-      assert.equal(warnings.length, lines.length, stderr)
+  test('warns of what is dangerous, and of nothing else', async t => {
+    for (const [flags, lines] of WARNINGS) {
+      const { warnings } = await startService(t, { 'rate-limit': '60', ...flags })
+      assert.equal(warnings.length, lines.length, warnings.join('\n'))
       for (const [i, line] of lines.entries()) assert.match(warnings[i]!, line)
-    })
-  }
+    }
+  })
 
   test('whose port is in use ends with exit code 1 and one line, and lets go of its folder', async t => {
     const other = createServer().listen(0, '127.0.0.1')
@@ -369,29 +301,23 @@ describe('the program', { concurrency: 2 }, () => {
     await startProgram(t, { flags: { data } })
   })
 
-  test('whose address is not this machine\'s ends with exit code 1 and one line', async t => {
-    const { code, stderr } = await runProgram(t, { flags: { host: '192.0.2.1' } })
-    assert.equal(code, 1)
-    assert.match(stderr, /^error: the address cannot be listened on: 192\.0\.2\.1 port 0: EADDRNOTAVAIL\n$/)
-  })
-
-  test('whose certificate cannot be read ends with exit code 1 and one line, and lets go of its folder', async t => {
+  test('what cannot be used ends with exit code 1 and one line', async t => {
     const data = freshFolder(t)
     const missing = join(data, 'none.pem')
-    const { code, stderr } = await runProgram(t, { flags: { data, 'tls-cert': missing, 'tls-key': missing } })
-    assert.equal(code, 1)
-    assert.equal(stderr, `error: the certificate or its key is not valid: ${missing}: ENOENT\n`)
-    assert.deepEqual(socketsIn(data), [])
-  })
-
-  test('whose data folder lies below a file ends with exit code 1 and one line', async t => {
-    const file = join(freshFolder(t), 'file')
+    const file = join(data, 'file')
     writeFileSync(file, 'content')
-    for (const data of [file, join(file, 'below')]) {
-      const { code, stderr } = await runProgram(t, { flags: { data } })
+    const cases: readonly (readonly [flags: Given, line: string])[] = [
+      [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
+      [{ data, 'tls-cert': missing, 'tls-key': missing }, `the certificate or its key is not valid: ${missing}: ENOENT`],
+      [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
+      [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
+    ]
+    for (const [flags, line] of cases) {
+      const { code, stderr } = await runProgram(t, { flags })
       assert.equal(code, 1)
-      assert.match(stderr, new RegExp(`^error: the data folder cannot be used: ${data}: (ENOTDIR|EEXIST)\n$`))
+      assert.match(stderr, new RegExp(`^error: ${line}\n$`))
     }
+    assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
   })
 
@@ -431,17 +357,18 @@ describe('the program', { concurrency: 2 }, () => {
       /^error: the journal is damaged: .*journal\.jsonl, line 1 at byte 0: it is not a line of a journal.*\n$/
     ]
   ]
-  for (const [what, harm, line] of HARMS) {
-    test(`that finds ${what} ends with exit code 1 and one line, and changes nothing`, async t => {
-      const folder = await filledFolder(t)
-      const key = join(folder, 'journal.key')
-      harm(key, join(folder, 'journal.jsonl'))
+  test('that finds a harmed folder ends with exit code 1 and one line, and changes nothing', async t => {
+    const whole = await filledFolder(t)
+    await Promise.all(HARMS.map(async ([what, harm, line]) => {
+      const folder = join(freshFolder(t), 'data')
+      cpSync(whole, folder, { recursive: true })
+      harm(join(folder, 'journal.key'), join(folder, 'journal.jsonl'))
       const before = snapshot(folder)
       const { code, stdout, stderr } = await runProgram(t, { flags: { data: folder } })
-      assert.equal(code, 1)
+      assert.equal(code, 1, what)
       assert.match(stderr, line)
       assert.doesNotMatch(stdout, /^(address|ready)/m)
       assert.deepEqual(snapshot(folder), before)
-    })
-  }
+    }))
+  })
 })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { startProgram } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
 
@@ -85,14 +86,7 @@ test('a start shows at a terminal how much of the journal is read, clears that, 
   assert.ok(shares.length > 10, seen)
   assert.deepEqual(shares, shares.toSorted((a, b) => a - b))
   assert.match(seen, / %\r\x1b\[Kjournal +200 records, 200 entries/)
-  const piped = spawn(process.execPath, [SERVER, '--port=0'], { env: { DATA_DIR: folder } })
-  let told = ''
-  for (const stream of [piped.stdout, piped.stderr]) {
-    stream.setEncoding('utf8').on('data', text => {
-      told += text
-      if (told.includes('ready')) piped.kill('SIGTERM')
-    })
-  }
-  assert.deepEqual(await once(piped, 'close'), [0, null])
-  assert.doesNotMatch(told, /[\r\x1b]|reading/)
+  const piped = await (await startProgram(t, { flags: { data: folder } })).stop()
+  assert.equal(piped.code, 0)
+  assert.doesNotMatch(piped.stdout + piped.stderr, /[\r\x1b]|reading/)
 })
