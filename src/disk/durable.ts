@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { constants } from 'node:os'
 import { systemCode } from '../errors.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import type { Descriptor, Files } from './files.ts'
+import { readPieces, type Descriptor, type Files } from './files.ts'
 
 /** What a sync gives where the runtime or the file system has none. */
 const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
@@ -17,10 +17,10 @@ export function isFull(error: unknown): boolean {
     (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
 }
 
-/** Makes the names in a folder durable; false where that cannot be asked for. */
-export function syncNames(files: Files, folder: string): boolean {
+/** Makes a file, or the names in a folder, durable; false where that cannot be asked for. */
+export function sync(files: Files, path: string): boolean {
   try {
-    files.sync(folder)
+    files.sync(path)
     return true
   } catch (error) {
     if (!CANNOT_SYNC.includes(systemCode(error))) throw error
@@ -34,28 +34,11 @@ export function syncNames(files: Files, folder: string): boolean {
  * on, is written again. Where the runtime refuses to sync, the whole file is.
  */
 export function makeDurable(files: Files, path: string, doubtfulFrom: number = Infinity): void {
-  let from = doubtfulFrom
-  try {
-    files.sync(path)
-  } catch (error) {
-    if (!CANNOT_SYNC.includes(systemCode(error))) throw error
-    from = 0
-  }
+  const from = sync(files, path) ? doubtfulFrom : 0
   if (from >= files.stat(path)!.bytes) return
-  const source = files.openToRead(path)
-  try {
-    overwrite(files, path, target => {
-      const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-      for (let at = from; ;) {
-        const read = files.readAt(source, chunk, at)
-        if (read === 0) break
-        writeAll(files, target, chunk.subarray(0, read), at)
-        at += read
-      }
-    })
-  } finally {
-    files.close(source)
-  }
+  overwrite(files, path, target => {
+    for (const [piece, at] of readPieces(files, path, from)) writeAll(files, target, piece, at)
+  })
 }
 
 /**

@@ -6,9 +6,10 @@ import {
   chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, mkdirSync, openSync,
   readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync, type Stats
 } from 'node:fs'
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
+import { READ_CHUNK_BYTES } from '../limits.ts'
 
 /** What identifies a file, and how long it is. */
 export interface FileStat {
@@ -24,85 +25,80 @@ export interface FileStat {
   readonly mode: number
 }
 
-/** An open file, as the file layer numbers it. */
 export type Descriptor = number
 
-/** All calls throw (or give their callback) the system's error, with its `code`. */
-export interface Files {
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
+
+/** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
+export const disk = {
   /** Makes a folder and its parents, mode 0700; no error if it exists. */
-  makeFolder(path: string): void
-  list(folder: string): string[]
+  makeFolder: (path: string): void => makeFolder(path),
+  list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
-  stat(path: string): FileStat | undefined
+  stat: (path: string): FileStat | undefined => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats && statOf(stats)
+  },
   /** The path without links; the path itself if there is nothing. */
-  real(path: string): string
-  setMode(path: string, mode: number): void
+  real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
+  setMode: (path: string, mode: number): void => chmodSync(path, mode),
   /** Reads a small file whole. */
-  read(path: string): Buffer
-  openToRead(path: string): Descriptor
+  read: (path: string): Buffer => readFileSync(path),
+  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
-  readAt(descriptor: Descriptor, into: Buffer, offset: number): number
-  /** Opens to append durably (`O_APPEND|O_DSYNC`): a write that has returned is on the device. */
-  openToAppend(path: string): Descriptor
+  readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
+    readSync(descriptor, into, 0, into.length, offset),
+  /** Opens to append durably: a write that has returned is on the device. */
+  openToAppend: (path: string): Descriptor => openSync(path, APPEND),
   /** The same for a new file, mode 0600; fails with EEXIST if the name is taken. */
-  createToAppend(path: string): Descriptor
-  /** Opens an existing file to write durably at any offset (`O_DSYNC`, without `O_APPEND`). */
-  openToOverwrite(path: string): Descriptor
-  /** Appends; the callback gets the number of bytes written, which may be fewer than given. */
-  append(descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void
-  /** The same, waiting for it. */
-  appendSync(descriptor: Descriptor, bytes: Buffer): number
-  /** Writes at an offset into a file opened to overwrite; gives the number of bytes written. */
-  writeAt(descriptor: Descriptor, bytes: Buffer, offset: number): number
-  openStat(descriptor: Descriptor): FileStat
-  close(descriptor: Descriptor): void
+  createToAppend: (path: string): Descriptor => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
+  /** Opens an existing file to write durably at any offset. */
+  openToOverwrite: (path: string): Descriptor => openSync(path, constants.O_WRONLY | constants.O_DSYNC),
+  /** Gives the number of bytes written, which may be fewer than given, as the next two do. */
+  append: (descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void =>
+    write(descriptor, bytes, 0, bytes.length, null, done),
+  appendSync: (descriptor: Descriptor, bytes: Buffer): number => writeSync(descriptor, bytes),
+  writeAt: (descriptor: Descriptor, bytes: Buffer, offset: number): number =>
+    writeSync(descriptor, bytes, 0, bytes.length, offset),
+  openStat: (descriptor: Descriptor): FileStat => statOf(fstatSync(descriptor)),
+  close: (descriptor: Descriptor): void => closeSync(descriptor),
   /** Cuts a file opened to overwrite. That is durable only once the file is synced. */
-  truncate(descriptor: Descriptor, bytes: number): void
+  truncate: (descriptor: Descriptor, bytes: number): void => ftruncateSync(descriptor, bytes),
   /** Gives a file a second name; fails with EEXIST if that is taken. */
-  link(path: string, name: string): void
-  rename(from: string, to: string): void
-  remove(path: string): void
+  link: (path: string, name: string): void => linkSync(path, name),
+  rename: (from: string, to: string): void => renameSync(from, to),
+  remove: (path: string): void => unlinkSync(path),
   /**
    * Makes durable what the system's cache holds of a file, or the names in a folder. Throws ERR_ACCESS_DENIED under
    * Node's permission model.
    */
-  sync(path: string): void
-}
-
-const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
-
-/** The real disk. */
-export const disk: Files = {
-  makeFolder,
-  list: folder => readdirSync(folder),
-  stat: path => {
-    const stats = statSync(path, { throwIfNoEntry: false })
-    return stats && statOf(stats)
-  },
-  real: path => existsSync(path) ? realpathSync(path) : path,
-  setMode: (path, mode) => chmodSync(path, mode),
-  read: path => readFileSync(path),
-  openToRead: path => openSync(path, constants.O_RDONLY),
-  readAt: (descriptor, into, offset) => readSync(descriptor, into, 0, into.length, offset),
-  openToAppend: path => openSync(path, APPEND),
-  createToAppend: path => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
-  openToOverwrite: path => openSync(path, constants.O_WRONLY | constants.O_DSYNC),
-  append: (descriptor, bytes, done) => write(descriptor, bytes, 0, bytes.length, null, done),
-  appendSync: (descriptor, bytes) => writeSync(descriptor, bytes),
-  writeAt: (descriptor, bytes, offset) => writeSync(descriptor, bytes, 0, bytes.length, offset),
-  openStat: descriptor => statOf(fstatSync(descriptor)),
-  close: descriptor => closeSync(descriptor),
-  truncate: (descriptor, bytes) => ftruncateSync(descriptor, bytes),
-  link: (path, name) => linkSync(path, name),
-  rename: (from, to) => renameSync(from, to),
-  remove: path => unlinkSync(path),
-  sync: path => {
+  sync: (path: string): void => {
     const descriptor = openSync(path, constants.O_RDONLY)
     try {
       fsyncSync(descriptor)
     } finally {
       closeSync(descriptor)
     }
+  }
+}
+
+export type Files = typeof disk
+
+/** Reads a part of a file, a piece at a time, each at its offset; a piece is valid until the next one. */
+export function * readPieces(
+  files: Files, path: string, start: number, end: number = Infinity
+): Generator<readonly [piece: Buffer, at: number], void, void> {
+  const descriptor = files.openToRead(path)
+  try {
+    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+    for (let at = start; at < end;) {
+      const read = Math.min(files.readAt(descriptor, chunk, at), end - at)
+      if (read === 0) return
+      yield [chunk.subarray(0, read), at]
+      at += read
+    }
+  } finally {
+    files.close(descriptor)
   }
 }
 

@@ -21,7 +21,6 @@ export interface UnixSockets {
   probe(path: string): Promise<boolean>
 }
 
-/** The lock on a folder. */
 export interface FolderLock {
   /** The path of its socket. */
   readonly socket: string
@@ -33,11 +32,7 @@ const OPENING = /^opening-\d+-[0-9a-f]+\.sock$/
 const TRIES = 3
 
 /** The lock sockets in a folder, or of a file in it; they may be those of dead processes. */
-export function heldSockets(files: Files, folder: string, prefix: string = ''): string[] {
-  return socketsOf(files, folder, prefix, HELD)
-}
-
-function socketsOf(files: Files, folder: string, prefix: string, kind: RegExp): string[] {
+export function heldSockets(files: Files, folder: string, prefix: string = '', kind: RegExp = HELD): string[] {
   return files.list(folder).filter(name => name.startsWith(prefix) && kind.test(name.slice(prefix.length)))
     .map(name => join(folder, name))
 }
@@ -71,8 +66,18 @@ async function tryToLock(
 ): Promise<FolderLock> {
   const opening = join(folder, `${prefix}opening-${name}.sock`)
   const socket = join(folder, `${prefix}held-${name}.sock`)
+  /** The sockets of dead processes. Rejects with `folder-held` if another process listens on one. */
+  const deadSockets = async (): Promise<readonly string[]> => {
+    const others = heldSockets(files, folder, prefix).filter(other => other !== socket)
+    for (const other of others) {
+      if (!await sockets.probe(other)) continue
+      const pid = HELD.exec(basename(other).slice(prefix.length))?.[1]
+      throw new Failure('folder-held', `${folder} belongs to process ${pid}`)
+    }
+    return others
+  }
   const close = await sockets.open(opening).catch(async error => {
-    await deadSockets(files, folder, sockets, prefix)
+    await deadSockets() // a folder that cannot be written may be another process's: that is the better reason
     throw error
   })
   const release = async (): Promise<void> => {
@@ -90,27 +95,14 @@ async function tryToLock(
       if (systemCode(error) !== 'ENOENT') throw error
       throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
     }
-    for (const dead of await deadSockets(files, folder, sockets, prefix, socket)) remove(files, dead)
+    for (const dead of await deadSockets()) remove(files, dead)
     // What is left of those that died while they opened; one that is opening just now will fail, and try again.
-    for (const left of socketsOf(files, folder, prefix, OPENING)) remove(files, left)
+    for (const left of heldSockets(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, release }
   } catch (error) {
     await release()
     throw error
   }
-}
-
-/** The sockets of dead processes. Rejects with `folder-held` if a process listens on one that is not `own`. */
-async function deadSockets(
-  files: Files, folder: string, sockets: UnixSockets, prefix: string, own?: string
-): Promise<string[]> {
-  const others = heldSockets(files, folder, prefix).filter(socket => socket !== own)
-  for (const other of others) {
-    if (!await sockets.probe(other)) continue
-    const pid = HELD.exec(basename(other).slice(prefix.length))?.[1]
-    throw new Failure('folder-held', `${folder} belongs to process ${pid}`)
-  }
-  return others
 }
 
 function remove(files: Files, path: string): void {

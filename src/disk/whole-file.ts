@@ -5,7 +5,6 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../errors.ts'
-import { READ_CHUNK_BYTES } from '../limits.ts'
 import type { Descriptor, Files } from './files.ts'
 
 /** A new file that is being written; what was written is on the device. */
@@ -42,8 +41,11 @@ export async function makeWhole<T>(
   const [part, descriptor] = createPart(files, path)
   try {
     let made: T
+    const write = (piece: Buffer | string): void => {
+      const bytes = Buffer.from(piece)
+      for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+    }
     try {
-      const write = (piece: Buffer | string): void => writeWhole(files, descriptor, Buffer.from(piece))
       made = await make({ path: part, write })
     } finally {
       files.close(descriptor)
@@ -66,29 +68,6 @@ export function removeLeftovers(files: Files, path: string): void {
   const start = `${basename(path)}.`
   for (const name of files.list(dirname(path))) {
     if (name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))) files.remove(join(dirname(path), name))
-  }
-}
-
-/** Appends all of the bytes to a file that was opened to append. */
-function writeWhole(files: Files, descriptor: Descriptor, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
-}
-
-/** Copies a part of a file. */
-export function copyBytes(
-  files: Files, from: string, to: NewFile, startBytes: number, endBytes: number, onProgress?: (reached: number) => void
-): void {
-  const source = files.openToRead(from)
-  try {
-    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-    for (let at = startBytes; ; onProgress?.(at)) {
-      const read = Math.min(files.readAt(source, chunk, at), endBytes - at)
-      if (read <= 0) break
-      to.write(chunk.subarray(0, read))
-      at += read
-    }
-  } finally {
-    files.close(source)
   }
 }
 

@@ -2,9 +2,9 @@
 import { dirname, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Apply } from './journal.ts'
-import { cutBack, isFull, makeDurable, syncNames } from '../disk/durable.ts'
-import { fileFault } from '../disk/files.ts'
-import { copyBytes, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
+import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
+import { fileFault, readPieces } from '../disk/files.ts'
+import { makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
@@ -104,7 +104,7 @@ function makeAllDurable(options: FileJournalOptions, path: string, found: Recove
     warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
   for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {
-    if (syncNames(files, folder) || !isNew) continue
+    if (sync(files, folder) || !isNew) continue
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')
   }
@@ -119,7 +119,9 @@ async function moveTail(options: FileJournalOptions, path: string, { goodBytes, 
   for (let n = 2; files.stat(tail) !== undefined; n++) tail = `${stem}-${n}`
   const what = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
   try {
-    await makeWhole(files, tail, file => copyBytes(files, path, file, goodBytes, Infinity), { leavesNames: true })
+    await makeWhole(files, tail, file => {
+      for (const [piece] of readPieces(files, path, goodBytes)) file.write(piece)
+    }, { leavesNames: true })
     cutBack(files, path, goodBytes)
   } catch (error) {
     const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`

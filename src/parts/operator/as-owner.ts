@@ -41,7 +41,7 @@ export function becomeOwner(folder: string, readAsRoot: string): AsOwner {
       begin()
     }
   }
-  const calls = Object.entries(disk).map(([name, call]: [string, (...given: readonly unknown[]) => unknown]) =>
+  const calls = Object.entries<(...given: any[]) => unknown>(disk).map(([name, call]) =>
     [name, (...given: readonly unknown[]) => name === 'real' || given[0] === readAsRoot ||
       (LOOKS.includes(name) && given[0] === dirname(readAsRoot))
       ? asRoot(() => call(...given)) : call(...given.map(inside))])

@@ -1,9 +1,8 @@
 /** The commands on the journal and its keys. */
 import { join, resolve } from 'node:path'
 import { JOURNAL_FILE } from '../../journal/open-file.ts'
-import { disk } from '../../disk/files.ts'
+import { disk, readPieces } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
-import { copyBytes } from '../../disk/whole-file.ts'
 import { Failure } from '../../errors.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
@@ -126,7 +125,9 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
   const { files, end } = becomeOwner(folder, from)
   try {
     if (old !== undefined) files.remove(target)
-    await makeFile(target, file => copyBytes(files, from, file, 0, goodBytes, () => {}), files)
+    await makeFile(target, file => {
+      for (const [piece] of readPieces(files, from, 0, goodBytes)) file.write(piece)
+    }, files)
   } finally {
     end()
   }
