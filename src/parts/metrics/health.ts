@@ -26,44 +26,42 @@ const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
 const NOT_LOCAL =
   messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
-const EXAMPLE: readonly Metric[] = [
-  { name: 'entries', type: 'gauge', help: 'Entries in the store.', values: [[1, { status: 'active' }]] }
-]
 const exposed = (metrics: readonly Metric[]): Reply =>
   ({ status: 200, body: exposition(metrics), kind: EXPOSITION })
 
-const forbiddenAnswer = (audience: Audience): RouteDescription['answers'] =>
-  audience === 'public' ? {} : { notLocal: NOT_LOCAL }
+const HEALTH: RouteDescription = {
+  tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
+  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING }
+}
+const METRICS: RouteDescription = {
+  tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
+  answers: {
+    exposed: exposed([
+      { name: 'entries', type: 'gauge', help: 'Entries in the store.', samples: [[1, { status: 'active' }]] }
+    ])
+  }
+}
 
 /** The routes that the settings leave. */
-export function healthRoutes(options: HealthRoutesOptions): readonly Route[] {
-  const { journal, measure, allowedHosts } = options
-  const forAudience = (audience: Audience, answer: () => Reply) => (call: Call<unknown>): Reply =>
-    audience === 'public' || call.session !== undefined || isLocal(call, allowedHosts) ? answer() : NOT_LOCAL
-  const routes: readonly (readonly [Audience, Route])[] = [
-    [options.health, {
-      operation: 'health', method: 'GET', path: '/healthz', isPublic: true, allowsStaleReads: true, allowsHttp: true,
-      description: {
-        tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
-        answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING, ...forbiddenAnswer(options.health) }
-      },
-      // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
-      handle: forAudience(options.health, () => {
-        const { fault, mayHeal } = journal.health()
-        if (fault === undefined) return HEALTHY
-        return mayHeal === true ? WAITING : FAILED
-      })
-    }],
-    [options.metrics, {
-      operation: 'metrics', method: 'GET', path: '/metrics', isPublic: true, allowsStaleReads: true, allowsHttp: true,
-      description: {
-        tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
-        answers: { exposed: exposed(EXAMPLE), ...forbiddenAnswer(options.metrics) }
-      },
-      handle: forAudience(options.metrics, () => exposed(measure()))
-    }]
+export function healthRoutes({ health, metrics, allowedHosts, journal, measure }: HealthRoutesOptions): Route[] {
+  const routeFor = (
+    audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply
+  ): Route[] => audience === 'off' ? [] : [{
+    operation, method: 'GET', path, isPublic: true, allowsStaleReads: true, allowsHttp: true,
+    description: audience === 'public' ? described
+      : { ...described, answers: { ...described.answers, notLocal: NOT_LOCAL } },
+    handle: call =>
+      audience === 'public' || call.session !== undefined || isLocal(call, allowedHosts) ? answer() : NOT_LOCAL
+  }]
+  return [
+    // A look at the file (2 µs, a sixth of a request) is what a flood would cost more than any other.
+    ...routeFor(health, 'health', '/healthz', HEALTH, () => {
+      const { fault, mayHeal } = journal.health()
+      if (fault === undefined) return HEALTHY
+      return mayHeal === true ? WAITING : FAILED
+    }),
+    ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()))
   ]
-  return routes.filter(([audience]) => audience !== 'off').map(([, route]) => route)
 }
 
 /** Whether the client is a program on this machine, neither a proxy nor a web page in a browser. */

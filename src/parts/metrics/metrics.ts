@@ -3,8 +3,7 @@ import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import type { Observer } from '../../log.ts'
-import type { Labelled, Metric } from './exposition.ts'
-import { Histogram } from './histogram.ts'
+import { Histogram, type Metric, type Sample } from './exposition.ts'
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -19,7 +18,7 @@ interface RouteCounts {
 }
 
 /** What is asked when the metrics are. */
-export interface Measured {
+interface Measured {
   readonly store: Store
   readonly rateLimitClients: number
   readonly connections: number
@@ -57,78 +56,57 @@ export class Metrics implements Observer {
   close(): void { this.#loopDelay.disable() }
 
   all({ store, rateLimitClients, connections }: Measured): readonly Metric[] {
-    const { entryCount, activeCount } = store
-    return [
-      gauge('build_info', 'The program and its runtime.', [[1, { version: VERSION, node: process.version }]]),
-      ...this.#requests(),
-      ...this.#journal(store),
-      gauge('entries', 'Entries in the store.',
-        [[activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]]),
-      gauge('rate_limit_clients', 'Clients in the table of the rate limit.', [[rateLimitClients]]),
-      gauge('http_connections', 'Open connections.', [[connections]]),
-      ...this.#process()
-    ]
-  }
-
-  #requests(): Metric[] {
     const routes = [...this.#routes]
-    return [
-      counter('http_requests_total', 'Requests that were answered; route is none where no route was reached.',
-        routes.flatMap(([route, counts]) => byStatus(counts.byStatus, { route }))),
-      {
-        name: 'http_request_duration_seconds', type: 'histogram', help: 'From the head of a request to its answer.',
-        values: routes.map(([route, { seconds }]) => [seconds, { route }])
-      },
-      counter('http_malformed_requests_total', 'Answers to what was not an HTTP request, or came too late.',
-        byStatus(this.#malformed, {}))
-    ]
-  }
-
-  #journal(store: Store): Metric[] {
+    const { entryCount, activeCount } = store
     const { fault, records, waiting } = store.health()
-    return [
-      {
-        name: 'journal_write_duration_seconds', type: 'histogram',
-        help: 'Writes to the journal, each of one or more records, until they were durable or had failed.',
-        values: [[this.#writes]]
-      },
-      counter('journal_write_errors_total', 'Writes to the journal that failed.', [[this.#writeErrors]]),
-      gauge('journal_records', 'Records in the journal.', [[records]]),
-      gauge('journal_queue_length', 'Changes that wait for the journal.', [[waiting]]),
-      gauge('journal_failed', '1 while the journal takes no writes.', [[fault === undefined ? 0 : 1]])
-    ]
-  }
-
-  #process(): Metric[] {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
+    return [
+      gauge('build_info', 'The program and its runtime.', [1, { version: VERSION, node: process.version }]),
+      counter('http_requests_total', 'Requests that were answered; route is none where no route was reached.',
+        ...routes.flatMap(([route, { byStatus }]) => samplesOf(byStatus, { route }))),
+      histogram('http_request_duration_seconds', 'From the head of a request to its answer.',
+        ...routes.flatMap(([route, { seconds }]) => seconds.samples({ route }))),
+      counter('http_malformed_requests_total', 'Answers to what was not an HTTP request, or came too late.',
+        ...samplesOf(this.#malformed, {})),
+      histogram('journal_write_duration_seconds',
+        'Writes to the journal, each of one or more records, until they were durable or had failed.',
+        ...this.#writes.samples()),
+      counter('journal_write_errors_total', 'Writes to the journal that failed.', [this.#writeErrors]),
+      gauge('journal_records', 'Records in the journal.', [records]),
+      gauge('journal_queue_length', 'Changes that wait for the journal.', [waiting]),
+      gauge('journal_failed', '1 while the journal takes no writes.', [fault === undefined ? 0 : 1]),
+      gauge('entries', 'Entries in the store.',
+        [activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]),
+      gauge('rate_limit_clients', 'Clients in the table of the rate limit.', [rateLimitClients]),
+      gauge('http_connections', 'Open connections.', [connections]),
+      summary('nodejs_eventloop_delay_seconds', 'How late a timer of the event loop was.', ...this.#delays()),
+      gauge('process_resident_memory_bytes', 'Resident memory.', [rss]),
+      gauge('nodejs_heap_size_total_bytes', 'The heap.', [heapTotal]),
+      gauge('nodejs_heap_size_used_bytes', 'What is used of the heap.', [heapUsed]),
+      gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap.', [external]),
+      counter('process_cpu_seconds_total', 'Time on a processor, user and system.', [(user + system) / 1e6]),
+      gauge('process_start_time_seconds', 'When the process began, in Unix time.', [performance.timeOrigin / 1000])
+    ]
+  }
+
+  #delays(): Sample[] {
     const delay = this.#loopDelay
     const seconds = (measuredNs: number): number => Math.max(0, measuredNs / 1e9 - DELAY_INTERVAL_MS / 1000)
     return [
-      {
-        name: 'nodejs_eventloop_delay_seconds', type: 'summary', help: 'How late a timer of the event loop was.',
-        values: QUANTILES.map(quantile => [seconds(delay.percentile(quantile * 100)), { quantile: String(quantile) }]),
-        count: delay.count, sum: delay.count === 0 ? 0 : seconds(delay.mean) * delay.count
-      },
-      gauge('process_resident_memory_bytes', 'Resident memory.', [[rss]]),
-      gauge('nodejs_heap_size_total_bytes', 'The heap.', [[heapTotal]]),
-      gauge('nodejs_heap_size_used_bytes', 'What is used of the heap.', [[heapUsed]]),
-      gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap.', [[external]]),
-      counter('process_cpu_seconds_total', 'Time on a processor, user and system.', [[(user + system) / 1e6]]),
-      gauge('process_start_time_seconds', 'When the process began, in Unix time.', [[performance.timeOrigin / 1000]])
+      ...QUANTILES.map((quantile): Sample => [seconds(delay.percentile(quantile * 100)), { quantile: `${quantile}` }]),
+      [delay.count === 0 ? 0 : seconds(delay.mean) * delay.count, {}, '_sum'], [delay.count, {}, '_count']
     ]
   }
 }
 
-function byStatus(counts: Float64Array, labels: { readonly route?: string }): Labelled<number>[] {
-  return [...counts].flatMap((count, status): Labelled<number>[] =>
-    count === 0 ? [] : [[count, { ...labels, status: String(status) }]])
-}
+type Make = (name: string, help: string, ...samples: readonly Sample[]) => Metric
 
-function counter(name: string, help: string, values: readonly Labelled<number>[]): Metric {
-  return { name, help, type: 'counter', values }
-}
+const metricOf = (type: Metric['type']): Make => (name, help, ...samples) => ({ name, type, help, samples })
+const [counter, gauge, histogram, summary] =
+  [metricOf('counter'), metricOf('gauge'), metricOf('histogram'), metricOf('summary')]
 
-function gauge(name: string, help: string, values: readonly Labelled<number>[]): Metric {
-  return { name, help, type: 'gauge', values }
+function samplesOf(byStatus: Float64Array, labels: { readonly route?: string }): Sample[] {
+  return Array.from(byStatus, (count, status): Sample => [count, { ...labels, status: `${status}` }])
+    .filter(([count]) => count > 0)
 }
