@@ -108,8 +108,14 @@ function readSources(folder: string): Sources {
     .map(path => [path, readText(path)]))
 }
 
-/** A sample: sources as an object. */
-function sample(sources: { readonly [path: string]: string }): Sources { return new Map(Object.entries(sources)) }
+interface Rule {
+  readonly find: (sources: Sources) => readonly string[]
+  /** Sources that break it, a text or its lines each, and what is found in them. */
+  readonly bad: { readonly [path: string]: string | readonly string[] }
+  readonly found: readonly string[]
+  /** What is held to it, instead of `src`. */
+  readonly tree?: Sources
+}
 
 const parsed = new Map<string, ts.SourceFile>()
 
@@ -211,37 +217,19 @@ function upwardImports(sources: Sources): string[] {
   })]
 }
 
-/** Circles of imports that remain at run time, and circles of any imports that leave a room. */
+/** Sources that import each other in a circle at run time, and those between two circles. */
 function circles(sources: Sources): string[] {
-  const graph = (counts: (one: Import) => boolean): ReadonlyMap<string, readonly string[]> =>
-    new Map([...sources].map(([path, text]) =>
-      [path, importsOf(text).filter(counts).map(one => targetOf(path, one)).filter(target => target !== undefined)]))
-  const leavesRoom = (circle: readonly string[]): boolean => new Set(circle.map(roomOf)).size > 1
-  const found = [
-    ...circlesIn(graph(one => !one.isType)),
-    ...circlesIn(graph(() => true)).filter(leavesRoom)
-  ]
-  return [...new Set(found.map(circle => circle.join(' → ')))]
-}
-
-/** The shortest circle through each node, from the node whose name is first. */
-function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
-  const found: string[][] = []
-  for (const start of graph.keys()) {
-    const cameFrom = new Map<string, string>()
-    const queue = [start]
-    for (const node of queue) {
-      for (const next of graph.get(node) ?? []) {
-        if (!cameFrom.has(next)) { cameFrom.set(next, node); queue.push(next) }
-      }
+  const left = new Map([...sources].map(([path, text]) =>
+    [path, importsOf(text).filter(one => !one.isType).map(one => targetOf(path, one) ?? '')]))
+  // What imports none of the rest, or is imported by none, is in no circle.
+  for (let size = 0; size !== left.size;) {
+    size = left.size
+    for (const [path, targets] of left) {
+      const isImported = [...left.values()].some(others => others.includes(path))
+      if (!isImported || !targets.some(target => left.has(target))) left.delete(path)
     }
-    if (!cameFrom.has(start)) continue
-    const circle = [start]
-    for (let node = cameFrom.get(start)!; node !== start; node = cameFrom.get(node)!) circle.unshift(node)
-    const first = circle.indexOf([...circle].sort()[0]!)
-    found.push([...circle.slice(first), ...circle.slice(0, first)])
   }
-  return found
+  return [...left.keys()]
 }
 
 function strayModules(sources: Sources): string[] {
@@ -433,8 +421,8 @@ function longFiles(sources: Sources): string[] {
 
 function strayNames(names: readonly string[]): string[] { return names.filter(name => !TOP_LEVEL.includes(name)) }
 
-function catchAllNames(paths: readonly string[]): string[] {
-  return paths.filter(path => path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!)))
+function hasCatchAllName(path: string): boolean {
+  return path.split('/').some(part => CATCH_ALL_NAMES.test(part.split('.')[0]!))
 }
 
 /** What stands at the top of the repository; of a copy without its history, what its `.gitignore` does not name. */
@@ -451,73 +439,162 @@ function topLevelNames(): string[] {
   return readdirSync(ROOT).filter(name => !ignored.includes(name) && !name.endsWith('.tgz'))
 }
 
-test('src imports its own .ts files by relative paths, and node: modules, and nothing else', () => {
-  const lines = ['import a from "left-pad"', 'import "fs"', 'import b from "./b.js"', 'import c from "./c.ts"',
-    'await import(name)', 'import x = require("x")', 'type D = import("./d").D', 'import e from "node:fs"',
-    'export * from "e"']
-  assert.deepEqual(foreignImports(sample({ 'src/a.ts': lines.join('\n') })), [
-    'src/a.ts:1 imports left-pad', 'src/a.ts:2 imports fs', 'src/a.ts:3 imports ./b.js',
-    'src/a.ts:4 imports src/c.ts, which is not there', 'src/a.ts:5 imports what it computes',
-    'src/a.ts:6 imports what it computes', 'src/a.ts:7 imports ./d', 'src/a.ts:9 imports e'
-  ])
-  assert.deepEqual(foreignImports(SRC), [])
-})
+const isUnfinished = (line: string): boolean => UNFINISHED.test(line)
+const isLong = (line: string): boolean => [...line].length > MAX_COLUMNS
+const OTHERS = ['README.md', 'SECURITY.md', 'package.json', 'tsconfig.json', 'test/tsconfig.json', '.ci/run']
+const CONTACTS = [
+  'process.exit(1)', "process.on('exit', f)", 'process.env.HOME', 'console.log(1)', 'process.pid', 'process.cwd()',
+  'use({ process })', "process['exit']()", 'const { env } = process', 'a.process.console()',
+  'interface A { console: string }', 'await fetch(url)', "eval('1')", 'globalThis.process', '// process.exit'
+]
+const MARKUP = [
+  'a.innerHTML = b', "c.setAttribute('style', d)", "c.setAttribute('href', d)", 'localStorage.d = e',
+  'document.write(f)', 'void write(g)', 'new Function(h)', 'document.cookie'
+]
 
-test('imports point downward only, types included', () => {
-  assert.deepEqual(upwardImports(sample({
-    'src/json/a.ts': "import { b } from '../http/b.ts'\nimport { Failure } from '../errors.ts'",
-    'src/http/b.ts': "import type { Entry } from '../store/events.ts'\nimport { a } from './a.ts'",
-    'src/errors.ts': "import { MAX } from './limits.ts'",
-    'src/store/c.ts': "import { b } from '../http/b.ts'\nexport * from '../api/d.ts'",
-    'src/service.ts': "import { run } from './parts/operator/run.ts'\nimport { SETTINGS } from './settings.ts'",
-    'src/parts/operator/run.ts': "import { open } from '../../storage.ts'\nimport { e } from '../etcd/e.ts'",
-    'src/parts.ts': "export { operator } from './parts/operator/part.ts'",
-    'src/parts/page/browser/main.ts': "import { MAX } from '../../../limits.ts'\nimport { Api } from './api.ts'",
-    'src/cellar/e.ts': ''
-  })), [
-    'src/cellar/e.ts is in no room',
-    'src/json/a.ts:1 imports http from json',
-    'src/http/b.ts:1 imports store from http',
-    'src/errors.ts:1 imports limits from errors',
-    'src/store/c.ts:2 imports api from store',
-    'src/service.ts:1 imports operator from service',
-    'src/parts/operator/run.ts:2 imports etcd from operator',
-    'src/parts/page/browser/main.ts:1 imports limits from browser'
-  ])
-  assert.deepEqual(upwardImports(SRC), [])
-})
+const RULES: { readonly [title: string]: Rule } = {
+  'src imports its own .ts files by relative paths, and node: modules, and nothing else': {
+    find: foreignImports,
+    bad: { 'src/a.ts': [
+      'import a from "left-pad"', 'import "fs"', 'import b from "./b.js"', 'import c from "./c.ts"',
+      'await import(name)', 'import x = require("x")', 'type D = import("./d").D', 'import e from "node:fs"',
+      'export * from "e"'
+    ] },
+    found: [
+      'src/a.ts:1 imports left-pad', 'src/a.ts:2 imports fs', 'src/a.ts:3 imports ./b.js',
+      'src/a.ts:4 imports src/c.ts, which is not there', 'src/a.ts:5 imports what it computes',
+      'src/a.ts:6 imports what it computes', 'src/a.ts:7 imports ./d', 'src/a.ts:9 imports e'
+    ]
+  },
+  'imports point downward only, types included': {
+    find: upwardImports,
+    bad: {
+      'src/json/a.ts': ["import { b } from '../http/b.ts'", "import { Failure } from '../errors.ts'"],
+      'src/http/b.ts': ["import type { Entry } from '../store/events.ts'", "import { a } from './a.ts'"],
+      'src/errors.ts': "import { MAX } from './limits.ts'",
+      'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../api/d.ts'"],
+      'src/service.ts': ["import { run } from './parts/operator/run.ts'", "import { SETTINGS } from './settings.ts'"],
+      'src/parts/operator/run.ts': ["import { open } from '../../storage.ts'", "import { e } from '../etcd/e.ts'"],
+      'src/parts.ts': "export { operator } from './parts/operator/part.ts'",
+      'src/parts/page/browser/main.ts': ["import { MAX } from '../../../limits.ts'", "import { Api } from './api.ts'"],
+      'src/cellar/e.ts': ''
+    },
+    found: [
+      'src/cellar/e.ts is in no room', 'src/json/a.ts:1 imports http from json',
+      'src/http/b.ts:1 imports store from http', 'src/errors.ts:1 imports limits from errors',
+      'src/store/c.ts:2 imports api from store', 'src/service.ts:1 imports operator from service',
+      'src/parts/operator/run.ts:2 imports etcd from operator',
+      'src/parts/page/browser/main.ts:1 imports limits from browser'
+    ]
+  },
+  'no circle of imports remains at run time': {
+    find: circles,
+    bad: {
+      'src/json/c.ts': "import { a } from './a.ts'",
+      'src/json/a.ts': "import { type B } from './b.ts'",
+      'src/json/b.ts': ["import { c } from './c.ts'", "import type { D } from './d.ts'"],
+      'src/json/d.ts': "import { b } from './b.ts'",
+      'src/store/e.ts': "import { e } from './e.ts'"
+    },
+    found: ['src/json/c.ts', 'src/json/a.ts', 'src/json/b.ts', 'src/store/e.ts']
+  },
+  'each room imports the modules of Node that it is allowed': {
+    find: strayModules,
+    bad: {
+      'src/store/a.ts': ["import { open } from 'node:fs'", "import { hash } from 'node:crypto'"],
+      'src/api/b.ts': "import type { Socket } from 'node:net'",
+      'src/journal/c.ts': "const fs = await import('node:fs/promises')"
+    },
+    found: [
+      'src/store/a.ts:1 imports node:fs', 'src/api/b.ts:1 imports node:net',
+      'src/journal/c.ts:1 imports node:fs/promises'
+    ]
+  },
+  'what a room is allowed of Node is used': {
+    find: idleAllowances,
+    bad: Object.fromEntries(ROOMS.filter(({ name }) => name !== 'disk').map(({ holds: [one = ''], modules }) =>
+      [`src/${one}${one.endsWith('/') ? 'a.ts' : ''}`, modules.map(module => `import '${module}'`)])),
+    found: ['disk node:buffer', 'disk node:fs', 'disk node:os', 'disk node:path']
+  },
+  'only the two programs know the process and the console': {
+    find: strayGlobals,
+    bad: { 'src/service.ts': CONTACTS, 'src/admin.ts': CONTACTS, [CLIENT]: ['fetch(a)', 'eval(b)'] },
+    found: [
+      ...[
+        '1 process.exit', '2 process.on', '3 process.env', '4 console.log', '7 process', '8 process', '9 process',
+        '12 fetch', '13 eval', '14 globalThis.process'
+      ].map(one => `src/service.ts:${one}`),
+      'src/admin.ts:12 fetch', 'src/admin.ts:13 eval', 'src/admin.ts:14 globalThis.process', `${CLIENT}:2 eval`
+    ]
+  },
+  'the page makes no markup, script or style of texts, and stores nothing': {
+    find: unsafeNames,
+    bad: { [PAGE]: MARKUP, 'src/service.ts': MARKUP },
+    found: [
+      '1 innerHTML', "2 c.setAttribute('style', d)", '4 localStorage', '5 document.write', '7 Function', '8 cookie'
+    ].map(one => `${PAGE}:${one}`)
+  },
+  'nothing is left to be finished later': {
+    find: sources => linesWith(sources, isUnfinished),
+    bad: { 'src/a.ts': [`// ${'TO'}DO: later`, 'const todos = 1', `// ${'FIX'}ME`, `// ${'X'}XX`] },
+    found: ['src/a.ts:1', 'src/a.ts:3', 'src/a.ts:4'],
+    tree: new Map([...SRC, ...TEST, ...OTHERS.map(path => [path, readText(path)] as const)])
+  },
+  'every test runs': {
+    find: cutTests,
+    bad: { 'test/a.test.ts': [
+      "test.only('a', f)", "describe.skip('b', f)", "t.todo('c')", "test('d', { skip: true, timeout: 1 }, f)",
+      "t.test('e', { only: true }, f)", 'reader.skip(3)', "await t.test.skip('f', f)"
+    ] },
+    found: ['1 test.only', '2 describe.skip', '3 t.todo', '4 skip', '5 only', '7 t.test.skip']
+      .map(one => `test/a.test.ts:${one}`),
+    tree: TEST
+  },
+  'every file of src is reached from a program, from index.ts or from the page': {
+    find: sources => deadFiles(sources, [...PROGRAMS, SURFACE, PAGE]),
+    bad: {
+      'src/server.ts': "import './a.ts'", 'src/a.ts': "import type { B } from './json/b.ts'", 'src/json/b.ts': '',
+      'src/c.ts': "import './d.ts'", 'src/d.ts': "import './c.ts'"
+    },
+    found: ['src/c.ts', 'src/d.ts']
+  },
+  'every exported value is imported by a source or a test': {
+    find: sources => deadExports(sources, TEST, SURFACE),
+    bad: {
+      'src/a.ts': ['export const one = 1, [two, { three: four }] = f()', 'export type Five = 5', 'export default class {}'],
+      'src/b.ts': ["export { one as six } from './a.ts'", 'export function seven() {}', 'export { f as eight }'],
+      'src/c.ts': 'export const nine = 9',
+      'src/d.ts': "import type { Five as V } from './a.ts'; await import('./c.ts')",
+      'src/index.ts': "export { seven } from './b.ts'"
+    },
+    found: ['src/a.ts two', 'src/a.ts four', 'src/a.ts default', 'src/b.ts six', 'src/b.ts eight']
+  },
+  [`a file of src has at most ${MAX_LINES} lines`]: {
+    find: longFiles, bad: { 'src/a.ts': '\n'.repeat(300), 'src/b.ts': '\n'.repeat(301) },
+    found: ['src/b.ts has 301 lines']
+  },
+  [`a line of src has at most ${MAX_COLUMNS} characters`]: {
+    find: sources => linesWith(sources, isLong),
+    bad: { 'src/a.ts': ['😀'.repeat(120), 'x'.repeat(121)] }, found: ['src/a.ts:2']
+  },
+  'no file or folder has a catch-all name': {
+    find: sources => [...sources.keys()].filter(hasCatchAllName),
+    bad: {
+      'src/utils.ts': '', 'src/shared/a.ts': '', 'test/json.helper.ts': '', 'test/misc.test.ts': '',
+      'src/http/manager.ts': ''
+    },
+    found: ['src/utils.ts', 'src/shared/a.ts', 'test/misc.test.ts', 'src/http/manager.ts'],
+    tree: new Map([...SRC, ...TEST])
+  }
+}
 
-test('no circle of imports remains at run time, and no circle of types leaves its room', () => {
-  assert.deepEqual(circles(sample({
-    'src/json/c.ts': "import { a } from './a.ts'",
-    'src/json/a.ts': "import { type B } from './b.ts'",
-    'src/json/b.ts': "import { c } from './c.ts'\nimport type { D } from './d.ts'",
-    'src/json/d.ts': "import { b } from './b.ts'",
-    'src/store/e.ts': "import { e } from './e.ts'",
-    'src/storage.ts': "import type { F } from './parts/operator/f.ts'",
-    'src/parts/operator/f.ts': "import { open } from '../../storage.ts'"
-  })), [
-    'src/json/a.ts → src/json/b.ts → src/json/c.ts',
-    'src/store/e.ts',
-    'src/parts/operator/f.ts → src/storage.ts'
-  ])
-  assert.deepEqual(circles(SRC), [])
-})
-
-test('each room imports the modules of Node that it is allowed, and each allowance is used', () => {
-  const bad = sample({
-    'src/store/a.ts': "import { open } from 'node:fs'\nimport { hash } from 'node:crypto'",
-    'src/api/b.ts': "import type { Socket } from 'node:net'",
-    'src/journal/c.ts': "const fs = await import('node:fs/promises')"
+for (const [title, { find, bad, found, tree = SRC }] of Object.entries(RULES)) {
+  test(title, () => {
+    const sources = Object.entries(bad).map(([path, text]) => [path, [text].flat().join('\n')] as const)
+    assert.deepEqual(find(new Map(sources)), found, 'the rule finds what is wrong')
+    assert.deepEqual(find(tree), [])
   })
-  assert.deepEqual(strayModules(bad), [
-    'src/store/a.ts:1 imports node:fs', 'src/api/b.ts:1 imports node:net', 'src/journal/c.ts:1 imports node:fs/promises'
-  ])
-  assert.equal(idleAllowances(bad).includes('disk node:fs'), true)
-  assert.equal(idleAllowances(bad).includes('store node:crypto'), false)
-  assert.deepEqual(strayModules(SRC), [])
-  assert.deepEqual(idleAllowances(SRC), [])
-})
+}
 
 test('the allowances themselves keep the disk in disk/, and sockets in http/, etcd/ and operator/', () => {
   const allowed = (pattern: RegExp): string[] =>
@@ -535,30 +612,6 @@ test('no two files of src have one name, but for the part.ts of each part', () =
 test('the core knows nothing of etcd, the one part whose name is no ordinary word', () => {
   const core = new Map([...SRC].filter(([path]) => !path.startsWith('src/parts') && path !== 'src/admin.ts'))
   assert.deepEqual(linesWith(core, line => /etcd/i.test(line)), [])
-})
-
-test('only the two programs know the process and the console', () => {
-  const text = ['process.exit(1)', "process.on('exit', f)", 'process.env.HOME', 'console.log(1)', 'process.pid',
-    'process.cwd()', 'use({ process })', "process['exit']()", 'const { env } = process', 'a.process.console()',
-    'interface A { console: string }', 'await fetch(url)', "eval('1')", 'globalThis.process',
-    '// process.exit'].join('\n')
-  const found = [
-    '1 process.exit', '2 process.on', '3 process.env', '4 console.log', '7 process', '8 process', '9 process',
-    '12 fetch', '13 eval', '14 globalThis.process'
-  ]
-  assert.deepEqual(strayGlobals(sample({ 'src/service.ts': text })), found.map(one => `src/service.ts:${one}`))
-  assert.deepEqual(strayGlobals(sample({ [CLIENT]: 'fetch(a)\neval(b)' })), [`${CLIENT}:2 eval`])
-  assert.deepEqual(strayGlobals(sample({ 'src/admin.ts': text })), found.slice(-3).map(one => `src/admin.ts:${one}`))
-  assert.deepEqual(strayGlobals(SRC), [])
-})
-
-test('the page makes no markup, script or style of texts, and stores nothing', () => {
-  const text = ['a.innerHTML = b', "c.setAttribute('style', d)", "c.setAttribute('href', d)", 'localStorage.d = e',
-    'document.write(f)', 'void write(g)', 'new Function(h)', 'document.cookie'].join('\n')
-  assert.deepEqual(unsafeNames(sample({ 'src/parts/page/browser/main.ts': text, 'src/service.ts': text })), [
-    '1 innerHTML', "2 c.setAttribute('style', d)", '4 localStorage', '5 document.write', '7 Function', '8 cookie'
-  ].map(one => `src/parts/page/browser/main.ts:${one}`))
-  assert.deepEqual(unsafeNames(SRC), [])
 })
 
 test('the markup of the page holds no script, style, handler or foreign address', () => {
@@ -593,45 +646,6 @@ test('the lock file names no registry, and every package in it is for developmen
   assert.deepEqual(lockFaults(JSON.parse(readText('package-lock.json'))), [])
 })
 
-test('nothing is left to be finished later', () => {
-  const isFound = (line: string): boolean => UNFINISHED.test(line)
-  const text = `// ${'TO'}DO: later\nconst todos = 1\n// ${'FIX'}ME\n// ${'X'}XX`
-  assert.deepEqual(linesWith(sample({ 'src/a.ts': text }), isFound), ['src/a.ts:1', 'src/a.ts:3', 'src/a.ts:4'])
-  const others = ['README.md', 'SECURITY.md', 'package.json', 'tsconfig.json', 'test/tsconfig.json', '.ci/run']
-  const all = new Map([...SRC, ...TEST, ...others.map(path => [path, readText(path)] as const)])
-  assert.deepEqual(linesWith(all, isFound), [])
-})
-
-test('every test runs', () => {
-  const text = ["test.only('a', f)", "describe.skip('b', f)", "t.todo('c')", "test('d', { skip: true, timeout: 1 }, f)",
-    "t.test('e', { only: true }, f)", 'reader.skip(3)', "await t.test.skip('f', f)"].join('\n')
-  assert.deepEqual(cutTests(sample({ 'test/a.test.ts': text })), [
-    '1 test.only', '2 describe.skip', '3 t.todo', '4 skip', '5 only', '7 t.test.skip'
-  ].map(one => `test/a.test.ts:${one}`))
-  assert.deepEqual(cutTests(TEST), [])
-})
-
-test('every file of src is reached from a program, from index.ts or from the page', () => {
-  assert.deepEqual(deadFiles(sample({
-    'src/server.ts': "import './a.ts'", 'src/a.ts': "import type { B } from './json/b.ts'", 'src/json/b.ts': '',
-    'src/c.ts': "import './d.ts'", 'src/d.ts': "import './c.ts'"
-  }), ['src/server.ts']), ['src/c.ts', 'src/d.ts'])
-  assert.deepEqual(deadFiles(SRC, [...PROGRAMS, SURFACE, PAGE]), [])
-})
-
-test('every exported value is imported by a source or a test', () => {
-  assert.deepEqual(deadExports(sample({
-    'src/a.ts': 'export const one = 1, [two, { three: four }] = f()\nexport type Five = 5\nexport default class {}',
-    'src/b.ts': "export { one as six } from './a.ts'\nexport function seven() {}\nexport { f as eight }",
-    'src/c.ts': 'export const nine = 9',
-    'src/index.ts': "export { seven } from './b.ts'"
-  }), sample({
-    'test/d.test.ts': "import type { Five as V } from '../src/a.ts'\nawait import('../src/c.ts')"
-  }), SURFACE),
-  ['src/a.ts two', 'src/a.ts four', 'src/a.ts default', 'src/b.ts six', 'src/b.ts eight'])
-  assert.deepEqual(deadExports(SRC, TEST, SURFACE), [])
-})
-
 test('whatever embedders import has a doc comment', () => {
   const exported = importsOf(readText(SURFACE)).filter(({ names }) => names.length > 0)
   const missing = exported.flatMap(one => one.names.filter(name => {
@@ -642,28 +656,9 @@ test('whatever embedders import has a doc comment', () => {
   assert.deepEqual(missing, [])
 })
 
-test(`a file of src has at most ${MAX_LINES} lines`, () => {
-  const bad = sample({ 'src/a.ts': '\n'.repeat(300), 'src/b.ts': '\n'.repeat(301) })
-  assert.deepEqual(longFiles(bad), ['src/b.ts has 301 lines'])
-  assert.deepEqual(longFiles(SRC), [])
-})
-
-test(`a line of src has at most ${MAX_COLUMNS} characters`, () => {
-  const isLong = (line: string): boolean => [...line].length > MAX_COLUMNS
-  assert.deepEqual(linesWith(sample({ 'src/a.ts': `${'😀'.repeat(120)}\n${'x'.repeat(121)}` }), isLong), ['src/a.ts:2'])
-  assert.deepEqual(linesWith(SRC, isLong), [])
-})
-
 test('the top of the repository holds what the design names, and all of it', () => {
   assert.deepEqual(strayNames(['src', 'docs', 'README.md', 'eslint.config.js']), ['docs', 'eslint.config.js'])
   const names = topLevelNames()
   assert.deepEqual(strayNames(names), [])
   assert.deepEqual(TOP_LEVEL.filter(name => !names.includes(name)), [])
-})
-
-test('no file or folder has a catch-all name', () => {
-  const paths = ['src/utils.ts', 'src/shared/a.ts', 'test/json.helper.ts', 'test/misc.test.ts', 'src/http/manager.ts']
-  assert.deepEqual(catchAllNames(paths),
-    ['src/utils.ts', 'src/shared/a.ts', 'test/misc.test.ts', 'src/http/manager.ts'])
-  assert.deepEqual(catchAllNames([...SRC.keys(), ...TEST.keys()]), [])
 })

@@ -20,31 +20,21 @@ const shop = routerOf(
   ['GET', '/goods/new'], ['POST', '/goods/{id}/orders/{order}'], ['POST', '/login']
 )
 
-test('a literal path is found by its method', () => {
-  assert.deepEqual(found(shop, 'GET', '/goods'), { target: 'GET /goods', params: {} })
-  assert.deepEqual(found(shop, 'POST', '/goods'), { target: 'POST /goods', params: {} })
-  assert.deepEqual(found(shop, 'GET', '/'), { target: 'GET /', params: {} })
-})
-
-test('parameters are given by their names', () => {
-  assert.deepEqual(found(shop, 'DELETE', '/goods/7'), { target: 'DELETE /goods/{id}', params: { id: '7' } })
-  assert.deepEqual(found(shop, 'POST', '/goods/7/orders/a'),
-    { target: 'POST /goods/{id}/orders/{order}', params: { id: '7', order: 'a' } })
-})
-
-test('a literal segment wins over a parameter', () => {
-  assert.deepEqual(found(shop, 'GET', '/goods/new'), { target: 'GET /goods/new', params: {} })
-  assert.deepEqual(found(shop, 'GET', '/goods/newer'), { target: 'GET /goods/{id}', params: { id: 'newer' } })
-})
-
-test('HEAD is found where GET is, and only there', () => {
-  assert.deepEqual(found(shop, 'HEAD', '/goods/7'), { target: 'GET /goods/{id}', params: { id: '7' } })
-  assert.deepEqual(found(shop, 'HEAD', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+test('a path is found by its method, a literal segment before a parameter; HEAD where GET is', () => {
+  const paths: readonly (readonly [method: string, path: string, target: string, params?: object])[] = [
+    ['GET', '/', 'GET /'], ['GET', '/goods', 'GET /goods'], ['POST', '/goods', 'POST /goods'],
+    ['DELETE', '/goods/7', 'DELETE /goods/{id}', { id: '7' }],
+    ['POST', '/goods/7/orders/a', 'POST /goods/{id}/orders/{order}', { id: '7', order: 'a' }],
+    ['GET', '/goods/new', 'GET /goods/new'], ['GET', '/goods/newer', 'GET /goods/{id}', { id: 'newer' }],
+    ['HEAD', '/goods/7', 'GET /goods/{id}', { id: '7' }]
+  ]
+  for (const [method, path, target, params = {}] of paths) assert.deepEqual(found(shop, method, path), { target, params })
 })
 
 test('a method that a path does not have is answered by those that it has', () => {
   assert.deepEqual(found(shop, 'PUT', '/goods'), { target: undefined, allow: ['GET', 'POST', 'HEAD', 'OPTIONS'] })
   assert.deepEqual(found(shop, 'OPTIONS', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
+  assert.deepEqual(found(shop, 'HEAD', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
   assert.deepEqual(found(shop, 'get', '/login'), { target: undefined, allow: ['POST', 'OPTIONS'] })
 })
 
@@ -84,16 +74,12 @@ test('a parameter whose percent-encoding is malformed is undefined, and the path
   }
 })
 
-test('the same method and pattern cannot be added twice', () => {
+test('the same method and pattern cannot be added twice, nor two parameter names in one position', () => {
   const router = routerOf(['GET', '/a/{id}'])
   assert.throws(() => router.add('GET', '/a/{id}', 'again'), /GET \/a\/\{id\} was added before/)
+  assert.throws(() => router.add('POST', '/a/{name}', 'other'), /\{id\} is here already/)
   router.add('POST', '/a/{id}', 'other')
   assert.equal(router.find('POST', '/a/1')?.target, 'other')
-})
-
-test('one position cannot have two parameter names', () => {
-  const router = routerOf(['GET', '/a/{id}'])
-  assert.throws(() => router.add('POST', '/a/{name}', 'other'), /\{id\} is here already/)
 })
 
 test('a path of a million segments is not found, and nothing overflows', () => {
