@@ -21,12 +21,13 @@ const CASES: readonly (readonly [schema: Schema, fine: readonly unknown[], wrong
   [{ additionalProperties: { type: 'string' } }, [{}, { a: 'b' }], [{ a: 1 }]]
 ]
 
-for (const [schema, fine, wrong] of CASES) {
-  test(`${JSON.stringify(schema)} takes what it should, and nothing else`, () => {
-    for (const value of fine) assert.equal(faultOf(schema, value), undefined, JSON.stringify(value))
-    for (const value of wrong) assert.notEqual(faultOf(schema, value), undefined, JSON.stringify(value))
-  })
-}
+test('a schema takes what it should, and nothing else', () => {
+  for (const [schema, fine, wrong] of CASES) {
+    const faults = (values: readonly unknown[]): boolean[] => values.map(value => faultOf(schema, value) !== undefined)
+    assert.deepEqual(faults(fine), fine.map(() => false), JSON.stringify(schema))
+    assert.deepEqual(faults(wrong), wrong.map(() => true), JSON.stringify(schema))
+  }
+})
 
 test('a word that the validator does not know is an error', () => {
   assert.throws(() => faultOf({ nullable: true }, null), /nullable is not known/)

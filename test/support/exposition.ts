@@ -10,95 +10,66 @@ export interface Family {
   readonly samples: ReadonlyMap<string, number>
 }
 
-interface Sample {
-  readonly name: string
-  readonly labels: ReadonlyMap<string, string>
-  readonly value: number
-}
+const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
+const LABEL = '[a-zA-Z_][a-zA-Z0-9_]*="(?:[^\\\\"\\n]|\\\\[\\\\"n])*"'
+const NUMBER = '[+-]?(?:Inf|\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?)|NaN'
+const METRIC = new RegExp(
+  `^# HELP (${NAME}) ((?:[^\\\\\\n]|\\\\[\\\\n])*)\\n# TYPE \\1 (counter|gauge|histogram|summary)\\n((?:[^#\\n].*\\n)*)$`)
+const SAMPLE = new RegExp(`^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)\\})? (${NUMBER})$`)
+const SUFFIXES: { readonly [type: string]: readonly string[] } =
+  { histogram: ['_bucket', '_sum', '_count'], summary: ['', '_sum', '_count'] }
 
-const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
-const SUFFIXES = ['_bucket', '_sum', '_count']
-
-/** Reads an exposition; throws an error that names the line. */
+/** Reads an exposition; throws an error that shows the line, or the metric. */
 export function parseExposition(text: string): ReadonlyMap<string, Family> {
-  if (!text.endsWith('\n')) throw new Error('the last line does not end')
-  const families = new Map<string, { type: string, help: string, list: Sample[] }>()
-  let current = ''
-  for (const line of text.slice(0, -1).split('\n')) {
-    const fail = (why: string): never => { throw new Error(`${why}: ${line}`) }
-    const [, kind, name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? []
-    if (kind === 'HELP') {
-      if (families.has(name)) fail('the metric was described before')
-      if (!NAME.test(name) || /\\[^\\n]|\\$/.test(rest.replaceAll('\\\\', ''))) fail('not a description')
-      families.set(current = name, { type: '', help: unescaped(rest), list: [] })
-    } else if (kind === 'TYPE') {
-      const family = name === current ? families.get(name) : undefined
-      if (family === undefined || family.type !== '') return fail('a type out of its place')
-      if (!['counter', 'gauge', 'histogram', 'summary'].includes(rest)) fail('not a type')
-      family.type = rest
-    } else {
-      const sample = parseSample(line) ?? fail('not a sample')
-      const family = families.get(current) ?? fail('a sample of no metric')
-      if (family.type === '') fail('a sample before its type')
-      const names = family.type === 'histogram' ? SUFFIXES.map(suffix => current + suffix)
-        : family.type === 'summary' ? [current, `${current}_sum`, `${current}_count`] : [current]
-      if (!names.includes(sample.name)) fail('a sample out of its place')
-      if (family.type === 'counter' && !(sample.value >= 0)) fail('a counter below 0')
-      family.list.push(sample)
+  const families = new Map<string, Family>()
+  for (const block of text.split(/^(?=# HELP )/m)) {
+    const [, name = '', help = '', type = '', lines = ''] = METRIC.exec(block) ?? fail('not a metric', block)
+    if (families.has(name)) fail('the metric was described before', name)
+    if (type === 'counter' && !name.endsWith('_total')) fail('a counter is not called so', name)
+    const samples = new Map<string, number>()
+    for (const line of lines.split('\n').slice(0, -1)) {
+      const [, sample = '', inside = '', number = ''] = SAMPLE.exec(line) ?? fail('not a sample', line)
+      const value = Number(number.replace('Inf', 'Infinity'))
+      if (!(SUFFIXES[type] ?? ['']).includes(sample.slice(name.length)) || !sample.startsWith(name)) {
+        fail('a sample out of its place', line)
+      }
+      if (type === 'counter' && !(value >= 0)) fail('a counter below 0', line)
+      const key = keyOf(sample, inside)
+      if (samples.has(key)) fail('a sample came twice', line)
+      samples.set(key, value)
     }
+    if (type === 'histogram') checkHistogram(name, samples)
+    families.set(name, { type, help: unescaped(help), samples })
   }
-  return new Map([...families].map(([name, { type, help, list }]) => {
-    if (type === '') throw new Error(`no type: ${name}`)
-    if (type === 'counter' && !name.endsWith('_total')) throw new Error(`a counter is not called so: ${name}`)
-    const samples = new Map(list.map(sample => [keyOf(sample), sample.value]))
-    if (samples.size < list.length) throw new Error(`a sample came twice: ${name}`)
-    if (type === 'histogram') checkHistogram(name, list)
-    return [name, { type, help, samples }]
-  }))
+  return families
 }
 
-function parseSample(line: string): Sample | undefined {
-  const [, name = '', inside = '', text = ''] = /^([^{ ]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
-  const value = text === '+Inf' ? Infinity : text === '-Inf' ? -Infinity : Number(text)
-  const isNumber = /^[+-]?(Inf|(\d+(\.\d+)?(e[+-]?\d+)?))$|^NaN$/.test(text)
-  if (!NAME.test(name) || !isNumber) return undefined
-  const labels = new Map<string, string>()
-  const pairs = [...inside.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^\\"]|\\[\\"n])*)"(?:,(?=.)|$)/gy)]
-  if (pairs.reduce((length, [pair]) => length + pair.length, 0) < inside.length) return undefined
-  for (const [, label, escaped] of pairs) {
-    if (labels.has(label!)) return undefined
-    labels.set(label!, unescaped(escaped!))
-  }
-  return { name, labels, value }
-}
+function fail(why: string, where: string): never { throw new Error(`${why}: ${where}`) }
 
 function unescaped(text: string): string { return text.replace(/\\(.)/g, (_, one) => one === 'n' ? '\n' : one) }
 
-function keyOf({ name, labels }: Pick<Sample, 'name' | 'labels'>): string {
-  const pairs = [...labels].sort(([a], [b]) => a < b ? -1 : 1).map(([label, value]) => `${label}=${JSON.stringify(value)}`)
-  return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`
+function keyOf(name: string, inside: string): string {
+  const pairs = [...inside.matchAll(/(\w+)="((?:[^\\"]|\\.)*)"/g)].map(([, label, value]) => [label!, unescaped(value!)])
+  if (new Set(pairs.map(([label]) => label)).size < pairs.length) fail('a label came twice', inside)
+  const texts = pairs.map(([label, value]) => `${label}=${JSON.stringify(value)}`).sort()
+  return texts.length === 0 ? name : `${name}{${texts.join(',')}}`
 }
 
 /** Each combination of labels has its buckets in order, cumulative, up to +Inf, and then its sum and its count. */
-function checkHistogram(name: string, list: readonly Sample[]): void {
-  const groups = new Map<string, Sample[]>()
-  for (const sample of list) {
-    const labels = new Map([...sample.labels].filter(([label]) => label !== 'le'))
-    const key = keyOf({ name, labels })
-    groups.set(key, [...groups.get(key) ?? [], sample])
+function checkHistogram(name: string, samples: ReadonlyMap<string, number>): void {
+  const groups = new Map<string, [key: string, value: number][]>()
+  for (const [key, value] of samples) {
+    const group = key.replace(/^\w+/, '').replace(/\ble="[^"]*",?/, '').replace(/,?\}$/, '}').replace('{}', '')
+    groups.set(group, [...groups.get(group) ?? [], [key, value]])
   }
-  for (const [key, samples] of groups) {
-    const buckets = samples.slice(0, -2)
-    const [sum, count] = samples.slice(-2)
-    const inOrder = buckets.every((bucket, i) => bucket.name === `${name}_bucket` &&
-      (i === 0 || (boundOf(bucket) > boundOf(buckets[i - 1]!) && bucket.value >= buckets[i - 1]!.value)))
-    const isWhole = boundOf(buckets.at(-1)) === Infinity && sum?.name === `${name}_sum` &&
-      count?.name === `${name}_count` && buckets.at(-1)!.value === count.value
-    if (!inOrder || !isWhole || count.labels.has('le')) throw new Error(`not a histogram: ${key}`)
+  for (const [group, all] of groups) {
+    const buckets = all.slice(0, -2).map(([key, value]) =>
+      [Number(/^\w+_bucket\{.*\ble="([^"]+)"/.exec(key)?.[1]?.replace('Inf', 'Infinity')), value] as const)
+    const inOrder = buckets.every(([bound, value], i) =>
+      i === 0 ? !isNaN(bound) : bound > buckets[i - 1]![0] && value >= buckets[i - 1]![1])
+    const [bound, most] = buckets.at(-1) ?? []
+    const [sum, count] = all.slice(-2)
+    const isWhole = bound === Infinity && sum?.[0] === `${name}_sum${group}` && count?.[0] === `${name}_count${group}`
+    if (!inOrder || !isWhole || count[1] !== most) fail('not a histogram', name + group)
   }
-}
-
-function boundOf(bucket: Sample | undefined): number {
-  const le = bucket?.labels.get('le') ?? ''
-  return le === '+Inf' ? Infinity : le === '' ? NaN : Number(le)
 }
