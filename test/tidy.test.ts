@@ -58,7 +58,10 @@ const HOUSE: readonly (readonly Room[])[] = [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:path'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
-    part('operator', 'node:buffer', 'node:crypto', 'node:http', 'node:path'),
+    part(
+      'operator', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:readline', 'node:stream',
+      'node:stream/consumers'
+    ),
     part('extra'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
@@ -69,7 +72,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     { name: 'index', holds: ['index.ts'], modules: ['node:events'] },
     { name: 'server', holds: ['server.ts', 'main.ts'], modules: [] },
     {
-      name: 'operator program', modules: ['node:path'],
+      name: 'operator program', modules: ['node:path', 'node:util'],
       holds: ['program', 'command-line', 'completion', 'connect'].map(name => `parts/operator/${name}.ts`)
     }
   ],

@@ -1,5 +1,6 @@
 /** A command line: which command is meant, its flags, and the help on them. */
 import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
 import { settingsHelp } from '../../config/read.ts'
 import type { Setting } from '../../config/core-settings.ts'
 import { PARTS, STORAGE_SETTINGS } from '../../settings.ts'
@@ -11,11 +12,10 @@ type Table = { readonly [name: string]: Setting<unknown> }
 const PROGRAM: string = basename(process.argv[1] ?? '').startsWith('password-entry')
   ? basename(process.argv[1]!) : 'node dist/admin.js'
 
-const HELP: Option = { help: 'explain the command' }
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
 /** The settings that are shown: where the journal is, and of parts with journals those that are chosen. */
-function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
+export function settingsFor({ journal: moves }: Command, journal: string | undefined): Table {
   // A command that moves a journal may need the settings of either place.
   const others = moves !== undefined ? []
     : PARTS.filter(({ journals = {} }) => Object.keys(journals).some(name => name !== journal))
@@ -23,19 +23,10 @@ function settingsFor({ journal: moves }: Command, journal: string | undefined): 
   return Object.fromEntries(Object.entries<Setting<unknown>>(STORAGE_SETTINGS).filter(([name]) => !hidden.has(name)))
 }
 
-function withSettings(command: Command, settings: Table): { readonly [flag: string]: Option } {
+/** The options of a command, with those that all have. */
+export function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS): { readonly [flag: string]: Option } {
   const flags = Object.values(settings).map(({ flag, value, help }) => [flag, { value, help }])
-  return { ...command.options, json: JSON_RESULT, help: HELP, ...Object.fromEntries(flags) }
-}
-
-/** Every option that a command takes, also those that all of them have. */
-function optionsOf(command: Command): { readonly [flag: string]: Option } {
-  return withSettings(command, STORAGE_SETTINGS)
-}
-
-/** Those that are worth showing where the journal is in this place. */
-export function shownOptionsOf(command: Command, journal: string | undefined): { readonly [flag: string]: Option } {
-  return withSettings(command, settingsFor(command, journal))
+  return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
 }
 
 /** The command that the first words name. Throws a `UsageError` that suggests one. */
@@ -47,60 +38,43 @@ export function findCommand(commands: readonly Command[], words: readonly string
   }
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
   const names = commands.map(({ name }) => name)
-  const inGroup = commands.filter(({ name }) => name.startsWith(`${group} `))
-  const meant = inGroup.length === 0 ? nearest(`${group} ${second}`.trim(), names) ?? nearest(group, groupsOf(names))
-    : nearest(`${group} ${second}`, names)
+  const inGroup = names.filter(name => name.startsWith(`${group} `)).map(name => name.split(' ')[1]!)
+  const meant = nearest(`${group} ${second}`.trim(), names) ??
+    (inGroup.length === 0 ? nearest(group, names.map(name => name.split(' ')[0]!)) : undefined)
   if (meant !== undefined) throw new UsageError(`there is no such command; did you mean ${meant}?`)
-  if (inGroup.length > 0) throw new UsageError(`${group} needs one of: ${inGroup.map(secondWord).join(', ')}`)
+  if (inGroup.length > 0) throw new UsageError(`${group} needs one of: ${inGroup.join(', ')}`)
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
 }
-
-function groupsOf(names: readonly string[]): readonly string[] { return names.map(name => name.split(' ')[0]!) }
-
-const secondWord = ({ name }: Command): string => name.split(' ')[1]!
 
 /** Parses the words after a command. Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const options = optionsOf(command)
   const flags: { [flag: string]: string | boolean | readonly string[] } = {}
   const positionals: string[] = []
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i]!
-    if (word === '--') { positionals.push(...words.slice(i + 1)); break }
-    if (word === '-h') { flags['help'] = true; continue }
-    if (!word.startsWith('--')) {
-      if (word.startsWith('-') && word !== '-') {
-        throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
-      }
-      positionals.push(word)
-      continue
-    }
-    const [flag = '', inline] = splitOnce(word.slice(2))
-    const option = Object.hasOwn(options, flag) ? options[flag]! : undefined
-    if (option === undefined) throw unknownFlag(command, flag, Object.keys(options))
-    if (option.value === undefined) {
-      if (inline !== undefined) throw new UsageError(`--${flag} takes no value`)
-      flags[flag] = true
-    } else if (option.value.startsWith('[')) {
-      flags[flag] = inline ?? (/^\d+$/.test(words[i + 1] ?? '') ? words[++i]! : true)
-    } else {
-      const value = inline ?? words[++i]
-      if (value === undefined || (inline === undefined && value.startsWith('--'))) {
-        throw new UsageError(`--${flag} needs a value: --${flag} ${option.value}`)
-      }
-      flags[flag] = option.repeats === true ? [...(flags[flag] ?? []) as readonly string[], value] : value
-    }
+  /** What may be missing is a number. */
+  const takesWord = (flag: string, { value }: Option): boolean =>
+    value?.startsWith('[') === true ? /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '') : value !== undefined
+  const { tokens } = parseArgs({
+    args: [...words], strict: false, tokens: true,
+    options: Object.fromEntries(Object.entries(options)
+      .map(([flag, option]) => [flag, { type: takesWord(flag, option) ? 'string' : 'boolean' }]))
+  })
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName, value, inlineValue = false } = token
+    if (!rawName.startsWith('--')) throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
+    const option = Object.hasOwn(options, name) ? options[name]! : undefined
+    if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
+    if (option.value === undefined && inlineValue) throw new UsageError(`--${name} takes no value`)
+    const isMissing = takesWord(name, option) && !inlineValue && (value === undefined || value.startsWith('--'))
+    if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
+    flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], value!] : value ?? true
   }
-  const expected = command.positionals ?? []
+  const { positionals: expected = [] } = command
   const least = expected.filter(one => !one.startsWith('[')).length
-  const isWhole = positionals.length >= least && positionals.length <= expected.length
-  if (!isWhole && flags['help'] !== true) throw new UsageError(usage(command))
+  if (positionals.length < least || positionals.length > expected.length) throw new UsageError(usage(command))
   return { positionals, flags }
-}
-
-function splitOnce(text: string): readonly [string, string | undefined] {
-  const at = text.indexOf('=')
-  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
 }
 
 function flagsHint({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }
@@ -111,27 +85,15 @@ function unknownFlag(command: Command, flag: string, known: readonly string[]): 
   return new UsageError(`${command.name} has no such flag; ${hint}`)
 }
 
-/** The most similar known word, if at most 3 letters, and two of every five, differ. */
+/** The known word that a slip has made this one of: a letter changed, added, left out, or swapped with the next. */
 function nearest(word: string, known: readonly string[]): string | undefined {
-  const [best] = [...new Set(known)].map(one => ({ one, distance: distanceOf(word, one) }))
-    .sort((a, b) => a.distance - b.distance)
-  return best !== undefined && word !== '' && best.distance <= Math.min(3, word.length * 0.4) ? best.one : undefined
+  const slips = withoutOne(word)
+  return known.find(one => withoutOne(one).some(rest => slips.includes(rest)))
 }
 
-/** The edit distance: letters to change, add, remove, or swap with the next one (Damerau-Levenshtein). */
-function distanceOf(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= Math.min(a.length, 40); i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1]
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      row[j] = Math.min(row[j - 1]! + 1, rows[i - 1]![j]! + 1, rows[i - 1]![j - 1]! + (isSame ? 0 : 1),
-        isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity)
-    }
-    rows.push(row)
-  }
-  return rows.at(-1)!.at(-1)!
+/** A word, and what is left of it without each of its letters. Two words that share one of these differ in a slip. */
+function withoutOne(word: string): readonly string[] {
+  return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
 }
 
 function usage({ name, positionals = [] }: Command): string {

@@ -1,6 +1,7 @@
 /** A request over a Unix socket, for the operator's program. */
-import { Buffer } from 'node:buffer'
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { shortestPath } from '../../http/local-socket.ts'
 
 /** An answer with its JSON body, undefined where there is none. */
@@ -10,23 +11,15 @@ export interface LocalAnswer {
 }
 
 /** Sends a request with a JSON body; rejects with the system's error when no process answers. */
-export function requestLocal(socketPath: string, method: string, path: string, body?: unknown): Promise<LocalAnswer> {
-  return new Promise((resolve, reject) => {
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-    const headers = {
-      Host: 'localhost', Connection: 'close',
-      ...(bytes === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': bytes.length })
-    }
-    const outgoing = request({ socketPath: shortestPath(socketPath), method, path, headers }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve({ status: response.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) })
-      })
-    })
-    outgoing.on('error', reject)
-    outgoing.end(bytes)
-  })
+export async function requestLocal(
+  socketPath: string, method: string, path: string, body?: unknown
+): Promise<LocalAnswer> {
+  const type = body === undefined ? {} : { 'Content-Type': 'application/json' }
+  const headers = { Host: 'localhost', Connection: 'close', ...type }
+  const outgoing = request({ socketPath: shortestPath(socketPath), method, path, headers })
+  outgoing.on('error', () => {}) // of an answer that is cut off, its reader learns
+  outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+  const [response] = await once(outgoing, 'response') as [IncomingMessage]
+  const answer = await text(response)
+  return { status: response.statusCode!, body: answer === '' ? undefined : JSON.parse(answer) }
 }

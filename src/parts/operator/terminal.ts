@@ -1,5 +1,7 @@
 /** What the operator sees and types. Results go to standard output, everything else to standard error. */
 import { Buffer } from 'node:buffer'
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
 import { showProgress } from '../../log.ts'
 import { OperatorError, UsageError, type CommandTerminal } from '../command.ts'
 
@@ -14,8 +16,6 @@ interface Streams {
 export class Terminal implements CommandTerminal {
   readonly #streams: Streams
   readonly #asJson: boolean
-  /** What was typed after the line that was asked for. */
-  #typedAhead = ''
 
   constructor(streams: Streams, asJson: boolean) {
     this.#streams = streams
@@ -59,7 +59,7 @@ export class Terminal implements CommandTerminal {
   async newSecret(
     fromInput: boolean, fault: (secret: string) => string | undefined = () => undefined
   ): Promise<string> {
-    const { input } = this.#streams
+    const { input, error } = this.#streams
     const checked = (secret: string): string => {
       if (secret === '') throw new UsageError('the password is empty')
       const why = fault(secret)
@@ -70,13 +70,23 @@ export class Terminal implements CommandTerminal {
     if (!this.isInteractive) {
       throw new UsageError('there is no terminal to ask for the password at; use --password-stdin')
     }
-    input.setEncoding('utf8').setRawMode(true)
+    // What is typed can be edited, and is shown nowhere.
+    const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+    const editor = createInterface({ input, output, terminal: true, historySize: 0 })
+    const lines = editor.on('SIGINT', () => editor.close())[Symbol.asyncIterator]()
+    const hidden = async (prompt: string): Promise<string> => {
+      error.write(prompt)
+      const { value, done } = await lines.next()
+      error.write('\n')
+      if (done === true) throw new UsageError('cancelled')
+      return value
+    }
     try {
-      const first = checked(await this.#hidden('password: '))
-      if (await this.#hidden('again: ') !== first) throw new UsageError('the two passwords differ')
+      const first = checked(await hidden('password: '))
+      if (await hidden('again: ') !== first) throw new UsageError('the two passwords differ')
       return first
     } finally {
-      input.setRawMode(false).pause()
+      editor.close()
     }
   }
 
@@ -107,31 +117,6 @@ export class Terminal implements CommandTerminal {
       if (text.includes('\n')) break
     }
     return text.split('\n')[0]!.replace(/\r$/, '')
-  }
-
-  #hidden(prompt: string): Promise<string> {
-    const { input, error } = this.#streams
-    error.write(prompt)
-    return new Promise((resolve, reject) => {
-      let text = ''
-      const end = (rest: string): void => {
-        input.off('data', take)
-        this.#typedAhead = rest
-        error.write('\n')
-      }
-      const take = (typed: string): void => {
-        for (let i = 0; i < typed.length; i++) {
-          const character = typed[i]!
-          if (character === '\r' || character === '\n') { end(typed.slice(i + 1)); resolve(text); return }
-          if (character === '\x03' || character === '\x04') { end(''); reject(new UsageError('cancelled')); return }
-          text = character === '\x7f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character
-        }
-      }
-      const typed = this.#typedAhead
-      this.#typedAhead = ''
-      input.on('data', take).resume()
-      take(typed)
-    })
   }
 }
 
