@@ -69,9 +69,6 @@ export interface RoutedExchange extends Exchange {
   readonly route: Route
 }
 
-/** The parameters of a path that has none. */
-export const NO_PARAMS: Params = Object.freeze(Object.create(null))
-
 /** Whether a request is for what the contract describes. */
 export function isUnderApi({ head, target }: Exchange): boolean {
   const path = head?.path ?? target

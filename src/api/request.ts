@@ -8,6 +8,7 @@ import { readBody } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { bodyKind, readHead } from '../http/head.ts'
 import type { Answer } from '../http/listener.ts'
+import { NO_PARAMS } from '../http/router.ts'
 import { limitHeaders } from '../http/rate-limit.ts'
 import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import { parseJsonObject } from '../json/parse.ts'
@@ -16,7 +17,7 @@ import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { tokenId } from '../store/accounts.ts'
 import { BAD_REQUEST, failureReply, invalid, serverError, TOO_LARGE, UNAUTHENTICATED, UNSUPPORTED } from './answers.ts'
 import { idOf } from './entry-routes.ts'
-import { isUnderApi, NO_PARAMS, type Exchange, type PipelineOptions, type RoutedExchange } from './exchange.ts'
+import { isUnderApi, type Exchange, type PipelineOptions, type RoutedExchange } from './exchange.ts'
 import {
   allowsStaleReads, authenticate, foreignPage, preflight, tooMany, unauthorized, uncounted, unexpected, unrouted,
   withoutHttps
@@ -46,6 +47,8 @@ function begin(x: Exchange): void {
   const head = x.head = readHead(x.request, x.target)
   x.client = clientAddress(x.peer.address, head?.forwardedFor, trustedProxies)
   if (head === undefined) return answer(x, tooMany(x) ?? BAD_REQUEST)
+  // No upgrade is supported, but node:http does not read what follows the offer of one.
+  if (head.upgrade !== undefined) x.response.shouldKeepAlive = false
   const found = router.find(head.method, head.path)
   if (found?.target !== undefined) { x.route = found.target; x.params = found.params }
 

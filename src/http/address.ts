@@ -61,7 +61,7 @@ export function isTrusted(peer: string, trusted: AddressSet | undefined): boolea
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
 export function clientKey(address: string): string {
   const bare = unmapped(address)
-  return isIPv6(bare) ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
+  return bare.includes(':') ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
 /** Whether an address is `0.0.0.0` or `::` in any spelling. */

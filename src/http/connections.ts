@@ -95,8 +95,6 @@ export class Connections {
 
   /** Has a request answered, now or when its turn comes; by then a framework may have changed what `url` says. */
   take(request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void {
-    // What follows an offer to upgrade is not read as HTTP, though no upgrade is supported.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     this.open(request.socket)?.take({ request, response, target, isOver: false })
   }
 

@@ -27,6 +27,7 @@ export interface Head {
   fetchSite?: string
   acceptEncoding?: string
   ifNoneMatch?: string
+  upgrade?: string
 }
 
 type Field = Exclude<keyof Head, 'method' | 'path' | 'token'>
@@ -45,10 +46,11 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['access-control-request-method', 'requestMethod'],
   ['sec-fetch-site', 'fetchSite'],
   ['accept-encoding', 'acceptEncoding'],
-  ['if-none-match', 'ifNoneMatch']
+  ['if-none-match', 'ifNoneMatch'],
+  ['upgrade', 'upgrade']
 ])
 /** Fields that are lists, and so may come more than once (RFC 9110 §5.3). */
-const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch'])
+const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch', 'upgrade'])
 const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
 
 /** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */

@@ -3,9 +3,11 @@
  * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a
  * plain GET, what the browser reports about its site (which defeats cross-site requests).
  */
-import { isIP } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { isMapped, isUnspecified } from './address.ts'
 import type { Head } from './head.ts'
+
+const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:]*))(?::\d+)?$/
 
 /**
  * Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. The
@@ -14,11 +16,10 @@ import type { Head } from './head.ts'
  */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
   const given = host.toLowerCase()
-  if (allowed.has(given)) return true
-  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1]
-  if (bracketed !== undefined) return isIP(bracketed) === 6 && !isUnspecified(bracketed) && !isMapped(bracketed)
-  const name = given.replace(/:\d+$/, '')
-  return name === 'localhost' || allowed.has(name) || (isIP(name) === 4 && !isUnspecified(name))
+  const [, bracketed, name = ''] = HOST_AND_PORT.exec(given) ?? []
+  if (name === 'localhost' || allowed.has(given) || allowed.has(name)) return true
+  if (bracketed === undefined) return isIPv4(name) && !isUnspecified(name)
+  return isIPv6(bracketed) && !isUnspecified(bracketed) && !isMapped(bracketed)
 }
 
 /**

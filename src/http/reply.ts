@@ -61,8 +61,7 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
 /** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
 function fields({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
   const content = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
-  content.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra)
-  return content
+  return [...content, 'Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra]
 }
 
 function bodyBytes(body: Body): number {

@@ -20,8 +20,8 @@ interface Node<T> {
 
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
-/** What a path without parameters is found with. */
-const NONE: Params = Object.freeze(Object.create(null))
+/** The parameters of a path that has none. */
+export const NO_PARAMS: Params = Object.freeze({})
 
 /** Maps a method and a path to a target of any kind. */
 export class Router<T> {
@@ -51,7 +51,7 @@ export class Router<T> {
 
   /** Finds the target of a path without its query. HEAD is found where GET is. Never throws. */
   find(method: string, path: string): Found<T> {
-    let params: { [name: string]: string | undefined } = NONE
+    let params = NO_PARAMS
     let at = this.#root
     let start = 1 // after the leading slash
     for (;;) {
@@ -61,8 +61,7 @@ export class Router<T> {
       if (literal !== undefined) {
         at = literal
       } else if (at.parameter !== undefined && segment !== '') {
-        if (params === NONE) params = Object.create(null)
-        params[at.parameter.name] = decode(segment)
+        params = { ...params, [at.parameter.name]: decode(segment) }
         at = at.parameter.node
       } else {
         return undefined
