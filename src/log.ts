@@ -22,5 +22,6 @@ export interface Observer {
   requestEnded?(operation: string | undefined, status: number, ms: number): void
   /** A malformed request was refused. */
   malformedRefused?(status: number): void
+  /** See `JournalObserver`. */
   journalWritten?(ms: number, isMade: boolean): void
 }

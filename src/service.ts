@@ -70,8 +70,7 @@ export interface OpenService extends Service {
 export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
   const observers: Observer[] = []
   const storage = await openStorage(settings, JOURNALS, log, {
-    onAppend: (ms, isMade) => { for (const one of observers) one.journalWritten?.(ms, isMade) },
-    mayOnlyRead: true
+    observers, mayOnlyRead: true
   })
   const opened: OpenPart[] = []
   try {

@@ -15,7 +15,7 @@ import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
-import type { OnAppend } from './store/commit-loop.ts'
+import type { JournalObserver } from './store/commit-loop.ts'
 import { PasswordHasher } from './store/password-hash.ts'
 import { apply, emptyState } from './store/state.ts'
 import { Store } from './store/store.ts'
@@ -38,7 +38,7 @@ type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> 
 
 /** How a store is opened; with `mayCreate` even a journal that others share is made. */
 interface How {
-  readonly onAppend?: OnAppend
+  readonly observers?: readonly JournalObserver[]
   readonly mayCreate?: boolean | undefined
   /** Whether a file on a disk too full for the lock is opened all the same, for reading. */
   readonly mayOnlyRead?: boolean
@@ -48,7 +48,7 @@ interface How {
 /** Opens a store; `journals` are those that parts offer. Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
   settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
-  { onAppend, mayCreate, mayOnlyRead = false, files = disk }: How = {}
+  { observers, mayCreate, mayOnlyRead = false, files = disk }: How = {}
 ): Promise<Storage> {
   const accounts = {
     hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
@@ -57,7 +57,7 @@ export async function openStorage(
   if (settings.journal === 'memory') {
     const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, onAppend)
+    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, observers)
     return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
   }
   const folder = resolve(settings.dataDir)
@@ -86,7 +86,7 @@ export async function openStorage(
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
       await openFileJournal({ ...options, files, folder, unlocked }, applyRecord)
     const readMs = performance.now() - beganMs
-    const store = new Store(journal, state, accounts, onAppend)
+    const store = new Store(journal, state, accounts, observers)
     const { records, head } = journal.health()
     if (isNew) log.info(`new, empty store in ${folder}`)
     log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { clientAddress } from '../http/address.ts'
-import { readBody } from '../http/body.ts'
+import { bodyKind, readBody } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
-import { bodyKind, readHead } from '../http/head.ts'
+import { readHead } from '../http/head.ts'
 import type { Answer } from '../http/listener.ts'
 import { NO_PARAMS } from '../http/router.ts'
 import { limitHeaders } from '../http/rate-limit.ts'
@@ -73,15 +73,15 @@ function catchUp(x: RoutedExchange): void {
 function admit(x: RoutedExchange): void {
   const refused = unauthorized(x) ?? x.route.beforeBody?.(x.params)
   if (refused !== undefined) return answer(x, refused)
-  if (x.route.shape === undefined) return handle(x, undefined)
-  const kind = bodyKind(x.head)
-  if (kind === 'none') return validate(x, {})
-  if (kind === 'other') return answer(x, UNSUPPORTED)
-  readJson(x)
+  if (x.route.shape === undefined) handle(x, undefined)
+  else readJson(x)
 }
 
 function readJson(x: RoutedExchange): void {
   const { head, request, response, options: { maxBodyBytes } } = x
+  const kind = bodyKind(head)
+  if (kind === 'none') return validate(x, {})
+  if (kind === 'other') return answer(x, UNSUPPORTED)
   if (Number(head.contentLength ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
   if (head.expect !== undefined) sendContinue(response)
   readBody(request, maxBodyBytes, body => attempt(x, () => {

@@ -1,6 +1,7 @@
 /** Reading a request's body, bounded. */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Head } from './head.ts'
 import type { Refused } from './reply.ts'
 
 /** The event of a request whose body breaks off, with the status that answers it, or `gone`. */
@@ -33,4 +34,16 @@ export function readBody(
     .on('end', () => end(chunks?.length === 1 ? chunks[0]! : Buffer.concat(chunks ?? [])))
     .on(BROKEN, (why: Refused | 'gone') => end(why))
     .on('close', () => end('gone'))
+}
+
+/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
+export function bodyKind(head: Head): 'none' | 'json' | 'other' {
+  if (head.transferEncoding === undefined && Number(head.contentLength ?? 0) === 0) return 'none'
+  return isJson(head) ? 'json' : 'other'
+}
+
+function isJson({ contentType, contentEncoding }: Head): boolean {
+  return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
+    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
+    (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
 }

@@ -91,15 +91,3 @@ function isVersion10({ httpVersionMajor, httpVersionMinor }: IncomingMessage): b
 function bearerToken(authorization: string): string | undefined {
   return /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }
-
-/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
-export function bodyKind(head: Head): 'none' | 'json' | 'other' {
-  if (head.transferEncoding === undefined && Number(head.contentLength ?? 0) === 0) return 'none'
-  return isJson(head) ? 'json' : 'other'
-}
-
-function isJson({ contentType, contentEncoding }: Head): boolean {
-  return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
-    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
-    (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
-}

@@ -21,7 +21,7 @@ interface Node<T> {
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
 /** The parameters of a path that has none. */
-export const NO_PARAMS: Params = Object.freeze({})
+export const NO_PARAMS: Params = Object.freeze(Object.create(null))
 
 /** Maps a method and a path to a target of any kind. */
 export class Router<T> {
@@ -51,7 +51,7 @@ export class Router<T> {
 
   /** Finds the target of a path without its query. HEAD is found where GET is. Never throws. */
   find(method: string, path: string): Found<T> {
-    let params = NO_PARAMS
+    let params: { [name: string]: string | undefined } = NO_PARAMS
     let at = this.#root
     let start = 1 // after the leading slash
     for (;;) {
@@ -61,7 +61,8 @@ export class Router<T> {
       if (literal !== undefined) {
         at = literal
       } else if (at.parameter !== undefined && segment !== '') {
-        params = { ...params, [at.parameter.name]: decode(segment) }
+        if (params === NO_PARAMS) params = Object.create(null)
+        params[at.parameter.name] = decode(segment)
         at = at.parameter.node
       } else {
         return undefined

@@ -39,8 +39,8 @@ interface Waiting<S> {
   readonly reject: (error: unknown) => void
 }
 
-/** Called after each append: how long it took, and whether it succeeded. A lost race is neither. */
-export type OnAppend = (ms: number, isMade: boolean) => void
+/** Gets each append: how long it took, and whether it succeeded. A lost race is neither. */
+export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
 /** Failures of one batch that need not hit the next one. */
 const OF_ONE_BATCH: readonly FailureCode[] = ['write-failed', 'journal-refused']
@@ -49,7 +49,7 @@ const OF_ONE_BATCH: readonly FailureCode[] = ['write-failed', 'journal-refused']
 export class CommitLoop<S> {
   readonly #journal: Journal
   readonly #state: Applied<S>
-  readonly #onAppend: OnAppend | undefined
+  readonly #observers: readonly JournalObserver[]
   #queue: Waiting<S>[] = []
   #running: Promise<void> | undefined
   readonly #stopping = new AbortController()
@@ -57,10 +57,10 @@ export class CommitLoop<S> {
   /** Why a durable record could not be applied; the state differs from the journal, so nothing more is decided. */
   #fault: string | undefined
 
-  constructor(journal: Journal, state: Applied<S>, onAppend?: OnAppend) {
+  constructor(journal: Journal, state: Applied<S>, observers: readonly JournalObserver[] = []) {
     this.#journal = journal
     this.#state = state
-    this.#onAppend = onAppend
+    this.#observers = observers
   }
 
   /**
@@ -164,7 +164,9 @@ export class CommitLoop<S> {
   async #append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'> {
     if (events.length === 0) return this.#journal.append(events)
     const startMs = performance.now()
-    const ended = (isMade: boolean): void => this.#onAppend?.(performance.now() - startMs, isMade)
+    const ended = (isMade: boolean): void => {
+      for (const one of this.#observers) one.journalWritten?.(performance.now() - startMs, isMade)
+    }
     try {
       const appended = await this.#journal.append(events)
       if (appended !== 'raced') ended(true)

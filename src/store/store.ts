@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { Checkpoint, Journal, JournalHealth } from '../journal/journal.ts'
-import { CommitLoop, type OnAppend } from './commit-loop.ts'
+import { CommitLoop, type JournalObserver } from './commit-loop.ts'
 import {
   ENTRY_FIELDS, event, type Entry, type EntryChanges, type EntryFields, type Events, type ImportedEntry
 } from './events.ts'
@@ -20,10 +20,12 @@ export class Store {
   readonly accounts: Accounts
 
   /** `state` is what the journal was read into. */
-  constructor(journal: Journal, state: CommittedState, accounts: AccountsOptions, onAppend?: OnAppend) {
+  constructor(
+    journal: Journal, state: CommittedState, accounts: AccountsOptions, observers?: readonly JournalObserver[]
+  ) {
     this.journal = journal
     this.#state = state
-    this.#loop = new CommitLoop(journal, applied(state), onAppend)
+    this.#loop = new CommitLoop(journal, applied(state), observers)
     this.accounts = new Accounts(state, decide => this.#loop.commit(decide), accounts)
   }
 

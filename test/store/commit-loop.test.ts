@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import type { EncodedEvent, Event, Journal, JournalRecord } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_QUEUE_RECORDS } from '../../src/limits.ts'
-import { CommitLoop, type Command, type OnAppend } from '../../src/store/commit-loop.ts'
+import { CommitLoop, type Command, type JournalObserver } from '../../src/store/commit-loop.ts'
 import { decisionOn } from '../support/journal.ts'
 
 type Append = Journal['append']
@@ -18,7 +18,7 @@ interface Looped {
 }
 
 /** A loop on a journal whose appends are what the test says; the last one says it for all that follow. */
-function looped(answers: readonly Append[] = [recorded], rest: Partial<Journal> = {}, onAppend?: OnAppend): Looped {
+function looped(answers: readonly Append[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]): Looped {
   const data: unknown[] = []
   const appends: unknown[][] = []
   const journal: Journal = {
@@ -38,7 +38,7 @@ function looped(answers: readonly Append[] = [recorded], rest: Partial<Journal> 
       if (record.data === 'unfit') throw new Error('unfit')
       data.push(record.data)
     }
-  }, onAppend)
+  }, observers)
   return { loop, data, appends }
 }
 
@@ -148,7 +148,7 @@ test('each append is reported with how long it took and whether it succeeded, bu
   const reported: [number, boolean][] = []
   const slow: Append = async events => { await new Promise(resolve => setTimeout(resolve, 20)); return recorded(events) }
   const { loop } = looped([slow, raced, recorded, failing('write-failed'), recorded], {},
-    (ms, isMade) => { reported.push([ms, isMade]) })
+    [{ journalWritten: (ms, isMade) => { reported.push([ms, isMade]) } }])
   for (const data of [1, 2, 3, 4]) await all(loop, [data])
   await loop.commit(() => ({ outcome: 'nothing to record' }))
   assert.deepEqual(reported.map(([, isMade]) => isMade), [true, true, false, true])

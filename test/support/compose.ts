@@ -14,7 +14,7 @@ import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
 import { openFileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
-import type { OnAppend } from '../../src/store/commit-loop.ts'
+import type { JournalObserver } from '../../src/store/commit-loop.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
@@ -46,7 +46,7 @@ export interface Composed {
 export interface FileStoreOptions {
   readonly files?: Files
   readonly warn?: (line: string) => void
-  readonly onAppend?: OnAppend
+  readonly observers?: readonly JournalObserver[]
   readonly hasher?: PasswordHasher
   readonly random?: (bytes: number) => Buffer
   readonly wallMs?: () => number
@@ -59,7 +59,7 @@ export async function fileStore(folder: string, options: FileStoreOptions = {}):
   const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...rest }
   const journal = await openFileJournal(
     { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, record => apply(state, record))
-  return new Store(journal, state, { hasher, ...sources }, options.onAppend)
+  return new Store(journal, state, { hasher, ...sources }, options.observers)
 }
 
 /** A store on a journal that keeps nothing. */
