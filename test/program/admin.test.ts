@@ -7,7 +7,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -127,34 +127,39 @@ test('help is printed in each of the usual ways, and names etcd only where it is
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
 })
 
-/** How a shell is asked what it would complete; `SCRIPT` is the printed one. */
-const ASKED: { readonly [shell: string]: (words: readonly string[]) => string } = {
-  bash: words => `SCRIPT\nCOMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
-_password_entry_admin; echo \${COMPREPLY[*]}`,
-  zsh: words => `autoload -U compinit && compinit -D -u\nSCRIPT\nemulate sh
-COMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
-_password_entry_admin; echo \${COMPREPLY[*]}`,
-  fish: words => `SCRIPT\nset -x HOME (mktemp -d)\ncomplete -C 'password-entry-admin ${words.join(' ')}' | cut -f1`
+/** How bash, or zsh as bash, is asked what it would complete. */
+const asBash = (words: readonly string[]): string =>
+  `COMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
+_password_entry_admin; echo \${COMPREPLY[*]}`
+
+/** For each shell, what comes before its script, what after, and how it is asked. */
+const SHELLS: { readonly [shell: string]: readonly [string, string, (words: readonly string[]) => string] } = {
+  bash: ['', '', asBash],
+  zsh: ['autoload -U compinit && compinit -D -u', 'emulate sh', asBash],
+  fish: ['', 'set -x HOME (mktemp -d)', words => `echo (complete -C 'password-entry-admin ${words.join(' ')}' | cut -f1)`]
 }
 
-for (const [shell, asked] of Object.entries(ASKED)) {
+for (const [shell, [before, after, asked]] of Object.entries(SHELLS)) {
   const missing = spawnSync(shell, ['-c', 'true']).error === undefined ? false : `there is no ${shell} here`
   test(`${shell} completes commands, then flags; etcd's flags only for what uses etcd`, { skip: missing }, async t => {
     const folder = freshFolder(t)
     const script = await done(folder, `completion ${shell}`)
     writeFileSync(join(folder, 'script'), script)
-    assert.equal(spawnSync(shell, ['-n', join(folder, 'script')], { encoding: 'utf8' }).stderr, '')
-    const offered = (...words: string[]): string[] => {
-      const { stdout } = spawnSync(shell, ['-c', asked(words).replace('SCRIPT', () => script)], { encoding: 'utf8', cwd: folder })
-      return stdout.split(/\s+/).filter(word => word !== '' && word.startsWith(words.at(-1)!)).sort() // as zsh does later
-    }
-    assert.deepEqual(offered('user', ''), ['add', 'list', 'password', 'remove'])
-    assert.deepEqual(offered('completion', ''), ['bash', 'fish', 'zsh'])
-    assert.deepEqual(offered('user', 'add', '--ab'), ['--abilities'])
-    assert.deepEqual(offered('user', 'add', '--e'), [])
-    assert.ok(offered('journal', 'copy', '--').includes('--etcd-endpoints'))
     writeFileSync(join(folder, 'list.csv'), '')
-    assert.ok(shell !== 'fish' || offered('import', 'li').includes('list.csv'))
+    assert.equal(spawnSync(shell, ['-n', join(folder, 'script')], { encoding: 'utf8' }).stderr, '')
+    const questions = [
+      ['user', ''], ['completion', ''], ['user', 'add', '--ab'], ['user', 'add', '--e'], ['journal', 'copy', '--'], ['import', 'li']
+    ]
+    const text = [before, script, after, ...questions.map(asked)].join('\n')
+    const { stdout } = spawnSync(shell, ['-c', text], { encoding: 'utf8', cwd: folder })
+    // Bash and zsh sort and choose later.
+    const [groups, shells, abilities, none, flags, files] = stdout.split('\n').map((line, at) =>
+      line.split(' ').filter(word => word !== '' && word.startsWith(questions[at]?.at(-1) ?? '')).sort())
+    assert.deepEqual(groups, ['add', 'list', 'password', 'remove'])
+    assert.deepEqual(shells, ['bash', 'fish', 'zsh'])
+    assert.deepEqual([abilities, none], [['--abilities'], []])
+    assert.ok(flags?.includes('--etcd-endpoints'))
+    assert.ok(shell !== 'fish' || files?.includes('list.csv'))
   })
 }
 
@@ -316,7 +321,7 @@ test('a backup is taken under load, verified, never over a file, and restores', 
 
 test('a damaged journal and a wrong key end with 3 and name line and byte', async t => {
   const folder = await initialized(t)
-  for (const name of ['a@x', 'b@x', 'c@x']) await done(folder, `user add ${name} --password-stdin`, 'a long password')
+  for (const name of ['a', 'b', 'c']) await done(folder, `entry add --system ${name} --user u --password-stdin`, 'p\n')
   const path = join(folder, 'journal.jsonl')
   const good = readFileSync(path)
   const second = good.indexOf('\n') + 1
@@ -353,14 +358,31 @@ test('keys are rotated and the journal rewritten under load; nothing is lost, an
 
 test('several commands at once without a server all succeed', async t => {
   const folder = await initialized(t)
-  await Promise.all([1, 2, 3, 4, 5].map(n => done(folder, `user add u${n}@x --password-stdin`, 'a long password')))
+  const left = await Promise.all([1, 2, 3, 4, 5].map(n =>
+    adminProcess(folder, `user add u${n}@x --password-stdin`, 'a long password')))
+  assert.deepEqual(left.map(({ code, error }) => [code, error]), left.map(() => [0, '']))
   assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 5)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
 
 test('commands that follow each other without a server never fail because of one that is just ending', async t => {
   const folder = await initialized(t)
-  await Promise.all([1, 2, 3, 4].map(async () => { for (let n = 0; n < 5; n++) await done(folder, 'user list') }))
+  await Promise.all([1, 2, 3].map(async () => { for (let n = 0; n < 20; n++) await done(folder, 'user list') }))
+})
+
+test('a command reads standard input, ends by itself with its exit code, and prints what is wrong', async t => {
+  const folder = join(freshFolder(t), 'data')
+  const spoilKey = (): void => writeFileSync(join(folder, 'journal.key'), `${'ab'.repeat(32)}\n`)
+  for (const [words, code, line, input, before] of [
+    ['init', 0, /^$/], ['user add a@x --password-stdin', 0, /^$/, 'a long password\n'],
+    ['token issue b@x', 1, /^error: there is no user .*\n$/], ['user list x', 2, /^error: .*\n$/],
+    ['journal verify', 3, /^error: .*needs key.*\n$/, '', spoilKey]
+  ] as const) {
+    before?.()
+    const left = await adminProcess(folder, words, input)
+    assert.equal(left.code, code, words)
+    assert.match(left.error, line, words)
+  }
 })
 
 test('on a terminal a password is asked for twice, without echo', async t => {

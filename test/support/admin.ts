@@ -1,6 +1,6 @@
-/** The operator's program, `node dist/admin.js`, in a child of the test. */
+/** The operator's program, `node dist/admin.js`: its commands in processes that run many, or in one of their own. */
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -9,6 +9,8 @@ import { freshFolder } from './service.ts'
 
 /** The program as built. */
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
+
+const HOST = fileURLToPath(new URL('admin-host.js', import.meta.url))
 
 /** A command that has not ended by then hangs, and must not hold up all other tests. */
 const LIMITS = { timeout: 60_000, killSignal: 'SIGKILL' } as const
@@ -23,8 +25,38 @@ async function ended(child: ChildProcess, words: string): Promise<number | null>
 /** What is left of a command. */
 export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
 
+/** Processes that run commands and have nothing to do; as many as commands ever ran at once. */
+const idle: ChildProcess[] = []
+
+/** A process that runs commands; it ends with this one. */
+async function host(): Promise<ChildProcess> {
+  const known = idle.pop()
+  if (known !== undefined) {
+    known.ref()
+    known.channel!.ref()
+    return known
+  }
+  const child = fork(HOST, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
+  await once(child, 'message')
+  return child
+}
+
 /** Runs a command on a folder; `input` is its standard input. */
 export async function admin(folder: string, words: string, input = ''): Promise<Done> {
+  const child = await host()
+  child.send({ words: words.split(' '), input, env: { DATA_DIR: folder } })
+  const [left] = await once(child, 'message', { signal: AbortSignal.timeout(LIMITS.timeout) }).catch(() => {
+    child.kill('SIGKILL')
+    return assert.fail(`${words}: no end within ${LIMITS.timeout} ms`)
+  })
+  child.unref()
+  child.channel!.unref()
+  idle.push(child)
+  return left
+}
+
+/** The same in a process that starts and ends with the command, as its user has it. */
+export async function adminProcess(folder: string, words: string, input = ''): Promise<Done> {
   const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, ...LIMITS })
   let out = ''
   let error = ''
