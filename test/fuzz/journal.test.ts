@@ -10,10 +10,10 @@ import {
   bytesOf, journalBytes, openJournal, putJournal, rechain, referenceLines, snapshot, tornFiles, writeKeys, type OpenedJournal
 } from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
-const COUNT = countFromEnv(3_000)
+const COUNT = countFromEnv(1_000)
 
 /** A journal and what its lines say. */
 interface Original {
@@ -120,9 +120,7 @@ async function tryOne(
 }
 
 test('a journal mixed with others under the same key gives the beginning of one of them, or is refused', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const folder = freshFolder(t)
   const secret = random.bytes(32)
   writeKeys(folder, secret)
@@ -137,9 +135,7 @@ test('a journal mixed with others under the same key gives the beginning of one 
 })
 
 test('a journal mixed with others under other keys gives the beginning of one of them, or is refused', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const folder = freshFolder(t)
   const [older, newer, foreign] = [random.bytes(32), random.bytes(32), random.bytes(32)]
   writeKeys(folder, older, newer)
@@ -151,9 +147,7 @@ test('a journal mixed with others under other keys gives the beginning of one of
 })
 
 test('a mutated key file is refused with nothing changed, or lacks nothing that the journal needs', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const folder = freshFolder(t)
   const [older, newer] = [random.bytes(32), random.bytes(32)]
   const { bytes, data } = original(line => line < 5 ? older : newer, 'a', random)
@@ -197,9 +191,7 @@ function hasForm(text: string): boolean {
 }
 
 test('a line has the form where the README says so, and nowhere else, whatever was done to its base64', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const { lines } = original(random.bytes(32), 'a', random)
   const others = lines.map(line => Buffer.from(line))
   const inBase64 = (text: string): string => {

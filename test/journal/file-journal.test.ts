@@ -246,6 +246,10 @@ for (const [what, fail, fault] of [
     faulty.fail({ of: 'append', code: 'ENOSPC' })
     faulty.fail({ of: 'truncate', code: 'EROFS' })
   }, /ENOSPC.*EROFS/],
+  ['a file system that has become read-only', (faulty: FaultyFiles) => {
+    faulty.fail({ of: 'append', code: 'EROFS' })
+    faulty.fail({ of: 'openToOverwrite', code: 'EROFS' })
+  }, /EROFS/],
   ['a short write that cannot be cut back', (faulty: FaultyFiles) => {
     faulty.shorten(10)
     faulty.fail({ of: 'truncate', code: 'EIO' })

@@ -13,7 +13,7 @@ import {
   assertRefused, commitTogether, event, journalBytes, keyName, keyPath, keysOf, linesOf, makeJournal, NO_HASH, offsetOf,
   openJournal, putJournal, rechain, referenceLine, startAndStop, verify, withHash, type LineParts
 } from '../support/journal.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 const secret = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
@@ -55,9 +55,7 @@ test('a line is, byte for byte, what the documented format makes it', () => {
 })
 
 test('lines are those of a second implementation, for any seq, time, type, user, key and data', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   let previousHash = NO_HASH
   for (let i = 0; i < 500; i++) {
     const given: LineParts = {
@@ -234,9 +232,7 @@ test('any JSON value and any Unicode come back as they were, lone surrogates too
     'e\u0301 \xE9', '"\\/\b\f\n\r	', '}\n{"seq":2', null, true, 0, 1e308, 5e-324, [], {}, [[[]]],
     JSON.parse('{"__proto__":{"a":1},"constructor":1,"":2}')
   ]
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const drawn = Array.from({ length: 500 }, () => anyData(random, 3))
   for (const data of [...fixed, ...drawn]) {
     const text = lineOf(data, randomBytes(12))
@@ -405,7 +401,7 @@ test('nothing of the data is in the file, in no encoding', async t => {
 })
 
 test('any data that was committed is read again as it was', async t => {
-  const random = seeded(seedFromEnv())
+  const random = randomOf(t)
   const drawn = Array.from({ length: 100 }, () => ({ type: 'test.text', by: null, data: anyData(random, 2) }))
   const folder = freshFolder(t)
   const bytes = await makeJournal(folder, [drawn])

@@ -18,7 +18,7 @@ import {
   makeJournal, offsetOf, openJournal, putJournal, recordsOf, snapshot, startAndStop, tornFiles, verify
 } from '../support/journal.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
-import { seeded, seedFromEnv } from '../support/random.ts'
+import { randomOf } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 const events = (from: number, to: number): Event[] => Array.from({ length: to - from + 1 }, (_, i) => event(from + i))
@@ -379,9 +379,7 @@ test('what follows more bytes than a line can have is still examined', async t =
 })
 
 test('a flipped bit anywhere is refused with line and byte, and that of the last line end costs the last line', async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const origin = await made(t, events(1, 1), events(2, 4))
   const { bytes, records } = origin
   const folder = origin.copy(bytes)

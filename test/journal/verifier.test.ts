@@ -2,21 +2,23 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { Failure } from '../../src/errors.ts'
 import { disk } from '../../src/disk/files.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
-import { admin, done, initialized } from '../support/admin.ts'
+import { admin } from '../support/admin.ts'
+import { fileStore, rotateKey } from '../support/compose.ts'
 import {
-  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, rechain, makeJournal
+  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain
 } from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
-import { seeded, seedFromEnv } from '../support/random.ts'
+import { randomOf } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
@@ -25,16 +27,16 @@ const pythonMissing = spawnSync('python3', ['--version']).status === 0 ? false :
 /** Runs the verifier on many files in one Python, which takes longer to start than to verify. */
 const MANY = [
   'import contextlib, io, json, runpy, sys',
-  'said = []',
+  'said, verifier = [], sys.argv[1]',
   'for path in sys.argv[2:]:',
   '  out, torn, code = io.StringIO(), io.StringIO(), 0',
   '  sys.argv = [sys.argv[0], path]',
   '  try:',
-  '    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(torn): runpy.run_path(VERIFIER)',
+  '    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(torn): runpy.run_path(verifier)',
   '  except SystemExit as end: code = end.code',
   '  said.append([code, out.getvalue(), torn.getvalue()])',
   'print(json.dumps(said))'
-].join('\n').replace('VERIFIER', 'verifier').replace('said = []', 'said, verifier = [], sys.argv[1]')
+].join('\n')
 
 /** What is said of a journal: where it is damaged, or else what it holds. */
 type Verdict = string
@@ -59,15 +61,15 @@ function verdictOfProgram(path: string, keyFile: string): Verdict {
   }
 }
 
-/** A journal of the real program, of entries and users. */
+/** A journal of entries and users, under two keys. */
 async function realJournal(t: TestContext): Promise<{ readonly folder: string, readonly lines: readonly string[] }> {
-  const folder = await initialized(t)
-  const file = join(freshFolder(t), 'entries.jsonl')
-  writeFileSync(file, '{"id":1,"sistema":"ñ","usuario":"u","password":"p","status":1}\n')
-  await done(folder, 'user add ana@example.org --password-stdin', 'a long secret\n')
-  await done(folder, `import ${file}`)
-  await done(folder, 'key rotate')
-  await done(folder, 'user remove ana@example.org')
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
+  await store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long secret')
+  await store.importEntries([{ sistema: 'ñ', usuario: 'u', password: 'p', status: 1 }], null)
+  await rotateKey(store)
+  await store.accounts.removeUser('ana@example.org')
+  await store.close()
   return { folder, lines: linesOf(journalBytes(folder)) }
 }
 
@@ -84,10 +86,15 @@ const DAMAGES: readonly Damage[] = [
   ['a torn tail', undefined, lines => [...lines, '{"seq":4,"time"']],
   ['something else behind it', 4, lines => [...lines, '{"seq":5,"time"']],
   ['zeros', 1, lines => ['\0'.repeat(bytesOf(lines).length - 1)]],
+  ['zeros for two blocks', 1, () => ['\0'.repeat(8191)]],
+  ['zeros in its last line', 3, ([a, b, c]) => [a!, b!, c!.slice(0, 40) + '\0'.repeat(c!.length - 60) + c!.slice(-20)]],
+  ['compression', 1, lines => [gzipSync(bytesOf(lines)).toString('latin1')]],
   ['UTF-16', 1, lines => [Buffer.from(lines.join('\n'), 'utf16le').toString('latin1')]],
   ['a mark before it', 1, lines => ['\xef\xbb\xbf' + lines[0], ...lines.slice(1)]],
   ['a torn tail of zeros', undefined, lines => [...lines, '\0'.repeat(700)]],
   ['a changed seal', 2, ([a, b, c]) => [a!, flipped(b!, b!.indexOf('"sealed":') + 30), c!]],
+  ['a last line that has not the form', 3, ([a, b, c]) => [a!, b!, c!.replace('"type":"', '"type":"(')]],
+  ['a first line with a changed seq', 1, ([a, ...rest]) => [a!.replace('"seq":1', '"seq":2'), ...rest]],
   ['a changed user', 3, ([a, b, c]) => [a!, b!, c!.replace('"by":null', '"by":1')]],
   ['a changed hash', 1, ([a, ...rest]) => [flipped(a!, a!.length - 4), ...rest]],
   ['a first line cut out', 1, lines => lines.slice(1)],
@@ -104,12 +111,11 @@ test('the verifier says of each damage what the program says, and names the same
 }, async t => {
   const { folder, lines } = await realJournal(t)
   assert.equal(lines.length, 3)
-  const folders = DAMAGES.map(([what, , damage], i) => {
-    const damaged = join(freshFolder(t), String(i))
-    mkdirSync(damaged, { mode: 0o700 })
+  const folders = DAMAGES.map(([what, , damage]) => {
+    const damaged = freshFolder(t)
     copyFileSync(keyPath(folder), keyPath(damaged))
     const bytes = bytesOf(damage([...lines]))
-    writeFileSync(journalPath(damaged), what.startsWith('a torn') ? bytes.subarray(0, -1) : bytes, { mode: 0o600 })
+    putJournal(damaged, what.startsWith('a torn') ? bytes.subarray(0, -1) : bytes)
     return damaged
   })
   const verdicts = verdictsOfPython(folders.map(journalPath))
@@ -117,6 +123,7 @@ test('the verifier says of each damage what the program says, and names the same
     const [what, line] = DAMAGES[i]!
     assert.equal(verdicts[i], verdictOfProgram(journalPath(damaged), keyPath(damaged)), what)
     assert.equal(/^line (\d+)/.exec(verdicts[i]!)?.[1], line?.toString(), what)
+    if (i >= 3 && i % 8 !== 0) continue // the operator's command takes a process each
     const { code, out, error } = await admin(damaged, 'journal verify')
     assert.equal(code, line === undefined ? 0 : 3, `${what}: ${error}`)
     if (line !== undefined) assert.ok(error.includes(`journal.jsonl, ${verdicts[i]}: `), `${what}: ${error}`)
@@ -127,12 +134,10 @@ test('the verifier says of each damage what the program says, and names the same
 test('the verifier and the program agree on journals that somebody has laid hands on', {
   skip: pythonMissing
 }, async t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const folder = freshFolder(t)
   const bytes = await makeJournal(folder, [[event(1)], [event(2), event(3), event(4)], [event(5), event(6)]])
-  const paths = Array.from({ length: countFromEnv(400) }, (_, i) => {
+  const paths = Array.from({ length: countFromEnv(200) }, (_, i) => {
     const path = join(folder, `damaged-${i}`)
     const damaged = Buffer.from(mutate(bytes, random, [bytes]))
     const end = random.pick([0, 0, 1024, damaged.length]) // of sectors that are lost
@@ -144,7 +149,7 @@ test('the verifier and the program agree on journals that somebody has laid hand
   const kinds = new Set<string>()
   for (const [i, path] of paths.entries()) {
     const expected = verdictOfProgram(path, keyPath(folder))
-    assert.equal(verdicts[i], expected, `SEED=${seed}: ${readFileSync(path, 'latin1')}`)
+    assert.equal(verdicts[i], expected, readFileSync(path, 'latin1'))
     kinds.add(expected.startsWith('line') ? 'damaged' : expected.endsWith(', 0 torn') ? 'whole' : 'torn')
   }
   assert.deepEqual([...kinds].sort(), ['damaged', 'torn', 'whole'])
@@ -177,9 +182,9 @@ test('a chain that was computed again is right to the verifier, unless a head wa
   const verify = (...args: readonly string[]): number | null =>
     spawnSync('python3', [VERIFIER, journalPath(folder), ...args]).status
   assert.deepEqual([verify(), verify(head), verify('0'.repeat(64))], [0, 0, 0])
-  writeFileSync(journalPath(folder), bytesOf(rechain([lines[0]!, lines[2]!])))
+  putJournal(folder, rechain([lines[0]!, lines[2]!]))
   assert.deepEqual([verify(), verify(head)], [0, 3])
   assert.match(verdictOfProgram(journalPath(folder), keyPath(folder)), /^line 2 at byte \d+$/)
-  writeFileSync(journalPath(folder), bytesOf(lines.slice(0, 1)))
+  putJournal(folder, lines.slice(0, 1))
   assert.deepEqual([verify(), verify(head)], [0, 3])
 })

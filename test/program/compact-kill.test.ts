@@ -86,7 +86,6 @@ test('killed before any of its calls on the disk, a compaction leaves the old jo
       const folder = copy()
       await traced(folder, records, [names[n]!, names.slice(0, n + 1).filter(name => name === names[n]).length])
       const what = `call ${n}: ${calls[n]}`
-      assert.match(await done(folder, 'journal verify'), /^entries 100 /m, what)
       assert.equal(await listOf(folder), list, what)
       left[assertOldOrNew(folder, old, what)]++
     }

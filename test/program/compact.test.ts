@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { compact, fileStore, reencrypt, rotateKey } from '../support/compose.ts'
 import { startProgram } from '../support/program.ts'
-import { send } from '../support/service.ts'
+import { freshFolder, send } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
@@ -80,26 +81,27 @@ test('dropping the history asks first; then no file of the folder holds a purged
 
 /** A folder that was compacted twice and re-encrypted in between; its heads after each change; its archives. */
 async function longLived(t: TestContext) {
-  const folder = await initialized(t)
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
   const heads: string[] = []
-  const add = async (system: string): Promise<void> => {
-    await done(folder, `entry add --system ${system} --user u --password-stdin`, `pw-${system}\n`)
-    heads.push((await verified(folder)).head)
+  const add = async (sistema: string): Promise<void> => {
+    await store.createEntry({ password: `pw-${sistema}`, sistema, usuario: 'u' }, null)
+    heads.push(store.health().head)
   }
-  await done(folder, 'user add ana@x --password-stdin', 'a long password')
-  for (const system of ['a', 'b']) await add(system)
-  await done(folder, 'user remove ana@x')
-  await done(folder, 'journal compact')
+  await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+  for (const sistema of ['a', 'b']) await add(sistema)
+  await store.accounts.removeUser('ana@x')
+  const archives = [(await compact(store)).archive]
   await add('c')
-  await done(folder, 'key rotate')
+  await rotateKey(store)
   await add('d')
-  await done(folder, 'key rewrite')
+  await reencrypt(store)
   await add('e')
-  await done(folder, 'journal compact')
+  archives.push((await compact(store)).archive)
   await add('f')
+  await store.close()
   // Records 1 to 4; a checkpoint of 3, two more and one of the re-encryption, and one more.
-  const archives = ['journal-1-4.jsonl', 'journal-5-11.jsonl'].map(name => join(folder, name))
-  assert.deepEqual(archivesIn(folder).sort(), ['journal-1-4.jsonl', 'journal-5-11.jsonl'])
+  assert.deepEqual(archives, ['journal-1-4.jsonl', 'journal-5-11.jsonl'].map(name => join(folder, name)))
   return { folder, heads, archives, given: archives.map(path => `--archive ${path}`).join(' ') }
 }
 
@@ -146,9 +148,9 @@ test('archives that join are verified, shown and searched; one that is missing i
   await refused(folder, `entry history 1 ${given}`, 1, /contraseña no encontrada/)
 
   const bytes = readFileSync(first!)
-  const refusedWith = async (changed: Buffer, why: RegExp): Promise<void> => {
+  const refusedWith = async (changed: Buffer, why: RegExp, commands = ['journal verify']): Promise<void> => {
     writeFileSync(first!, changed)
-    for (const command of ['journal verify', 'journal show', 'entry history 2']) {
+    for (const command of commands) {
       const { code, out, error } = await admin(folder, `${command} ${given}`)
       assert.deepEqual([code, out], [3, ''], command)
       assert.match(error, why)
@@ -156,7 +158,8 @@ test('archives that join are verified, shown and searched; one that is missing i
   }
   const flipped = Buffer.from(bytes)
   flipped[bytes.indexOf('"sealed":"') + 30]! ^= 1
-  await refusedWith(flipped, /^error: the journal is damaged: .*line 1 at byte 0/)
+  const all = ['journal verify', 'journal show', 'entry history 2']
+  await refusedWith(flipped, /^error: the journal is damaged: .*line 1 at byte 0/, all)
   await refusedWith(bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1), /^error: the archive does not join this journal: .* after 3 records/)
   await refusedWith(Buffer.concat([bytes, Buffer.from('{"seq":5,"time":"')]), /does not join/)
   copyFileSync(join(await initialized(t), 'journal.jsonl'), first!)

@@ -8,8 +8,8 @@ import {
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { MAX_WRITE_BYTES } from '../../src/limits.ts'
-import { admin, done, initialized, refused } from '../support/admin.ts'
+import { admin, done, refused } from '../support/admin.ts'
+import { fileStore } from '../support/compose.ts'
 import { imageDisk, imageMissing, mountMissing, smallDisk, system } from '../support/outside.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { atEnd, freshFolder, send } from '../support/service.ts'
@@ -30,7 +30,7 @@ async function listed({ url }: Program): Promise<string[]> {
 /** Takes all room of a file system, that for new names too. */
 function fillUp(folder: string): void {
   const filler = join(folder, 'filler')
-  mkdirSync(join(folder, 'names'))
+  mkdirSync(join(folder, 'names'), { recursive: true })
   spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'], { stdio: 'ignore' })
   spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=512', 'oflag=append', 'conv=notrunc'], { stdio: 'ignore' })
   for (let n = 0; ; n++) {
@@ -42,64 +42,55 @@ function fillUp(folder: string): void {
   }
 }
 
+/** A folder with an entry for each user, whose password is `SECRET-` and the name. */
+async function filled(folder: string, ...users: readonly string[]): Promise<string> {
+  const store = await fileStore(folder)
+  for (const usuario of users) await store.createEntry({ password: `SECRET-${usuario}`, sistema: 's', usuario }, null)
+  await store.close()
+  return folder
+}
+
 for (const kind of ['ext4', 'xfs'] as const) {
   const missing = imageMissing(kind)
-  describe(`an ${kind} disk without room for a name`, { skip: missing }, () => {
-    test('a start serves what is there and refuses changes; with room the next one takes them', async t => {
-      const top = imageDisk(t, kind)
-      const data = join(top, 'data')
-      const first = await startProgram(t, { flags: { data } })
-      for (const password of ['a', 'b']) await create(first, password)
-      await first.kill()
-      mkdirSync(join(top, 'full'))
-      fillUp(join(top, 'full'))
-      const journal = readFileSync(join(data, 'journal.jsonl'))
-      const full = await startProgram(t, { flags: { data } })
-      assert.deepEqual(await listed(full), ['a', 'b'])
-      assert.equal(await create(full, 'c'), REFUSED)
-      assert.match(full.stderr, /^warning: the journal takes no writes until a restart: .* no room for a lock \(ENOSPC\)$/m)
-      for (const words of ['journal verify', 'journal show', 'entry list']) await done(data, words)
-      assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), journal)
-      rmSync(join(top, 'full'), { recursive: true })
-      const roomy = await startProgram(t, { flags: { data } })
-      await create(roomy, 'd')
-      assert.deepEqual(await listed(roomy), ['a', 'b', 'd'])
-      const stale = await send(full.url, 'GET', '/api/listPassword')
-      assert.equal(stale.status, 503, 'what another process has changed since is not served')
-      await full.stop()
-      await roomy.kill()
-    })
-
-    test('a start beside a running one is refused all the same', async t => {
-      const top = imageDisk(t, kind)
-      const data = join(top, 'data')
-      const first = await startProgram(t, { flags: { data } })
-      await create(first, 'a')
-      mkdirSync(join(top, 'full'))
-      fillUp(join(top, 'full'))
-      const { code, stderr } = await runProgram(t, { flags: { data } })
-      assert.equal(code, 1)
-      assert.match(stderr, new RegExp(`belongs to process ${first.pid}\\n$`))
-      await first.kill()
-    })
+  test(`an ${kind} disk without room for a name: a start serves what is there, one beside another is refused; it heals`, {
+    skip: missing
+  }, async t => {
+    const top = imageDisk(t, kind)
+    const data = join(top, 'data')
+    const flags = { data }
+    const first = await startProgram(t, { flags })
+    for (const password of ['a', 'b']) await create(first, password)
+    mkdirSync(join(top, 'full'))
+    fillUp(join(top, 'full'))
+    const { code, stderr } = await runProgram(t, { flags })
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`belongs to process ${first.pid}\\n$`))
+    await first.kill()
+    // The start that was refused may have freed some.
+    fillUp(join(top, 'full'))
+    const journal = readFileSync(join(data, 'journal.jsonl'))
+    const full = await startProgram(t, { flags })
+    assert.deepEqual(await listed(full), ['a', 'b'])
+    assert.equal(await create(full, 'c'), REFUSED)
+    assert.match(full.stderr, /^warning: the journal takes no writes until a restart: .* no room for a lock \(ENOSPC\)$/m)
+    for (const words of ['journal verify', 'journal show', 'entry list']) await done(data, words)
+    assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), journal)
+    rmSync(join(top, 'full'), { recursive: true })
+    const roomy = await startProgram(t, { flags })
+    await create(roomy, 'd')
+    assert.deepEqual(await listed(roomy), ['a', 'b', 'd'])
+    const stale = await send(full.url, 'GET', '/api/listPassword')
+    assert.equal(stale.status, 503, 'what another process has changed since is not served')
+    await full.stop()
+    await roomy.kill()
   })
 }
 
 describe('a read-only mount', { skip: NO_MOUNT }, () => {
-  /** A folder with two entries, mounted read-only once `act` was done to it. */
-  async function readOnly(t: TestContext, act: (folder: string) => void): Promise<string> {
-    const folder = smallDisk(t, '512k')
-    await done(folder, 'init')
-    for (const usuario of ['a', 'b']) {
-      await done(folder, `entry add --system s --user ${usuario} --password-stdin`, `SECRET-${usuario}\n`)
-    }
-    act(folder)
-    system('mount', '-o', 'remount,ro', folder)
-    return folder
-  }
-
   test('what only reads works, also where a torn write is at the end; a start says why it does not', async t => {
-    const folder = await readOnly(t, data => appendFileSync(join(data, 'journal.jsonl'), '{"seq":3,"time'))
+    const folder = await filled(smallDisk(t, '512k'), 'a', 'b')
+    appendFileSync(join(folder, 'journal.jsonl'), '{"seq":3,"time')
+    system('mount', '-o', 'remount,ro', folder)
     const elsewhere = freshFolder(t)
     assert.match(await done(folder, 'journal verify'), /^records 2$/m)
     assert.equal((await done(folder, 'journal show')).split('\n').length, 3)
@@ -116,44 +107,25 @@ describe('a read-only mount', { skip: NO_MOUNT }, () => {
     await refused(folder, 'entry delete 1', 1, /EROFS/)
   })
 
-  /** What may have become of the bytes of a journal of two writes, the second of which was acknowledged. */
-  const DAMAGES: readonly (readonly [what: string, act: (journal: Buffer) => Buffer])[] = [
+  for (const [what, act] of [
     ['with one bit flipped in the last acknowledged line', journal => {
       const at = journal.lastIndexOf('"sealed":"') + 30
       journal[at] = journal[at] === 0x41 ? 0x43 : 0x41
       return journal
     }],
-    ['with one bit flipped so that the last line has not the form', journal => {
-      journal[journal.lastIndexOf('"type":"')]! ^= 0x08
-      return journal
-    }],
-    ['with its first line changed', journal => { journal[10]! ^= 1; return journal }],
-    ['compressed', journal => gzipSync(journal)],
-    ['recoded as UTF-16', journal => Buffer.from(journal.toString('latin1'), 'utf16le')],
-    ['recoded with a mark', journal => Buffer.concat([Buffer.from('\uFEFF'), journal])],
-    ['with carriage returns', journal => Buffer.from(journal.toString('latin1').replaceAll('\n', '\r\n'))],
-    ['of zeros alone', journal => Buffer.alloc(journal.length < 4096 ? 8192 : journal.length)],
-    ['with the last line zeroed', journal => journal.fill(0, journal.lastIndexOf('{"seq"') + 40, journal.length - 20)],
-    ['with a tail longer than a write', journal => {
-      const tail = Buffer.alloc(MAX_WRITE_BYTES + 1, 'x')
-      tail.write('{"seq":3,"time":"')
-      return Buffer.concat([journal, tail])
-    }]
-  ]
-  for (const [what, act] of DAMAGES) {
+    ['compressed', journal => gzipSync(journal)]
+  ] as readonly (readonly [what: string, act: (journal: Buffer) => Buffer])[]) {
     test(`a journal ${what}: every command that reads ends with 3 and the place, and changes nothing`, async t => {
-      const folder = join(freshFolder(t), 'data')
+      const folder = await filled(freshFolder(t), 'a', 'b')
       const disk = freshFolder(t)
-      await done(folder, 'init')
-      for (const usuario of ['a', 'b']) {
-        await done(folder, `entry add --system s --user ${usuario} --password-stdin`, 'SECRET\n')
-      }
       const path = join(folder, 'journal.jsonl')
       writeFileSync(path, act(readFileSync(path)), { mode: 0o644 })
       system('mount', '--bind', folder, disk)
       atEnd(t, () => { spawnSync('umount', ['-l', disk]) })
       system('mount', '-o', 'remount,bind,ro', disk)
-      const before = [readFileSync(path), statSync(path), statSync(folder), readdirSync(folder)]
+      const seen = (): unknown[] =>
+        [readFileSync(path), readdirSync(folder), statSync(path).ctimeMs, statSync(folder).ctimeMs]
+      const before = seen()
       const made = join(freshFolder(t), 'made')
       for (const words of ['journal verify', 'journal show', `journal backup ${made}`, `export --yes --output ${made}`]) {
         const { code, error } = await admin(disk, words)
@@ -162,9 +134,7 @@ describe('a read-only mount', { skip: NO_MOUNT }, () => {
         assert.doesNotMatch(error, /\n.*\n/s, words)
       }
       assert.deepEqual(readdirSync(join(made, '..')), [], 'no file is made')
-      const after = [readFileSync(path), statSync(path), statSync(folder), readdirSync(folder)]
-      for (const [i, one] of after.entries()) if (!(i === 1 || i === 2)) assert.deepEqual(one, before[i])
-      for (const i of [1, 2]) assert.equal((after[i] as any).ctimeMs, (before[i] as any).ctimeMs, 'not even its mode')
+      assert.deepEqual(seen(), before, 'not even its mode')
     })
   }
 })
@@ -172,8 +142,7 @@ describe('a read-only mount', { skip: NO_MOUNT }, () => {
 describe('two folders with one journal', () => {
   /** A folder with one entry, and an empty one beside it that has the same key. */
   async function folders(t: TestContext): Promise<readonly [served: string, other: string]> {
-    const served = await initialized(t)
-    await done(served, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+    const served = await filled(freshFolder(t), 'u')
     const other = freshFolder(t)
     copyFileSync(join(served, 'journal.key'), join(other, 'journal.key'))
     return [served, other]
@@ -200,7 +169,7 @@ describe('two folders with one journal', () => {
         symlinkSync(target, join(a, 'journal.jsonl'))
       }
       symlinkSync(target, join(b, 'journal.jsonl'))
-      for (const [first, second] of [[a, b], [b, a]] as const) {
+      for (const [first, second] of a === served ? [[a, b], [b, a]] as const : [[b, a]] as const) {
         const program = await startProgram(t, { flags: { data: first } })
         const { code, stderr } = await runProgram(t, { flags: { data: second } })
         assert.equal(code, 1)
@@ -209,14 +178,14 @@ describe('two folders with one journal', () => {
         assert.equal((await program.stop()).code, 0)
       }
       for (const folder of [served, a, b]) assert.ok(!readdirSync(folder).some(one => one.endsWith('.sock')), folder)
-      assert.match(await done(b, 'journal verify'), /^records 3$/m)
+      assert.match(await done(b, 'journal verify'), a === served ? /^records 3$/m : /^records 2$/m)
     })
   }
 
   test('two journals of other names in one folder are served at once', async t => {
     const shelf = freshFolder(t)
     const programs = await Promise.all(['a', 'b'].map(async name => {
-      const data = await initialized(t)
+      const data = await filled(freshFolder(t))
       renameSync(join(data, 'journal.jsonl'), join(shelf, name))
       symlinkSync(join(shelf, name), join(data, 'journal.jsonl'))
       return startProgram(t, { flags: { data } })

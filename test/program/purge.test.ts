@@ -31,11 +31,12 @@ test('a purged entry is unknown to every operation and command, is never given a
         ['GET', 'getPassword'], ['POST', 'updatePassword', { password: 'x' }], ['POST', 'deletePassword'],
         ['POST', 'restorePassword'], ['GET', 'historyPassword']
       ] as const) assert.deepEqual((await send(url, method, `/api/${path}/${id}`, body)).json, UNKNOWN, `${path}/${id}`)
-      for (const words of ['get', 'edit --user x', 'delete', 'restore', 'history', 'history --reveal', 'purge --yes']) {
-        const [command, ...rest] = words.split(' ')
-        const { code, out, error } = await admin(folder, ['entry', command, String(id), ...rest].join(' '))
-        assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', 'error: contraseña no encontrada'], words)
-      }
+    }
+    const id = isRestarted ? 3 : 2
+    for (const words of ['get', 'edit --user x', 'delete', 'restore', 'history', 'history --reveal', 'purge --yes']) {
+      const [command, ...rest] = words.split(' ')
+      const { code, out, error } = await admin(folder, ['entry', command, String(id), ...rest].join(' '))
+      assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', 'error: contraseña no encontrada'], words)
     }
     assert.deepEqual((await send(url, 'GET', '/api/listPassword')).json.map(({ id }: { id: number }) => id), [1])
     assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json.passwords, [])

@@ -1,22 +1,70 @@
-/** What a stop must not cut, and what must not hold it up. */
+/** How the program ends when it is told to: what is in flight is answered, nothing is left behind or holds it up. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { certificate } from '../support/certificate.ts'
-import { launchProgram, socketsIn, startProgram, type Program } from '../support/program.ts'
-import { connectRaw, message } from '../support/raw.ts'
-import { freshFolder } from '../support/service.ts'
+import { launchProgram, programWithin, socketsIn, startProgram, type Program } from '../support/program.ts'
+import { connectRaw, exchange, message, type RawClient } from '../support/raw.ts'
+import { freshFolder, send } from '../support/service.ts'
 
-/** Far below the bound of a stop, so that one which waited for it is seen. */
+const ENTRY = { password: 'clave', sistema: 'correo', usuario: 'ana' }
+const BODY = JSON.stringify(ENTRY)
+
+/** A stop with nothing in flight takes milliseconds; this is for a machine with other things to do, and far below its bound. */
 const PROMPT_MS = 5_000
-const BODY = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
 
 const portOf = ({ url }: Program): number => Number(new URL(url).port)
+
+/** Stops a program, which must end at once, with 0, and leave no socket behind; gives what it has written. */
+async function stopsAtOnce(program: Program, signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<string> {
+  const startMs = performance.now()
+  const { code, stdout } = await program.stop(signal)
+  assert.ok(performance.now() - startMs < PROMPT_MS, `${performance.now() - startMs} ms`)
+  assert.deepEqual([code, socketsIn(program.folder)], [0, []])
+  return stdout
+}
+
+/** A connection that has had an answer and is kept for the next request. */
+async function idle(t: TestContext, url: string): Promise<RawClient> {
+  const client = await connectRaw(t, url)
+  await client.send(message('GET', '/api/listPassword'))
+  const answer = await client.answer()
+  assert.notEqual(answer.headers['connection'], 'close')
+  return client
+}
+
+/** A create whose head the service has read, and whose body it waits for. */
+async function halfSent(t: TestContext, url: string): Promise<RawClient> {
+  const client = await connectRaw(t, url)
+  const whole = message('POST', '/api/createPassword', BODY, ['Expect: 100-continue'])
+  await client.send(whole.subarray(0, whole.length - BODY.length))
+  assert.equal((await client.answer()).status, 100)
+  await client.send(BODY.slice(0, 10))
+  return client
+}
+
+/**
+ * What a client gets that comes now: nothing where it is refused, or was let go before anybody looked at it. The system
+ * resets those that stood in its queue when the service stopped to listen.
+ */
+async function answersToNew(t: TestContext, url: string): Promise<readonly unknown[]> {
+  try {
+    return await exchange(t, url, message('GET', '/api/listPassword'))
+  } catch (error) {
+    assert.match((error as NodeJS.ErrnoException).code!, /^(ECONNREFUSED|ECONNRESET)$/)
+    return []
+  }
+}
+
+async function entriesOf(program: Program): Promise<number> {
+  const { status, json } = await send(program.url, 'GET', '/api/listPassword')
+  return status === 404 ? 0 : json.length
+}
 
 /** Waits until it takes no more connections: that is how one sees that a stop has begun. */
 async function refusesConnections(program: Program): Promise<void> {
@@ -29,100 +77,180 @@ async function refusesConnections(program: Program): Promise<void> {
   }
 }
 
-test('SIGTERM: an answer that is read slowly is sent whole, and then its connection is ended', async t => {
-  const program = await startProgram(t)
-  const writer = await connectRaw(t, program.url)
-  // More than the buffers of both sides take, so that most of the list is not sent when the signal comes.
-  const entries = 400
-  const create = message('POST', '/api/createPassword',
-    JSON.stringify({ password: 'x'.repeat(60_000), sistema: 's', usuario: 'u' }))
-  for (let i = 0; i < entries; i += 20) {
-    await writer.send(...Array.from({ length: 20 }, () => create))
-    await writer.answers(20)
+describe('stops', { concurrency: 2 }, () => {
+  test('a client that never finishes its request is cut after the time that a stop may take', async t => {
+    const limitMs = 1_000
+    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: limitMs }) })
+    const client = await halfSent(t, program.url)
+    const startMs = performance.now()
+    await stopsAtOnce(program)
+    assert.ok(performance.now() - startMs > limitMs / 2)
+    assert.deepEqual(await client.untilEnd(), [])
+    assert.equal(await entriesOf(await startProgram(t, { flags: { data: program.folder } })), 0)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal}: an idle program stops at once and leaves its port and its folder to the next one`, async t => {
+      const first = await startProgram(t)
+      assert.equal(socketsIn(first.folder).length, 1)
+      await idle(t, first.url)
+      assert.match(await stopsAtOnce(first, signal), /^ready\nstopped\n$/m)
+      assert.equal(first.stderr, 'warning: the rate limit is off\n')
+      const second = await startProgram(t, { flags: { data: first.folder, port: String(portOf(first)) } })
+      assert.equal(second.url, first.url)
+    })
+
+    // npm passes on to the program a signal that the terminal has given to both: Ctrl-C on `npm start` comes twice.
+    test(`${signal}, also twice: a create whose body still comes is answered and kept, idle and new connections go`, async t => {
+      const program = await startProgram(t)
+      const keptAlive = [await idle(t, program.url), await idle(t, program.url)]
+      const slow = await halfSent(t, program.url)
+      program.child.kill(signal)
+      for (const client of keptAlive) assert.deepEqual(await client.untilEnd(), [])
+      assert.deepEqual(await answersToNew(t, program.url), [])
+      program.child.kill('SIGINT')
+      program.child.kill('SIGTERM')
+      await slow.send(BODY.slice(10))
+      const answer = await slow.answer()
+      assert.deepEqual([answer.status, answer.json.message], [200, 'SE CREÓ UNA NUEVA CONTRASEÑA'])
+      assert.equal(answer.headers['connection']?.toLowerCase(), 'close')
+      assert.deepEqual(await slow.untilEnd(), [])
+      const { code, signal: killedBy } = await program.ended
+      assert.deepEqual([code, killedBy, socketsIn(program.folder)], [0, null, []])
+      const next = await startProgram(t, { flags: { data: program.folder } })
+      const { json } = await send(next.url, 'GET', '/api/listPassword')
+      assert.deepEqual(json, [{ id: 1, ...ENTRY, status: 1 }])
+    })
   }
-  writer.destroy()
-  const reader = connect(portOf(program), '127.0.0.1')
-  t.after(() => { reader.destroy() })
-  reader.pause()
-  reader.write(message('GET', '/api/listPassword'))
-  await once(reader, 'readable')
-  program.child.kill('SIGTERM')
-  await refusesConnections(program)
 
-  const before = performance.now()
-  const chunks: Buffer[] = []
-  for await (const chunk of reader) chunks.push(chunk)
-  const [head, body] = Buffer.concat(chunks).toString().split('\r\n\r\n')
-  assert.match(head!, /^HTTP\/1\.1 200 /)
-  const length = Number(/^Content-Length: (\d+)$/m.exec(head!)![1])
-  assert.equal(Buffer.byteLength(body!), length, 'the answer is as long as it said')
-  assert.equal(JSON.parse(body!).length, entries)
-  assert.equal((await program.ended).code, 0)
-  const tookMs = performance.now() - before
-  assert.ok(tookMs < PROMPT_MS, `${tookMs.toFixed()} ms`)
-})
+  test('a connection that has not sent a byte does not hold up the stop', async t => {
+    const program = await startProgram(t)
+    const silent = await connectRaw(t, program.url)
+    await idle(t, program.url) // so that the service has accepted the one before
+    await stopsAtOnce(program)
+    assert.deepEqual(await silent.untilEnd(), [])
+  })
 
-// npm passes on to the program a signal that the terminal has given to both: Ctrl-C on `npm start` comes twice.
-test('a signal that comes again does not cut short the stop that the first one began', async t => {
-  const program = await startProgram(t)
-  const client = await connectRaw(t, program.url)
-  const create = message('POST', '/api/createPassword', BODY, ['Expect: 100-continue'])
-  const cut = create.length - BODY.length
-  await client.send(create.subarray(0, cut))
-  assert.equal((await client.answer()).status, 100)
-  program.child.kill('SIGINT')
-  await refusesConnections(program)
-  program.child.kill('SIGINT')
-  program.child.kill('SIGTERM')
-  await client.send(create.subarray(cut))
-  assert.equal((await client.answer()).status, 200)
-  const { code, signal } = await program.ended
-  assert.deepEqual({ code, signal }, { code: 0, signal: null })
-  assert.deepEqual(socketsIn(program.folder), [])
-})
+  test('SIGTERM under load: what was answered is stored, and what was stored was answered', async t => {
+    const program = await startProgram(t)
+    let answered = 0
+    let isTold = false
+    const work = async (): Promise<void> => {
+      const client = await connectRaw(t, program.url)
+      for (;;) {
+        await client.send(message('POST', '/api/createPassword', BODY))
+        const answer = await client.answer().catch(() => undefined)
+        if (answer === undefined) { assert.ok(isTold, 'a connection ended before the signal'); return }
+        assert.equal(answer.status, 200)
+        if (++answered === 500) isTold = program.child.kill('SIGTERM')
+        if (answer.headers['connection'] === 'close') { assert.deepEqual(await client.untilEnd(), []); return }
+      }
+    }
+    await Promise.all(Array.from({ length: 24 }, work))
+    const ended = await program.ended
+    assert.equal(ended.code, 0, ended.stderr)
+    const next = await startProgram(t, { flags: { data: program.folder } })
+    assert.equal(await entriesOf(next), answered)
+  })
 
-test('a program that gets a signal while it starts never says that it is ready after it stopped', async t => {
-  const data = freshFolder(t)
-  // Each takes the start a moment to find out that nobody is behind it; meanwhile the signal arrives.
-  for (let i = 0; i < 300; i++) writeFileSync(join(data, `held-1-${i.toString(16)}.sock`), '')
-  const program = launchProgram(t, { flags: { data } })
-  await program.printed(/^data folder/)
-  const { code, stdout } = await program.stop('SIGTERM')
-  assert.equal(code, 0)
-  assert.ok(stdout.endsWith('\nstopped\n'), stdout)
-})
+  test('a reader that closes standard output and standard error costs lines, not the service', async t => {
+    const program = await startProgram(t, { flags: { 'access-log': 'on' } })
+    program.child.stdout!.destroy()
+    program.child.stderr!.destroy()
+    for (let n = 0; n < 50; n++) {
+      assert.equal((await send(program.url, 'POST', '/api/createPassword', ENTRY)).status, 200)
+    }
+    assert.equal(await entriesOf(program), 50)
+    await stopsAtOnce(program)
+  })
 
-test('HTTPS: a connection that has not begun its handshake does not hold up a stop', async t => {
-  const folder = freshFolder(t)
-  const { cert, key } = certificate('localhost')
-  writeFileSync(join(folder, 'cert.pem'), cert)
-  writeFileSync(join(folder, 'key.pem'), key)
-  const flags = { 'tls-cert': join(folder, 'cert.pem'), 'tls-key': join(folder, 'key.pem') }
-  const program = await startProgram(t, { flags })
-  const silent = connect(Number(new URL(program.url).port), '127.0.0.1')
-  t.after(() => { silent.destroy() })
-  await once(silent, 'connect')
-  // Connections are taken in their order: once this one has shaken hands, the other one was taken.
-  const greeted = connectTls({ port: Number(new URL(program.url).port), host: '127.0.0.1', rejectUnauthorized: false })
-  await once(greeted, 'secureConnect')
-  greeted.destroy()
-  const before = performance.now()
-  const closed = once(silent, 'close')
-  const { code } = await program.stop('SIGTERM')
-  assert.equal(code, 0)
-  await closed
-  const tookMs = performance.now() - before
-  assert.ok(tookMs < PROMPT_MS, `${tookMs.toFixed()} ms`)
-})
+  test('a reader that stops reading standard output holds up neither an answer nor the stop', async t => {
+    const program = await startProgram(t, { flags: { 'access-log': 'on' } })
+    program.child.stdout!.pause()
+    const client = await connectRaw(t, program.url)
+    // A line is more than 150 bytes; together they are more than any pipe holds.
+    for (let n = 0; n < 60; n++) {
+      await client.send(...Array.from({ length: 100 }, () => message('GET', '/api/listPassword')))
+      for (const answer of await client.answers(100)) assert.equal(answer.status, 404)
+    }
+    const over = once(program.child, 'exit')
+    const startMs = performance.now()
+    program.child.kill('SIGTERM')
+    assert.deepEqual(await over, [0, null])
+    assert.ok(performance.now() - startMs < PROMPT_MS)
+    program.child.stdout!.resume()
+  })
 
-test('an operator\'s request that broke off in its body does not hold up the stop', async t => {
-  const program = await startProgram(t, {})
-  const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
-  await once(socket, 'connect')
-  const head = 'POST /operator/users/remove HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99'
-  await new Promise(resolve => socket.write(`${head}\r\n\r\n{`, resolve))
-  socket.destroy()
-  const before = performance.now()
-  assert.equal((await program.stop()).code, 0)
-  assert.ok(performance.now() - before < 5_000)
+  test('SIGTERM: an answer that is read slowly is sent whole, and then its connection is ended', async t => {
+    const program = await startProgram(t)
+    const writer = await connectRaw(t, program.url)
+    // More than the buffers of both sides take, so that most of the list is not sent when the signal comes.
+    const entries = 400
+    const create = message('POST', '/api/createPassword',
+      JSON.stringify({ password: 'x'.repeat(60_000), sistema: 's', usuario: 'u' }))
+    for (let i = 0; i < entries; i += 20) {
+      await writer.send(...Array.from({ length: 20 }, () => create))
+      await writer.answers(20)
+    }
+    writer.destroy()
+    const reader = connect(portOf(program), '127.0.0.1')
+    t.after(() => { reader.destroy() })
+    reader.pause()
+    reader.write(message('GET', '/api/listPassword'))
+    await once(reader, 'readable')
+    program.child.kill('SIGTERM')
+    await refusesConnections(program)
+
+    const before = performance.now()
+    const chunks: Buffer[] = []
+    for await (const chunk of reader) chunks.push(chunk)
+    const [head, body] = Buffer.concat(chunks).toString().split('\r\n\r\n')
+    assert.match(head!, /^HTTP\/1\.1 200 /)
+    const length = Number(/^Content-Length: (\d+)$/m.exec(head!)![1])
+    assert.equal(Buffer.byteLength(body!), length, 'the answer is as long as it said')
+    assert.equal(JSON.parse(body!).length, entries)
+    assert.equal((await program.ended).code, 0)
+    const tookMs = performance.now() - before
+    assert.ok(tookMs < PROMPT_MS, `${tookMs.toFixed()} ms`)
+  })
+
+  test('a program that gets a signal while it starts never says that it is ready after it stopped', async t => {
+    const data = freshFolder(t)
+    // Each takes the start a moment to find out that nobody is behind it; meanwhile the signal arrives.
+    for (let i = 0; i < 300; i++) writeFileSync(join(data, `held-1-${i.toString(16)}.sock`), '')
+    const program = launchProgram(t, { flags: { data } })
+    await program.printed(/^data folder/)
+    const { code, stdout } = await program.stop('SIGTERM')
+    assert.equal(code, 0)
+    assert.ok(stdout.endsWith('\nstopped\n'), stdout)
+  })
+
+  test('HTTPS: a connection that has not begun its handshake does not hold up a stop', async t => {
+    const folder = freshFolder(t)
+    const { cert, key } = certificate('localhost')
+    writeFileSync(join(folder, 'cert.pem'), cert)
+    writeFileSync(join(folder, 'key.pem'), key)
+    const flags = { 'tls-cert': join(folder, 'cert.pem'), 'tls-key': join(folder, 'key.pem') }
+    const program = await startProgram(t, { flags })
+    const silent = connect(portOf(program), '127.0.0.1')
+    t.after(() => { silent.destroy() })
+    await once(silent, 'connect')
+    // Connections are taken in their order: once this one has shaken hands, the other one was taken.
+    const greeted = connectTls({ port: portOf(program), host: '127.0.0.1', rejectUnauthorized: false })
+    await once(greeted, 'secureConnect')
+    greeted.destroy()
+    const closed = once(silent, 'close')
+    await stopsAtOnce(program)
+    await closed
+  })
+
+  test('an operator\'s request that broke off in its body does not hold up the stop', async t => {
+    const program = await startProgram(t)
+    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
+    await once(socket, 'connect')
+    const head = 'POST /operator/users/remove HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99'
+    await new Promise(resolve => socket.write(`${head}\r\n\r\n{`, resolve))
+    socket.destroy()
+    await stopsAtOnce(program)
+  })
 })

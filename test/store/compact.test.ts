@@ -4,11 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { DurableJournal, Rewritten } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import type { Store } from '../../src/store/store.ts'
-import { fileStore, type FileStoreOptions } from '../support/compose.ts'
+import { compact, fileStore, reencrypt, type FileStoreOptions } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   journalBytes, journalPath, keysOf, linesOf, putJournal, recordsOf, referenceLines, verify, writeKeys
@@ -25,11 +24,6 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Sto
   const store = await fileStore(folder, { hasher, wallMs: () => wallMs, ...options })
   store.check()
   return store
-}
-
-function compact(store: Store, keepsHistory = true, onProgress = (_share: number): void => {}): Promise<Rewritten> {
-  return store.exclusively(async signal =>
-    (store.journal as DurableJournal).rewrite({ checkpoint: await store.checkpoint(), keepsHistory, onProgress, signal }))
 }
 
 /** Everything that a store shows. */
@@ -89,9 +83,8 @@ test('again and again: the numbers of archives go on, all earlier ends are named
   for (const how of ['keeps', 're-encrypts', 'drops', 'keeps'] as const) {
     for (let n = 0; n < 3; n++) await store.createEntry(fields, null)
     ends.unshift([store.health().head, store.health().records])
-    if (how === 're-encrypts') {
-      await store.exclusively(signal => (store.journal as DurableJournal).rewrite({ onProgress: () => {}, signal }))
-    } else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
+    if (how === 're-encrypts') await reencrypt(store)
+    else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
   }
   // 3 records; a checkpoint of 2, 3 more, and 1 for the re-encryption; those and 3, dropped; a checkpoint of 4 and 3.
   assert.deepEqual(archives, ['journal-1-3.jsonl', undefined, 'journal-13-19.jsonl'])
@@ -244,14 +237,11 @@ test('where a file has no second name the archive is refused, the journal stays,
 test('a device that keeps another state than it was given ends it, and the journal stays', async t => {
   const folder = (await copies(t))()
   const store = await open(folder)
-  const journal = store.journal as DurableJournal
   const before = journalBytes(folder)
   for (const lose of ['entries.kept', 'users.kept', 'tokens.kept']) {
-    await assert.rejects(store.exclusively(async signal => {
-      const checkpoint = await store.checkpoint()
-      const events = Array.from(checkpoint.events).filter(({ type }) => type !== lose)
-      return journal.rewrite({ checkpoint: { ...checkpoint, events }, keepsHistory: true, onProgress: () => {}, signal })
-    }), /would be|does not exist/, lose)
+    const changed = compact(store, true, () => {}, checkpoint =>
+      ({ ...checkpoint, events: Array.from(checkpoint.events).filter(({ type }) => type !== lose) }))
+    await assert.rejects(changed, /would be|does not exist/, lose)
   }
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
   await store.close()

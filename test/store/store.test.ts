@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import { EntryTable } from '../../src/store/entry-pages.ts'
 import type { Store } from '../../src/store/store.ts'
 import { fileStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
-import { seeded, seedFromEnv, type Random } from '../support/random.ts'
+import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
 
 const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
@@ -111,14 +111,8 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
   return async () => assert.equal(await outcome, expected)
 }
 
-function seededRandom(t: TestContext): Random {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  return seeded(seed)
-}
-
 test('one change after the other, a store is what a plain list would be', async t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let round = 0; round < 100; round++) {
     const [store, model] = [memoryStore(), new Model()]
     for (let i = random.int(60); i > 0; i--) await change(store, model, random)()
@@ -128,7 +122,7 @@ test('one change after the other, a store is what a plain list would be', async 
 })
 
 test('changes that share a write see each other, and a restart shows what was served', async t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   for (let round = 0; round < 12; round++) {
     const folder = freshFolder(t)
     const [store, model] = [await fileStore(folder), new Model()]
@@ -196,7 +190,7 @@ test('nothing of a change is seen before it is durable', async t => {
 })
 
 test('a write that fails leaves memory as it was, and what comes after does not see what it lost', async t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   const disk = new FaultyFiles()
   const folder = freshFolder(t)
   const [store, model] = [await fileStore(folder, { files: disk.files }), new Model()]
@@ -291,7 +285,7 @@ test('whole pages that are deleted leave no trace in the list, whichever and how
 })
 
 test('over several pages, whatever is listed and changed in between, the list is the model\'s', async t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   const [store, model] = await filled(2 * PAGE_ENTRIES + 100)
   for (let i = 0; i < 300; i++) {
     await change(store, model, random)()
@@ -302,7 +296,7 @@ test('over several pages, whatever is listed and changed in between, the list is
 })
 
 test('a list that was taken before a change is unchanged by it', async t => {
-  const random = seededRandom(t)
+  const random = randomOf(t)
   const [store, model] = await filled(2 * PAGE_ENTRIES)
   const taken: [readonly Buffer[], string][] = []
   for (let i = 0; i < 100; i++) {
@@ -326,9 +320,7 @@ test('a change costs its own page of the list and no other', async () => {
 })
 
 test('an entry is served as JSON.stringify writes it, whatever its fields hold', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
+  const random = randomOf(t)
   const pieces = ['a', '"', '\\', '/', '\0', '\n', '\x1f', ' ', '\x7f', '\u0080', 'ñ', '\u2028', '\ud800', '\udfff', '\ue000',
     '😀', '\uffff']
   const text = (): string => Array.from({ length: random.int(6) }, () => random.pick(pieces)).join('')

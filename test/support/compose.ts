@@ -12,6 +12,7 @@ import type { Route } from '../../src/api/route.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
+import type { Checkpoint, DurableJournal, Rewritten, Rotated } from '../../src/journal/journal.ts'
 import { openFileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import type { JournalObserver } from '../../src/store/commit-loop.ts'
@@ -60,6 +61,22 @@ export async function fileStore(folder: string, options: FileStoreOptions = {}):
   const journal = await openFileJournal(
     { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, record => apply(state, record))
   return new Store(journal, state, { hasher, ...sources }, options.observers)
+}
+
+function durableOf(store: Store): DurableJournal { return store.journal as DurableJournal }
+
+/** Does to a store's journal what an operator can have done to it. */
+export function rotateKey(store: Store): Promise<Rotated> { return store.exclusively(() => durableOf(store).rotateKey()) }
+
+export function reencrypt(store: Store): Promise<Rewritten> {
+  return store.exclusively(signal => durableOf(store).rewrite({ onProgress: () => {}, signal }))
+}
+
+export function compact(
+  store: Store, keepsHistory = true, onProgress = (_share: number): void => {}, change = (made: Checkpoint): Checkpoint => made
+): Promise<Rewritten> {
+  return store.exclusively(async signal =>
+    durableOf(store).rewrite({ checkpoint: change(await store.checkpoint()), keepsHistory, onProgress, signal }))
 }
 
 /** A store on a journal that keeps nothing. */
