@@ -17,15 +17,13 @@ import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { CHEAP } from '../support/accounts.ts'
-import { assertErrorForm, hear, type Said } from '../support/answers.ts'
+import { assertErrorForm, bombard, type Said } from '../support/answers.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf } from '../support/random.ts'
 import { message } from '../support/raw.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 
-const COUNT = countFromEnv(1_500)
-const AT_ONCE = 8
-const BATCH = 100
+const COUNT = countFromEnv(750)
 
 /** A store in a folder behind an operator's socket, with passwords that cost next to nothing to hash. */
 interface Operated {
@@ -93,25 +91,9 @@ function assertForm(said: Said): void {
   if (json !== undefined && status !== 200) assertErrorForm(said)
 }
 
-/** Sends cases on connections of their own, some at once; after each batch the operator is answered as ever. */
-async function bombard(
-  t: TestContext, { path, store }: Operated, some: () => readonly Buffer[]
-): Promise<Map<string, number>> {
-  const seen = new Map<string, number>()
-  const one = async (): Promise<void> => {
-    const pieces = some()
-    try {
-      for (const said of (await hear({ path }, pieces)).answers) {
-        assertForm(said)
-        seen.set(String(said.status), (seen.get(String(said.status)) ?? 0) + 1)
-      }
-    } catch (error) {
-      t.diagnostic(`the bytes, base64: ${pieces.map(piece => piece.toString('base64')).join(' ')}`)
-      throw error
-    }
-  }
-  for (let done = 0; done < COUNT / 2; done += BATCH) {
-    for (let i = 0; i < BATCH; i += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one))
+/** Bombards the operator's socket; after each batch the operator is answered as ever. */
+function bombardOperator(t: TestContext, { path, store }: Operated, pieces: () => readonly Buffer[]): Promise<unknown> {
+  const afterBatch = async (): Promise<void> => {
     store.check()
     const { status, body } = await requestLocal(path, 'GET', '/operator/status')
     assert.equal(status, 200)
@@ -120,15 +102,14 @@ async function bombard(
     await store.accounts.addUser('ana@example.org', 'ana', ['*'], 'a long password')
     await store.deleteEntry(1, null)
   }
-  t.diagnostic(JSON.stringify(Object.fromEntries([...seen].sort())))
-  return seen
+  return bombard(t, { where: { path }, count: COUNT, pieces, assertForm, afterBatch })
 }
 
 test('mutated requests on the operator\'s socket are answered, and break nothing', async t => {
   const random = randomOf(t)
   const on = await operated(t)
   const valid = on.routes.map(({ operation, method, path }) => message(method, path, BODIES[operation]))
-  const seen = await bombard(t, on, () => {
+  await bombardOperator(t, on, () => {
     const many = Array.from({ length: 1 + random.int(3) }, () => {
       const one = random.pick(valid)
       return random.next() < 0.8 ? mutate(one, random, valid) : one
@@ -137,7 +118,6 @@ test('mutated requests on the operator\'s socket are answered, and break nothing
     const cut = random.next() < 0.7 ? bytes.length : random.int(bytes.length)
     return [bytes.subarray(0, cut), bytes.subarray(cut)]
   })
-  for (const status of ['200', '400', '404']) assert.ok(seen.has(status), status)
 })
 
 /** JSON values that fit some field, or none. */
@@ -152,7 +132,7 @@ test('a body of any JSON on each of the operator\'s routes is answered, and brea
   const on = await operated(t)
   const others = Object.values(BODIES).map(text => Buffer.from(text))
   const tried = new Set<string>()
-  const seen = await bombard(t, on, () => {
+  await bombardOperator(t, on, () => {
     const { operation, path } = random.pick(on.routes.filter(({ method }) => method === 'POST'))
     tried.add(operation)
     const valid = BODIES[operation] ?? '{}'
@@ -166,5 +146,4 @@ test('a body of any JSON on each of the operator\'s routes is answered, and brea
     return [message('POST', path, JSON.stringify(body))]
   })
   assert.equal(tried.size, on.routes.filter(({ method }) => method === 'POST').length, 'each route was tried')
-  for (const status of ['200', '400', '404']) assert.ok(seen.has(status), status)
 })

@@ -164,16 +164,11 @@ const someWhite = (random: Random): string =>
 
 /** A code point of any length in UTF-8, with the ones near an edge more often than their due. */
 function somePoint(random: Random): number {
-  const edges = [0x00, 0x1f, 0x20, 0x22, 0x2f, 0x5c, 0x7f, 0x80, 0x7ff, 0x800, 0x2028, 0xd7ff, 0xe000, 0xfeff, 0xfffd,
-    0xffff, 0x10000, 0x10ffff]
-  switch (random.int(6)) {
-    case 0: return random.pick(edges)
-    case 1: return random.int(0x20)
-    case 2: return 0x80 + random.int(0x780)
-    case 3: return random.int(0xd800)
-    case 4: return 0x10000 + random.int(0x100000)
-    default: return 0x20 + random.int(0x5f)
-  }
+  return random.pick([
+    random.pick([0x00, 0x1f, 0x20, 0x22, 0x2f, 0x5c, 0x7f, 0x80, 0x7ff, 0x800, 0x2028, 0xd7ff, 0xe000, 0xfeff, 0xfffd,
+      0xffff, 0x10000, 0x10ffff]),
+    random.int(0x20), 0x80 + random.int(0x780), random.int(0xd800), 0x10000 + random.int(0x100000), 0x20 + random.int(0x5f)
+  ])
 }
 
 /** A code unit as an escape, each digit in either case. */
@@ -202,21 +197,14 @@ function someString(random: Random): string {
 
 function someNumber(random: Random): string {
   const digits = (most: number): string => Array.from({ length: 1 + random.int(most) }, () => random.int(10)).join('')
-  switch (random.int(6)) {
-    case 0: return String(random.int(1000) - 500)
-    case 1: {
-      const double = random.bytes(8).readDoubleLE()
-      return Number.isFinite(double) ? String(double) : '-0'
-    }
-    case 2: return String(Number.MAX_SAFE_INTEGER + random.int(5000))
-    case 3: return (random.next() * 10 ** random.int(20)).toExponential(random.int(20))
-    default: {
-      const integer = random.int(3) === 0 ? '0' : `${1 + random.int(9)}${random.int(2) > 0 ? digits(25) : ''}`
-      const fraction = random.int(2) > 0 ? `.${digits(25)}` : ''
-      const exponent = random.int(2) > 0 ? random.pick(['e', 'E']) + random.pick(['', '+', '-']) + digits(3) : ''
-      return random.pick(['', '-']) + integer + fraction + exponent
-    }
-  }
+  const integer = random.int(3) === 0 ? '0' : `${1 + random.int(9)}${random.int(2) > 0 ? digits(25) : ''}`
+  const fraction = random.int(2) > 0 ? `.${digits(25)}` : ''
+  const exponent = random.int(2) > 0 ? random.pick(['e', 'E']) + random.pick(['', '+', '-']) + digits(3) : ''
+  const double = random.bytes(8).readDoubleLE()
+  return random.pick([
+    String(random.int(1000) - 500), String(Number.isFinite(double) ? double : '-0'),
+    String(Number.MAX_SAFE_INTEGER + random.int(5000)), random.pick(['', '-']) + integer + fraction + exponent
+  ])
 }
 
 function someValue(random: Random, levels: number): string {
@@ -492,20 +480,16 @@ test('the bytes are not changed, and the value does not change with them', () =>
   assertSame(value, JSON.parse(body))
 })
 
-test('RFC 8259 §4: where an object is required, an object is taken, with the same value', () => {
+test('RFC 8259 §4: where an object is required, an object is taken, and another value refused at its place', () => {
   for (const body of ['{}', ' {"a":[1,{"b":null}]}\n', '{"__proto__":{"a":1}}', '{"constructor":""}', '{"length":0}']) {
     const value: { readonly [key: string]: Json } = valueOf(parseJsonObject(Buffer.from(body), maxDepth))
     assertSame(value, JSON.parse(body))
   }
-})
-
-test('RFC 8259 §4: where an object is required, another value is refused, at its line and column', () => {
-  const table = [
-    ['null', 1, 1], ['true', 1, 1], ['false', 1, 1], ['0', 1, 1], ['-1.5e3', 1, 1], ['""', 1, 1], ['"{}"', 1, 1],
-    ['[]', 1, 1], ['[{"a":1}]', 1, 1], [' 1 ', 1, 2], ['\n\n null', 3, 2],
-    ['\r\n\t"ñ\u2028"\n', 2, 2], ['\r[\n{}\n]', 1, 2]
-  ] as const
-  for (const [body, line, column] of table) {
+  const others: readonly Place[] = [
+    ...['null', 'true', 'false', '0', '-1.5e3', '""', '"{}"', '[]', '[{"a":1}]'].map(body => [body, 1, 1] as const),
+    [' 1 ', 1, 2], ['\n\n null', 3, 2], ['\r\n\t"ñ\u2028"\n', 2, 2], ['\r[\n{}\n]', 1, 2]
+  ]
+  for (const [body, line, column] of others) {
     const expected = { ok: false, fault: 'is not an object', line, column }
     assert.deepEqual(parseJsonObject(Buffer.from(body), maxDepth), expected, body)
   }
