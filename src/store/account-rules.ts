@@ -19,16 +19,12 @@ const newPassword: Rule<string> = {
       : undefined)
 }
 
-/** The user that a call is about. */
 export const ADDRESS_SHAPE: { readonly email: Rule<string> } = { email }
-/** A new password. */
 export const PASSWORD_SHAPE: typeof ADDRESS_SHAPE & { readonly password: Rule<string> } =
   { email, password: newPassword }
-/** A new user. */
 export const USER_SHAPE: typeof PASSWORD_SHAPE & {
   readonly name: Rule<string | undefined>, readonly abilities: Rule<readonly string[] | undefined>
 } = { ...PASSWORD_SHAPE, name: optional(text), abilities: optional(texts) }
-/** A token to be issued. */
 export const TOKEN_SHAPE: typeof ADDRESS_SHAPE & {
   readonly abilities: Rule<readonly string[] | undefined>, readonly ttlMinutes: Rule<number | undefined>
 } = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
@@ -49,12 +45,11 @@ export function passwordFault(password: string, email: string): string | undefin
     (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
 }
 
-/** The address and password of a user, if they keep the rules; throws `input-invalid` otherwise. */
-export function checkedPassword(email: string, password: string): Shaped<typeof PASSWORD_SHAPE> {
-  const given = shaped(PASSWORD_SHAPE, { email, password })
+/** Throws `input-invalid` unless an address and its new password keep the rules. */
+export function assertPassword(email: string, password: string): void {
+  shaped(PASSWORD_SHAPE, { email, password })
   const fault = passwordFault(password, email)
   if (fault !== undefined) throw refused(fault)
-  return given
 }
 
 /** Throws `input-invalid` for an ability that no operation asks for. */

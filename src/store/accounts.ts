@@ -2,21 +2,17 @@
 import type { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import {
-  ADDRESS_SHAPE, assertKnown, checkedPassword, shaped, TOKEN_SHAPE, USER_SHAPE
-} from './account-rules.ts'
+import type { Event } from '../journal/journal.ts'
+import { ADDRESS_SHAPE, assertKnown, assertPassword, shaped, TOKEN_SHAPE, USER_SHAPE } from './account-rules.ts'
 import type { HashClient, PasswordHasher } from './password-hash.ts'
 import { ANY_ABILITY, event, type Token, type User } from './events.ts'
 import { userOf, type Commit, type State } from './state.ts'
 
-/** What accounts are given from outside. */
 export interface AccountsOptions {
   readonly hasher: PasswordHasher
   /** For passwords that the operator sets, if not the same: a flood of logins should not delay those. */
   readonly operatorHasher?: PasswordHasher
-  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
-  /** The wall clock, milliseconds since 1970. */
   readonly wallMs: () => number
   /** The abilities that operations require; without it, any may be given. */
   readonly abilities?: readonly string[] | undefined
@@ -46,7 +42,6 @@ export interface Issued {
   readonly expires: string | null
 }
 
-/** What a token looks like. */
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const TOKEN_ID_DIGITS = 12
@@ -55,13 +50,28 @@ const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its u
 /** The id of a token in logs and for the operator. */
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
 
-/** Whether abilities include one. */
 export function hasAbility(abilities: readonly string[], ability: string): boolean {
   return abilities.includes(ability) || abilities.includes(ANY_ABILITY)
 }
 
+/** Finds what a command is about in the state of its turn. */
+type Find<T> = (state: State) => T | undefined
+
 /** E-mail addresses are compared without case. */
 function normalized(email: string): string { return email.toLowerCase() }
+
+function byAddress(email: string): Find<User> {
+  shaped(ADDRESS_SHAPE, { email })
+  return state => userOf(state, normalized(email))
+}
+
+/** The user whose password was checked, unless removed or given another one since. */
+function stillAs({ id, passwords }: User): Find<User> {
+  return ({ users }) => {
+    const now = users.get(id)
+    return now?.passwordHash !== undefined && now.passwords === passwords ? now : undefined
+  }
+}
 
 /**
  * All writes reject with `input-invalid` for what breaks a rule, whatever calls, and with the failures of
@@ -98,7 +108,7 @@ export class Accounts {
   /** Gives a user a new password and ends the user's tokens; false for an unknown address. */
   async setPassword(email: string, password: string): Promise<boolean> {
     const passwordHash = await this.#hash(email, password)
-    return this.#change(email, user => event('password.changed', null, { id: user.id, passwordHash }))
+    return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, passwordHash }))
   }
 
   /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
@@ -107,31 +117,24 @@ export class Accounts {
     const user = this.#state.users.get(id)
     const { isRight } = await hasher.verify(current, user?.passwordHash, client)
     if (!isRight || user === undefined) return false
-    checkedPassword(user.email, password)
+    assertPassword(user.email, password)
     const passwordHash = await hasher.hash(password, client)
-    // As in `login`: the user may have been removed, or been given another password.
-    return this.#commit(state => {
-      const now = state.users.get(id)
-      return now?.passwordHash === undefined || now.passwords !== user.passwords ? { outcome: false }
-        : { outcome: true, event: event('password.changed', id, { id, passwordHash }) }
-    })
+    return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }))
   }
 
   /** Removes a user and ends the user's tokens; false for an unknown address. */
-  removeUser(email: string): Promise<boolean> {
-    return this.#change(email, user => event('user.removed', null, { id: user.id }))
+  async removeUser(email: string): Promise<boolean> {
+    return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
   }
 
   /** Ends all tokens of a user; false for an unknown address. */
-  revokeAll(email: string): Promise<boolean> {
-    return this.#change(email, user => event('tokens.revoked', null, { user: user.id }))
+  async revokeAll(email: string): Promise<boolean> {
+    return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
 
   /** Ends a token; false if there is none of this hash. */
   revoke(hash: string, by: number | null): Promise<boolean> {
-    return this.#commit(state => state.tokens.get(hash) === undefined
-      ? { outcome: false }
-      : { outcome: true, event: event('token.revoked', by, { hash }) })
+    return this.#record(({ tokens }) => tokens.get(hash), () => event('token.revoked', by, { hash }))
   }
 
   /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
@@ -146,7 +149,7 @@ export class Accounts {
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
     assertKnown(given.abilities ?? [], this.#options.abilities)
-    return this.#issue(state => userOf(state, normalized(email)), given.abilities, given.ttlMinutes, null)
+    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null)
   }
 
   /**
@@ -160,11 +163,7 @@ export class Accounts {
     const user = userOf(this.#state, normalized(email))
     const { isRight, isOutdated } = await hasher.verify(password, user?.passwordHash, client)
     if (!isRight || user === undefined) return undefined
-    // The user may have been removed, or been given another password, while this one was checked.
-    const issued = await this.#issue(state => {
-      const now = state.users.get(user.id)
-      return now?.passwordHash !== undefined && now.passwords === user.passwords ? now : undefined
-    }, undefined, ttlMinutes, user.id)
+    const issued = await this.#issue(stillAs(user), undefined, ttlMinutes, user.id)
     if (isOutdated) await this.#rehash(user, password, client)
     return issued
   }
@@ -188,7 +187,7 @@ export class Accounts {
 
   /** The users that were not removed. */
   users(): ListedUser[] {
-    return [...this.#state.users.entries()].map(([, user]) => user).filter(user => user.passwordHash !== undefined)
+    return Array.from(this.#state.users.entries(), ([, user]) => user).filter(user => user.passwordHash !== undefined)
       .map(({ id, email, name, abilities }) => ({ id, email, name, abilities }))
   }
 
@@ -214,34 +213,32 @@ export class Accounts {
   }
 
   async #hash(email: string, password: string): Promise<string> {
-    checkedPassword(email, password)
+    assertPassword(email, password)
     const { hasher, operatorHasher = hasher } = this.#options
     return operatorHasher.hash(password)
   }
 
-  async #change(email: string, factOf: (user: User) => ReturnType<typeof event>): Promise<boolean> {
-    shaped(ADDRESS_SHAPE, { email })
+  /** Records an event about what is found; false where nothing is. */
+  #record<T>(find: Find<T>, eventOf: (found: T) => Event): Promise<boolean> {
     return this.#commit(state => {
-      const user = userOf(state, normalized(email))
-      return user === undefined ? { outcome: false } : { outcome: true, event: factOf(user) }
+      const found = find(state)
+      return found === undefined ? { outcome: false } : { outcome: true, event: eventOf(found) }
     })
   }
 
   /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
-  async #rehash(user: User, password: string, client: HashClient | undefined): Promise<void> {
+  async #rehash({ id, passwordHash: old }: User, password: string, client: HashClient | undefined): Promise<void> {
     try {
       const passwordHash = await this.#options.hasher.hash(password, client)
-      await this.#commit(state => state.users.get(user.id)?.passwordHash === user.passwordHash
-        ? { outcome: undefined, event: event('password.rehashed', user.id, { id: user.id, passwordHash }) }
-        : { outcome: undefined })
+      await this.#record(({ users }) => users.get(id)?.passwordHash === old ? id : undefined,
+        () => event('password.rehashed', id, { id, passwordHash }))
     } catch (error) {
       if (!(error instanceof Failure)) throw error
     }
   }
 
   async #issue(
-    find: (state: State) => User | undefined, abilities: readonly string[] | undefined,
-    ttlMinutes: number | undefined, by: number | null
+    find: Find<User>, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, by: number | null
   ): Promise<Issued | undefined> {
     const token = `pes_${this.#options.random(TOKEN_BYTES).toString('base64url')}`
     const issued = await this.#commit<Issued | Failure | undefined>(state => {
