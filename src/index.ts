@@ -3,17 +3,54 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
+import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entry-routes.ts'
 import { Failure } from './errors.ts'
-import { openService as open, type Service } from './service.ts'
+import { Connections } from './http/connections.ts'
+import type { IncomingMessage, ServerResponse } from './http/listener.ts'
+import { sendReply, statusReply } from './http/reply.ts'
 import type { Log } from './log.ts'
+import { openService as open, type OpenService } from './service.ts'
 import { readEmbedderSettings, type Options } from './settings.ts'
+import { shaped } from './store/account-rules.ts'
+import type { Accounts } from './store/accounts.ts'
+import type { Entry, EntryChanges, EntryFields } from './store/events.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
-export type { Service } from './service.ts'
 export type { Log } from './log.ts'
 export type { Options } from './settings.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
 export type { Entry, EntryChanges, EntryFields } from './store/events.ts'
+
+/**
+ * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
+ * a `Failure`: `input-invalid` for fields that the contract refuses, `write-failed`, `journal-failed`, `queue-full`
+ * or `journal-closed`. After `journal-failed` or `journal-unreachable` a change may be recorded.
+ */
+export interface Service {
+  /** The active entries, ascending by id. */
+  listPassword(): Promise<Entry[]>
+  /** An entry, deleted ones too; undefined for an unknown id. */
+  getPassword(id: number): Promise<Entry | undefined>
+  /** Creates an active entry; resolves with it once it is durable. */
+  createPassword(fields: EntryFields): Promise<Entry>
+  /** Changes the given fields; resolves with the changed entry, undefined for an unknown id. */
+  updatePassword(id: number, changes: EntryChanges): Promise<Entry | undefined>
+  /** Marks an entry as deleted; false for an unknown id. */
+  deletePassword(id: number): Promise<boolean>
+  /** Users and tokens. */
+  readonly accounts: Pick<
+    Accounts, 'addUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' | 'revokeAll'>
+  /** Answers a request that the embedder's own server received, below the prefix. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /**
+   * Listens where the settings say; resolves with the address. Rejects with `address-unusable`, also where it listens
+   * already or was closed, with `certificate-invalid`, or with `setting-invalid` in production without HTTPS or a
+   * proxy.
+   */
+  listen(): Promise<string>
+  /** Stops taking requests and finishes those in flight. */
+  close(): Promise<void>
+}
 
 /** What a service is opened with besides its settings. */
 export interface HostOptions {
@@ -61,7 +98,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     progress: (what, share) => given.progress?.(what, share), access
   }
   signal?.throwIfAborted()
-  const { store: _, ...service } = await open(environment, log, prefix)
+  const service = embedded(await open(environment, log, prefix), prefix)
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
@@ -74,4 +111,35 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     return service.close()
   }
   return { ...service, close }
+}
+
+function embedded({ store, gate, listen, close }: OpenService, prefix: string): Service {
+  const { accounts, journal } = store
+  const connections = new Connections(gate.take)
+  return {
+    accounts,
+    listPassword: async () => { await journal.readBarrier?.(); return store.activeList() },
+    getPassword: async id => { await journal.readBarrier?.(); return store.entry(id) },
+    createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
+    updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
+    deletePassword: async id => store.deleteEntry(id, null),
+    handle: (request, response) => {
+      const target = below(prefix, request.url ?? '')
+      if (target === undefined) return sendReply(response, statusReply(404), [], gate.isClosed())
+      // The page's own links are relative: it is at `/vault/`, not at `/vault`.
+      if (!request.url!.startsWith(`${prefix}/`)) {
+        return sendReply(response, { status: 308, headers: ['Location', prefix + target] }, [], gate.isClosed())
+      }
+      connections.take(request, response, target)
+    },
+    listen,
+    close
+  }
+}
+
+/** The part of a request's target below a prefix; undefined if it is not below it. */
+function below(prefix: string, target: string): string | undefined {
+  if (!target.startsWith(prefix)) return undefined
+  const rest = target.slice(prefix.length)
+  return rest.startsWith('/') ? rest : rest === '' || rest.startsWith('?') ? `/${rest}` : undefined
 }

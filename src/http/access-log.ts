@@ -27,38 +27,36 @@ export interface LoggedRequest {
   readonly ms: number
 }
 
-/** A malformed request: its peer, the status of its reply, and an id. */
-export function refusedRequest(address: string, status: number, request: string): LoggedRequest {
-  const client = clientAddress(address, undefined)
-  return { request, client, user: null, token: null, method: '', route: null, entry: null, status, ms: 0 }
-}
-
 /** Where lines go: `pendingBytes` is what was written and not yet taken. */
 export interface AccessLogSink {
   write(line: string): void
   pendingBytes(): number
 }
 
-/** Logs requests; `close` reports what was dropped last. */
-interface AccessLog {
+export interface AccessLog {
   log(request: LoggedRequest): void
+  /** Logs a malformed request: its peer, the status of its reply, and an id. */
+  refused(address: string, status: number, request: string): void
+  /** Reports what was dropped last. */
   close(): void
 }
 
 /** Makes an access log; `wallMs` is the wall clock, milliseconds since 1970. */
 export function createAccessLog(sink: AccessLogSink, wallMs: () => number): AccessLog {
   let dropped = 0
-  const tellDropped = (): void => {
+  const reportDropped = (): void => {
     if (dropped > 0) sink.write(`${JSON.stringify({ dropped })}\n`)
     dropped = 0
   }
-  return {
-    log: request => {
-      const line = `${JSON.stringify({ time: new Date(wallMs()).toISOString(), ...request })}\n`
-      if (sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) { dropped++; return }
-      tellDropped()
-      sink.write(line)
-    },
-    close: tellDropped
+  const log = (request: LoggedRequest): void => {
+    const line = `${JSON.stringify({ time: new Date(wallMs()).toISOString(), ...request })}\n`
+    if (sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) { dropped++; return }
+    reportDropped()
+    sink.write(line)
   }
+  const refused = (address: string, status: number, request: string): void => {
+    const client = clientAddress(address, undefined)
+    log({ request, client, user: null, token: null, method: '', route: null, entry: null, status, ms: 0 })
+  }
+  return { log, refused, close: reportDropped }
 }

@@ -6,7 +6,7 @@ import type { Files } from '../disk/files.ts'
 import { TLS_CHECK_MS } from '../limits.ts'
 
 /** A certificate that follows its files. */
-interface FollowedCertificate {
+export interface FollowedCertificate {
   readonly current: Certificate
   /** Sets the function that gets a renewed certificate; if it throws, that is reported and the old one stays. */
   onChange(renew: (certificate: Certificate) => void): void

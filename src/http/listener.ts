@@ -17,6 +17,7 @@ import { isTrusted, type AddressSet } from './address.ts'
 import { Connections, type Answer } from './connections.ts'
 import type { Refused } from './reply.ts'
 
+/** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
 export type { Answer, Peer } from './connections.ts'
 
