@@ -1,5 +1,5 @@
 /**
- * The history of an entry, read back from the journal a slice at a time, so that other requests are answered
+ * The history of an entry, read back from the journal a piece at a time, so that other requests are answered
  * meanwhile.
  */
 import { disk } from '../../disk/files.ts'
@@ -8,8 +8,7 @@ import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
 import type { EntryFields, Events } from '../../store/events.ts'
 
-/** How long reading goes on before others have their turn, and how long it may take in all. */
-const SLICE_MS = 4
+/** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000
 /** A longer journal is not read for this. */
 const MAX_READ_BYTES = 512 * 1024 * 1024
@@ -46,31 +45,20 @@ export class HistoryReader {
     if (this.#isReading || bytes > MAX_READ_BYTES || keys === undefined) return undefined
     this.#isReading = true
     try {
+      const endMs = this.#nowMs() + MAX_READ_MS
       const changes: Change[] = []
-      const steps = readInSteps(disk, path, keys, record => {
+      const take = (record: JournalRecord): void => {
         const change = changeOf(record, id)
         if (change !== undefined && changes.push(change) > MAX_CHANGES) changes.shift()
-      }, bytes)
-      return await this.#runs(steps) ? changes.reverse() : undefined
+      }
+      for (const _ of readInSteps(disk, path, keys, take, bytes)) {
+        await new Promise(resolve => setImmediate(resolve))
+        if (this.#nowMs() > endMs) return undefined
+      }
+      return changes.reverse()
     } finally {
       this.#isReading = false
     }
-  }
-
-  /** Runs through all steps; false if that takes too long. */
-  async #runs(steps: Generator): Promise<boolean> {
-    const endMs = this.#nowMs() + MAX_READ_MS
-    let sliceEndMs = 0
-    for (let step = steps.next(); step.done !== true; step = steps.next()) {
-      if (this.#nowMs() < sliceEndMs) continue
-      await new Promise(resolve => setImmediate(resolve))
-      if (this.#nowMs() > endMs) {
-        steps.return(undefined) // closes the file
-        return false
-      }
-      sliceEndMs = this.#nowMs() + SLICE_MS
-    }
-    return true
   }
 }
 
