@@ -38,7 +38,9 @@ for (const [text, expected] of CASES) {
 }
 
 test('an array is read in time that grows with its length, not with its square', () => {
-  const startMs = performance.now()
-  assert.equal((found(`[${Array(300_000).fill('\n{"a":[]}').join(',')}]`) as readonly unknown[]).length, 300_000)
-  assert.ok(performance.now() - startMs < 5_000)
+  for (const item of ['\n{"a":[]}', '{"password":"p","sistema":"on one line","usuario":"u"}']) {
+    const startMs = performance.now()
+    assert.equal((found(`[${Array(300_000).fill(item).join(',')}]`) as readonly unknown[]).length, 300_000)
+    assert.ok(performance.now() - startMs < 8_000, item)
+  }
 })

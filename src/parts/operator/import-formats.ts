@@ -43,52 +43,35 @@ export interface Source {
   readonly rows: Iterable<Row>
 }
 
-/** The columns of a program's file. Where several are named, the first that is not empty counts. */
-interface Format {
-  readonly program: string
-  /** The first column, where the used ones do not identify the format. */
-  readonly first?: string
-  /** A column that no other program writes. */
-  readonly mark?: string
-  /** A name, or else the host of an address. */
-  readonly sistema: readonly string[]
-  readonly url: readonly string[]
-  readonly usuario: readonly string[]
-  readonly password: string
-  /** Whether it writes `\"` and `\\` for a quote and a backslash. */
-  readonly hasBackslashes?: boolean
-}
-
-const NAME_URL = { sistema: ['name'], url: ['url'], usuario: ['username'], password: 'password' }
-const TITLE = { first: 'Title', sistema: ['Title'], usuario: ['Username'], password: 'Password' }
-const BITWARDEN = {
-  program: 'Bitwarden', sistema: ['name'], url: ['login_uri'], usuario: ['login_username'], password: 'login_password'
-}
+/**
+ * The columns of a program's file: the first one, where the used ones do not identify it; one that no other program
+ * writes; those of a name, or else the host of an address, a user name and a password. Of several, with bars between
+ * them, the first that is not empty counts.
+ */
+type Format = readonly [
+  program: string, first: string, mark: string, sistema: string, url: string, usuario: string, password: string
+]
 
 /** The first that fits counts. */
 const FORMATS: readonly Format[] = [
-  { program: 'NordPass', first: 'name', mark: 'cardholdername', ...NAME_URL },
-  { program: 'Chrome', first: 'name', ...NAME_URL },
-  { program: 'Firefox', first: 'url', mark: 'httpRealm', ...NAME_URL, sistema: [] },
-  { ...BITWARDEN, first: 'folder' },
-  { ...BITWARDEN, first: 'collections' },
-  { program: 'KeePassXC', ...TITLE, first: 'Group', url: ['URL'] },
-  {
-    program: 'KeePass 2', first: 'Account', sistema: ['Account'], url: ['Web Site'], usuario: ['Login Name'],
-    password: 'Password', hasBackslashes: true
-  },
-  { program: 'Apple', ...TITLE, url: ['URL'] },
-  { program: '1Password', ...TITLE, url: ['Url'] },
-  { program: '1Password', ...TITLE, url: ['Website'] },
-  { program: 'LastPass', first: 'url', ...NAME_URL },
-  { program: 'Proton Pass', first: 'type', ...NAME_URL, usuario: ['username', 'email'] },
-  { program: 'Proton Pass', first: 'type', ...NAME_URL },
-  {
-    program: 'Dashlane', first: 'username', mark: 'title', ...NAME_URL, sistema: ['title'],
-    usuario: ['username', 'username2', 'username3']
-  },
-  { program: 'CSV', sistema: ['sistema'], url: [], usuario: ['usuario'], password: 'password' }
+  ['NordPass', 'name', 'cardholdername', 'name', 'url', 'username', 'password'],
+  ['Chrome', 'name', '', 'name', 'url', 'username', 'password'],
+  ['Firefox', 'url', 'httpRealm', '', 'url', 'username', 'password'],
+  ['Bitwarden', 'folder', '', 'name', 'login_uri', 'login_username', 'login_password'],
+  ['Bitwarden', 'collections', '', 'name', 'login_uri', 'login_username', 'login_password'],
+  ['KeePassXC', 'Group', '', 'Title', 'URL', 'Username', 'Password'],
+  ['KeePass 2', 'Account', '', 'Account', 'Web Site', 'Login Name', 'Password'],
+  ['Apple', 'Title', '', 'Title', 'URL', 'Username', 'Password'],
+  ['1Password', 'Title', '', 'Title', 'Url', 'Username', 'Password'],
+  ['1Password', 'Title', '', 'Title', 'Website', 'Username', 'Password'],
+  ['LastPass', 'url', '', 'name', 'url', 'username', 'password'],
+  ['Proton Pass', 'type', '', 'name', 'url', 'username|email', 'password'],
+  ['Proton Pass', 'type', '', 'name', 'url', 'username', 'password'],
+  ['Dashlane', 'username', 'title', 'title', 'url', 'username|username2|username3', 'password'],
+  ['CSV', '', '', 'sistema', '', 'usuario', 'password']
 ]
+/** Those that write `\"` and `\\` for a quote and a backslash. */
+const WITH_BACKSLASHES = ['KeePass 2']
 
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
@@ -107,71 +90,57 @@ export function readSource(bytes: Buffer): Source {
     const names = headerOf(text, separator)
     if (names === undefined) continue
     if (OWN_HEADER.every((name, i) => names[i] === name)) {
-      return { format: OWN, rows: ownRows(mapped(rowsOf(text, separator), ownObject)) }
+      return { format: OWN, rows: ownRows(rowsOf(text, separator, false, ownObject)) }
     }
-    const format = FORMATS.find(format => fits(format, names))
+    const format = FORMATS.find(([, first, ...columns]) =>
+      (first === '' || names[0] === first) && columns.flatMap(columnsIn).every(column => names.includes(column)))
     if (format === undefined) continue
-    const rows = rowsOf(text, separator, format.hasBackslashes)
-    return { format: format.program, rows: mapped(rows, row => foreignRow(format, names, row)) }
+    const [program, , , ...used] = format
+    const places = used.map(columns => columnsIn(columns).map(column => names.indexOf(column)))
+    const hasBackslashes = WITH_BACKSLASHES.includes(program)
+    return { format: program, rows: rowsOf(text, separator, hasBackslashes, row => foreignRow(places, row)) }
   }
-  const [first] = firstOf(readCsv(text))
+  const [first] = readCsv(text)
   throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
 }
 
 /** The cells of the first row; undefined where it cannot be read with this separator. */
 function headerOf(text: string, separator: Separator): readonly string[] | undefined {
   try {
-    return firstOf(readCsv(text, separator))[0]?.cells
+    const [first] = readCsv(text, separator)
+    return first?.cells
   } catch (error) {
     if (error instanceof Failure) return undefined
     throw error
   }
 }
 
-function firstOf<T>(items: Iterable<T>): readonly T[] {
-  for (const item of items) return [item]
-  return []
-}
-
-function * rowsOf(
-  text: string, separator: Separator, hasBackslashes: boolean = false
-): Generator<CsvRow, void, void> {
+function * rowsOf<T>(
+  text: string, separator: Separator, hasBackslashes: boolean, read: (row: CsvRow) => T
+): Generator<T, void, void> {
   const rows = readCsv(text, separator, hasBackslashes)
   rows.next()
-  yield * rows
+  for (const row of rows) yield read(row)
 }
 
-function * mapped<A, B>(items: Iterable<A>, map: (item: A) => B): Generator<B, void, void> {
-  for (const item of items) yield map(item)
-}
-
-function columnsOf({ first, mark, sistema, url, usuario, password }: Format): readonly string[] {
-  return [first ?? password, mark ?? password, ...sistema, ...url, ...usuario, password]
-}
-
-function fits(format: Format, names: readonly string[]): boolean {
-  return (format.first ?? names[0]) === names[0] && columnsOf(format).every(column => names.includes(column))
-}
+function columnsIn(columns: string): string[] { return columns.split('|').filter(column => column !== '') }
 
 /** Names the columns that some program has; another one could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
-  const known = new Set(FORMATS.flatMap(columnsOf))
+  const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.flatMap(columnsIn)))
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
-  const programs = [...new Set(FORMATS.map(({ program }) => program))].filter(name => name !== 'CSV').join(', ')
+  const programs = [...new Set(FORMATS.map(([program]) => program))].filter(name => name !== 'CSV').join(', ')
   return new OperatorError(`its first line reads ${seen}, which is no header that is known; known are those of ` +
     `${programs}, this program's own, and any with the columns sistema, usuario and password`)
 }
 
-function foreignRow(format: Format, names: readonly string[], { line, cells }: CsvRow): Row {
-  const cell = (columns: readonly string[]): string =>
-    columns.map(column => cells[names.indexOf(column)]!).find(text => text !== '') ?? ''
-  const password = cell([format.password])
+/** `places`: where the columns of name, address, user name and password are. */
+function foreignRow(places: readonly (readonly number[])[], { line, cells }: CsvRow): Row {
+  const [name = '', url = '', usuario = '', password = ''] =
+    places.map(columns => columns.map(at => cells[at]!).find(text => text !== ''))
   if (password === '') return { line, entry: undefined, isOwn: false, losesAddress: false }
-  const url = cell(format.url)
-  const name = cell(format.sistema)
-  const entry = { password, sistema: name || hostOf(url) || NAMELESS, usuario: cell(format.usuario) || NAMELESS,
-    status: 1 }
-  return { line, entry: entry as ImportedEntry, isOwn: false, losesAddress: name !== '' && url !== '' }
+  const entry = { password, sistema: name || hostOf(url) || NAMELESS, usuario: usuario || NAMELESS, status: 1 } as const
+  return { line, entry, isOwn: false, losesAddress: name !== '' && url !== '' }
 }
 
 /** The host of an address, or the text itself where it is none. */

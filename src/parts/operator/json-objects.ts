@@ -1,6 +1,6 @@
 /**
- * Objects in JSON, one after the other, so that a large file is never in memory as values: a line each (JSON
- * lines; an empty line is none), or the items of one array.
+ * Objects in JSON, one after the other, so that a large file is never in memory as values: with white space between
+ * them, such as JSON lines, or the items of one array.
  */
 import type { Buffer } from 'node:buffer'
 import { parseJsonObject, type Json } from '../../json/parse.ts'
@@ -12,6 +12,8 @@ export interface Numbered {
   readonly line: number
   readonly object: { readonly [key: string]: Json }
 }
+
+interface Place { readonly line: number, readonly column: number }
 
 /** The most bytes that one object may take. */
 const MAX_OBJECT_BYTES = 32 * 1024 * 1024
@@ -33,32 +35,28 @@ export function jsonKind(bytes: Buffer): 'array' | 'object' | undefined {
   return first === OPEN_ARRAY ? 'array' : first === OPENS[1] ? 'object' : undefined
 }
 
-/** Reads JSON lines, or the items of an array. Throws an `OperatorError` that names line and column. */
+/** Reads objects that follow each other, or the items of one array. Throws an `OperatorError` with line and column. */
 export function * readObjects(bytes: Buffer): Generator<Numbered, void, void> {
-  if (jsonKind(bytes) === 'array') return yield * items(bytes)
-  let line = 1
-  for (let at = 0; at < bytes.length; line++) {
-    const found = bytes.indexOf(LINE_FEED, at)
-    const end = found < 0 ? bytes.length : found
-    if (skipSpace(bytes, at) < end) yield { line, object: parse(bytes.subarray(at, end), line, 0) }
-    at = end + 1
+  let [seen, line, lineStart] = [0, 1, 0]
+  /** Of ascending offsets; columns are in bytes. */
+  const placeOf = (offset: number): Place => {
+    for (; seen < offset; seen++) if (bytes[seen] === LINE_FEED) [line, lineStart] = [line + 1, seen + 1]
+    return { line, column: offset - lineStart + 1 }
   }
-}
-
-function * items(bytes: Buffer): Generator<Numbered, void, void> {
-  const place = new Place(bytes)
-  let at = skipSpace(bytes, skipSpace(bytes, 0) + 1)
-  for (let isFirst = true; bytes[at] !== CLOSE_ARRAY || !isFirst; isFirst = false) {
+  const isArray = jsonKind(bytes) === 'array'
+  let at = skipSpace(bytes, isArray ? skipSpace(bytes, 0) + 1 : 0)
+  for (let isFirst = true; isArray ? !isFirst || bytes[at] !== CLOSE_ARRAY : at < bytes.length; isFirst = false) {
     const end = itemEnd(bytes, at)
-    const { line, column } = place.of(at)
-    yield { line, object: parse(bytes.subarray(at, end), line, column - 1) }
+    const place = placeOf(at)
+    yield { line: place.line, object: parse(bytes.subarray(at, end), place) }
     at = skipSpace(bytes, end)
+    if (!isArray) continue
     if (bytes[at] === CLOSE_ARRAY) break
-    if (bytes[at] !== COMMA) throw wrong(place.of(at), 'a comma or the end of the list is missing')
+    if (bytes[at] !== COMMA) throw wrong(placeOf(at), 'a comma or the end of the list is missing')
     at = skipSpace(bytes, at + 1)
   }
   const rest = skipSpace(bytes, at + 1)
-  if (rest < bytes.length) throw wrong(place.of(rest), 'there is something after the list')
+  if (rest < bytes.length) throw wrong(placeOf(rest), 'there is something after the list')
 }
 
 /** Where the value ends that begins at an offset: after its last bracket, or before what cannot be part of it. */
@@ -75,34 +73,16 @@ function itemEnd(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-function parse(bytes: Buffer, line: number, before: number): Numbered['object'] {
+function parse(bytes: Buffer, { line, column }: Place): Numbered['object'] {
   if (bytes.length > MAX_OBJECT_BYTES) {
     throw new OperatorError(`line ${line}: one object is larger than an entry can be`)
   }
   const parsed = parseJsonObject(bytes, MAX_JSON_DEPTH_LEVELS)
   if (parsed.ok) return parsed.value
-  const column = parsed.column + (parsed.line === 1 ? before : 0)
-  throw wrong({ line: line + parsed.line - 1, column }, `it ${parsed.fault}`)
+  const before = parsed.line === 1 ? column - 1 : 0
+  throw wrong({ line: line + parsed.line - 1, column: parsed.column + before }, `it ${parsed.fault}`)
 }
 
-function wrong({ line, column }: { readonly line: number, readonly column: number }, what: string): OperatorError {
+function wrong({ line, column }: Place, what: string): OperatorError {
   return new OperatorError(`line ${line}, column ${column}: ${what}`)
-}
-
-/** Gives lines and columns of ascending offsets, columns in bytes. */
-class Place {
-  readonly #bytes: Buffer
-  #line = 1
-  #lineStart = 0
-
-  constructor(bytes: Buffer) { this.#bytes = bytes }
-
-  of(offset: number): { readonly line: number, readonly column: number } {
-    for (;;) {
-      const end = this.#bytes.indexOf(LINE_FEED, this.#lineStart)
-      if (end < 0 || end >= offset) return { line: this.#line, column: offset - this.#lineStart + 1 }
-      this.#line++
-      this.#lineStart = end + 1
-    }
-  }
 }

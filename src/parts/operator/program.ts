@@ -10,7 +10,6 @@ import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
 import { findCommand, helpOf, overview, parse } from './command-line.ts'
 import { completionCommand } from './completion.ts'
-import { reachStore } from './connect.ts'
 import { Terminal } from './terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
@@ -58,6 +57,7 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 async function run(command: Command, given: Arguments): Promise<void> {
+  const { reachStore } = await import('./connect.ts')
   const { stdin: input, stdout: output, stderr: error } = process
   const terminal = new Terminal({ input, output, error }, given.flags['json'] === true)
   const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)

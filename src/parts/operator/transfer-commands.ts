@@ -8,8 +8,8 @@ import { OperatorError, UsageError, type Command, type Context } from '../comman
 import { makeFile } from '../saved-journal.ts'
 import { recordDisclosure } from './disclosure.ts'
 import { entriesOf } from './entry-commands.ts'
-import { WRITERS, type Writer } from './export-formats.ts'
-import { readSource, type Source } from './import-formats.ts'
+import type { Writer } from './export-formats.ts'
+import type { Source } from './import-formats.ts'
 
 /** Lines of a report: the first ones by number, all of them counted. */
 interface Lines { count: number, readonly first: number[] }
@@ -92,6 +92,7 @@ function readFile(path: string): Buffer {
 
 async function importFile(context: Context): Promise<void> {
   const { flags, terminal, positionals: [file = ''] } = context
+  const { readSource } = await import('./import-formats.ts')
   const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
   const known = new Set((await entriesOf(context, false)).map(keyOf))
   const keeps = flags['keep-duplicates'] === true
@@ -117,6 +118,7 @@ async function importFile(context: Context): Promise<void> {
 async function exportFile(context: Context): Promise<void> {
   const { flags, terminal } = context
   const { format = 'jsonl', output } = flags as { readonly format?: string, readonly output?: string }
+  const { WRITERS } = await import('./export-formats.ts')
   const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
   if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(' or ')}`)
   if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
