@@ -12,7 +12,8 @@ import { Failure } from '../../src/errors.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { heldSockets, lockFolder, type UnixSockets, type FolderLock } from '../../src/disk/lock.ts'
-import { FaultyFiles } from '../support/faulty-files.ts'
+import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
+import { failure } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 
 const sockets: UnixSockets = localSockets((_request, response) => { response.end() })
@@ -21,22 +22,20 @@ function hold(folder: string, files: Files = disk, by: UnixSockets = sockets): P
   return lockFolder(files, folder, by, process.pid, randomInt)
 }
 
-/** Sockets that count how many are listened on. */
-function countingSockets(): { sockets: UnixSockets, listening: () => number, closeAll: () => Promise<void> } {
+/** Sockets that do something once one is open. */
+function socketsThat(afterOpen: (close: () => Promise<void>) => Promise<() => Promise<void>>): UnixSockets {
+  return { open: async path => afterOpen(await sockets.open(path)), probe: path => sockets.probe(path) }
+}
+
+/** Sockets, and what closes each of those that are open. */
+function countingSockets(): { sockets: UnixSockets, closers: Set<() => Promise<void>> } {
   const closers = new Set<() => Promise<void>>()
-  return {
-    sockets: {
-      open: async path => {
-        const close = await sockets.open(path)
-        const counted = async (): Promise<void> => { closers.delete(counted); await close() }
-        closers.add(counted)
-        return counted
-      },
-      probe: path => sockets.probe(path)
-    },
-    listening: () => closers.size,
-    closeAll: async () => { for (const close of [...closers]) await close() }
-  }
+  const counting = socketsThat(async close => {
+    const counted = async (): Promise<void> => { closers.delete(counted); await close() }
+    closers.add(counted)
+    return counted
+  })
+  return { sockets: counting, closers }
 }
 
 /** A socket under a name behind which nobody is: what a killed process leaves. */
@@ -120,20 +119,13 @@ test('a second process is refused, learns which process has the folder, and chan
   const held = await hold(folder)
   t.after(() => held.release())
   const before = readdirSync(folder)
-  await assert.rejects(hold(folder), error => error instanceof Failure && error.code === 'folder-held' &&
-    error.message.endsWith(`${folder} belongs to process ${process.pid}`))
-  assert.deepEqual(readdirSync(folder), before)
-  assert.equal(await sockets.probe(held.socket), true)
-})
-
-test('a folder that is held is tried for three times, after waits of less than 200 ms', async t => {
-  const folder = freshFolder(t)
-  const held = await hold(folder)
-  t.after(() => held.release())
   const asked: number[] = []
   const random = (below: number): number => { asked.push(below); return 0 }
-  await assert.rejects(lockFolder(disk, folder, sockets, process.pid, random), { code: 'folder-held' })
-  assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47])
+  await assert.rejects(lockFolder(disk, folder, sockets, process.pid, random),
+    failure('folder-held', new RegExp(`${folder} belongs to process ${process.pid}$`)))
+  assert.deepEqual(asked, [2 ** 47, 200, 2 ** 47, 200, 2 ** 47], 'three attempts, after waits of less than 200 ms')
+  assert.deepEqual(readdirSync(folder), before)
+  assert.equal(await sockets.probe(held.socket), true)
 })
 
 test('a released lock leaves no file, and the next process gets the folder', async t => {
@@ -150,8 +142,7 @@ test('a released lock leaves no file, and the next process gets the folder', asy
 test('a folder that cannot be made is a clear failure', async t => {
   const folder = freshFolder(t)
   writeFileSync(join(folder, 'file'), '')
-  await assert.rejects(hold(join(folder, 'file', 'data')),
-    error => error instanceof Failure && error.code === 'folder-unusable' && /file\/data: (ENOTDIR|EEXIST)$/.test(error.message))
+  await assert.rejects(hold(join(folder, 'file', 'data')), failure('folder-unusable', /file\/data: (ENOTDIR|EEXIST)$/))
 })
 
 for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not characters,', 'ñ'.repeat(40)]] as const) {
@@ -159,8 +150,7 @@ for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not charac
     const base = freshFolder(t)
     const folder = join(base, name)
     mkdirSync(folder)
-    await assert.rejects(hold(folder), error => error instanceof Failure && error.code === 'folder-unusable' &&
-      /longer than 103 bytes, the most for a socket/.test(error.message))
+    await assert.rejects(hold(folder), failure('folder-unusable', /longer than 103 bytes, the most for a socket/))
     assert.deepEqual([readdirSync(folder), readdirSync(base).length], [[], 1])
   })
 }
@@ -180,31 +170,16 @@ test('sockets that dead processes left are removed, of whatever stage; other fil
 test('one whose socket a winner swept away while it opened is refused as folder-held', async t => {
   const folder = freshFolder(t)
   let winner: FolderLock | undefined
-  const late: UnixSockets = {
-    open: async path => {
-      const close = await sockets.open(path)
-      winner ??= await hold(folder)
-      return close
-    },
-    probe: path => sockets.probe(path)
-  }
   t.after(() => winner?.release())
+  const late = socketsThat(async close => { winner ??= await hold(folder); return close })
   await assert.rejects(hold(folder, disk, late), { code: 'folder-held' })
   assert.equal(await sockets.probe(winner!.socket), true)
 })
 
 test('one whose socket a winner swept away, and who is gone by then, tries again and shows that it holds', async t => {
   const folder = freshFolder(t)
-  let swept = false
-  const late: UnixSockets = {
-    open: async path => {
-      const close = await sockets.open(path)
-      if (!swept) await (await hold(folder)).release()
-      swept = true
-      return close
-    },
-    probe: path => sockets.probe(path)
-  }
+  let sweeps = 0
+  const late = socketsThat(async close => { if (sweeps++ === 0) await (await hold(folder)).release(); return close })
   const held = await hold(folder, disk, late)
   t.after(() => held.release())
   assert.equal(await sockets.probe(held.socket), true)
@@ -215,39 +190,32 @@ for (const [what, of] of [['closed to others', 'setMode'], ['rid of what a dead 
     const folder = freshFolder(t)
     await leaveDeadSocket(join(folder, 'held-1-a.sock'))
     const faulty = new FaultyFiles()
-    faulty.fail({ at: 1, of, code: 'EPERM' })
-    const counting = countingSockets()
-    t.after(() => counting.closeAll())
-    await assert.rejects(hold(folder, faulty.files, counting.sockets), { code: 'folder-unusable', message: /EPERM/ })
+    faulty.fail({ of, code: 'EPERM' })
+    await assert.rejects(hold(folder, faulty.files), { code: 'folder-unusable', message: /EPERM/ })
   })
 }
 
-test('whichever file call fails, once or for good, no socket is left open, and the next attempt gets the folder',
-  async t => {
-    for (const forGood of [false, true]) {
-      const problems: string[] = []
-      for (let at = 1, reached = true; reached; at++) {
+for (const forGood of [false, true]) {
+  test(`whichever file call fails ${forGood ? 'for good' : 'once'}, no socket stays open, and the next attempt gets the folder`,
+    async t => {
+      await whicheverCallFails({ code: 'EIO', forGood }, async ({ files }, begin) => {
         const folder = freshFolder(t)
-        await leaveDeadSocket(join(folder, 'held-1-a.sock'))
-        await leaveDeadSocket(join(folder, 'opening-1-a.sock'))
-        const faulty = new FaultyFiles()
-        faulty.fail({ at, code: 'EIO', forGood })
-        const counting = countingSockets()
+        for (const name of ['held-1-a.sock', 'opening-1-a.sock']) await leaveDeadSocket(join(folder, name))
+        const { sockets, closers } = countingSockets()
+        begin()
         try {
-          await (await hold(folder, faulty.files, counting.sockets)).release()
+          await (await hold(folder, files, sockets)).release()
         } catch (error) {
-          const isKnown = error instanceof Failure ? error.code === 'folder-unusable' : /EIO/.test(String(error))
-          if (!isKnown) problems.push(`call ${at}: ${error}`)
+          if (error instanceof Failure) assert.equal(error.code, 'folder-unusable')
+          else assert.match(String(error), /EIO/)
         }
-        reached = faulty.count() >= at
-        const failed = faulty.calls[at - 1]
-        if (counting.listening() > 0) problems.push(`call ${at} (${failed}) leaves a socket open`)
-        await counting.closeAll()
+        const left = closers.size
+        for (const close of [...closers]) await close()
+        assert.equal(left, 0)
         await (await hold(folder)).release()
-      }
-      assert.deepEqual(problems, [], forGood ? 'for good' : 'once')
-    }
-  })
+      })
+    })
+}
 
 test('of many that try at once in one process exactly one wins, and the others learn why', async t => {
   const round = async (contenders: number): Promise<void> => {
@@ -260,14 +228,12 @@ test('of many that try at once in one process exactly one wins, and the others l
     for (const reason of reasons) assert.match(reason, /another process has the lock of the data folder/)
     assert.deepEqual(readdirSync(folder), [])
   }
-  for (const contenders of [2, 3, 5]) {
-    for (let batch = 0; batch < 2; batch++) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
-  }
+  for (const contenders of [2, 3, 5]) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
 })
 
 test('of several processes that try at once exactly one wins, and the others learn why', async t => {
   const holders = await startHolders(t, 3)
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 3; round++) {
     const folder = join(freshFolder(t), 'data')
     const answers = await Promise.all(holders.map(holder => holder.ask(`hold ${folder}`)))
     const winners = holders.filter((_, i) => answers[i] === 'held')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import {
-  appendFileSync, chmodSync, copyFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync,
+  appendFileSync, chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, statSync,
   truncateSync, unlinkSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
@@ -75,30 +75,6 @@ async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<voi
   while (!is() && turns-- > 0) await turn()
 }
 
-test('commits that arrive together share one append, in order and without gaps', async t => {
-  const { journal, records, folder, faulty } = await openFaulty(t)
-  const before = faulty.count('append')
-  assert.deepEqual(new Set(await commitAll(journal, count(300))), new Set(['done']))
-  assert.equal(faulty.count('append') - before, 1)
-  assert.deepEqual(records.map(({ seq, data }) => [seq, data]), count(300).map(n => [n, n]))
-  assert.equal(journal.health().records, 300)
-  assert.deepEqual(await recovered(folder), count(300))
-})
-
-test('commits that arrive while a write is under way share the next one', async t => {
-  const { journal, faulty } = await openFaulty(t)
-  const held = faulty.hold()
-  const first = commitAll(journal, [1])
-  await held.reached
-  const later = Promise.all([commitAll(journal, count(40, 2)), isPending(first).then(() => commitAll(journal, [42]))])
-  assert.equal(await isPending(later), true)
-  assert.equal(faulty.count('append'), 1)
-  held.release()
-  await Promise.all([first, later])
-  assert.equal(faulty.count('append'), 2)
-  assert.deepEqual(journal.data, count(42))
-})
-
 test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
   const { journal, faulty } = await openFaulty(t)
   const commits: Promise<string[]>[] = []
@@ -130,43 +106,35 @@ test('a write begins with the first turn that brings nothing, and at once when i
   }
 })
 
-test('one write holds a bounded number of records and of bytes', async t => {
+test('commits that arrive together share writes of a bounded number of records and of bytes, in order', async t => {
   const { journal, records, faulty, folder } = await openFaulty(t)
-  await commitAll(journal, count(2 * MAX_COMMIT_RECORDS + 1))
+  const data = count(2 * MAX_COMMIT_RECORDS + 1)
+  assert.deepEqual(new Set(await commitAll(journal, data)), new Set(['done']))
   assert.equal(faulty.count('append'), 3)
+  assert.deepEqual(records.map(({ seq, data }) => [seq, data]), data.map(n => [n, n]))
   const large = 'x'.repeat(MAX_COMMIT_BYTES * 5 / 8)
   await commitAll(journal, [large, large, large])
   assert.equal(faulty.count('append'), 5)
-  assert.equal(records.length, 2 * MAX_COMMIT_RECORDS + 4)
-  assert.equal((await recovered(folder)).length, records.length)
+  assert.deepEqual(await recovered(folder), [...data, large, large, large])
 })
 
-test('a decision without a record waits for the write that it could have seen', async t => {
-  const { journal, faulty } = await openFaulty(t)
-  const held = faulty.hold()
-  const written = journal.commit(decisionOn(event(1)))
-  const silent = journal.commit(decisionOn(undefined))
-  await held.reached
-  const later = journal.commit(decisionOn(undefined))
-  assert.deepEqual(await Promise.all([written, silent, later].map(isPending)), [true, true, true])
-  held.release()
-  await Promise.all([written, silent, later])
-})
-
-for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-failed']] as const) {
-  test(`a decision without a record fails with the write that it could have seen (${code})`, async t => {
-    const { journal, faulty } = await openFaulty(t)
-    faulty.fail({ of: 'append', code })
-    const outcomes = [undefined, event(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
-    assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected])
-  })
-}
-
-test('a decision without a record touches no file', async t => {
+test('a decision without a record touches no file, and waits for the write that it could have seen', async t => {
   const { journal, faulty } = await openFaulty(t)
   const before = faulty.count()
   await journal.commit(decisionOn(undefined))
   assert.equal(faulty.count(), before)
+  const held = faulty.hold()
+  const waiting = [event(1), undefined].map(one => journal.commit(decisionOn(one)))
+  await held.reached
+  waiting.push(journal.commit(decisionOn(undefined)))
+  assert.deepEqual(await Promise.all(waiting.map(isPending)), [true, true, true])
+  held.release()
+  await Promise.all(waiting)
+  for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-failed']] as const) {
+    faulty.fail({ of: 'append', code })
+    const outcomes = [undefined, event(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
+    assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected], 'it fails with that write')
+  }
 })
 
 test('a change that could not be sealed rejects, throws nowhere else, and harms nothing decided after it', async t => {
@@ -279,6 +247,7 @@ for (const [what, fail, fault] of [
     assert.equal(warnings.filter(line => line.includes('until a restart')).length, 1)
     assert.deepEqual(journal.data, [1])
     await journal.close()
+    assert.equal(faulty.open.size, 0)
     const reopened = await openJournal(folder)
     assert.equal(reopened.journal.health().fault, undefined)
     assert.deepEqual(await commitAll(reopened.journal, [5]), ['done'])
@@ -414,24 +383,6 @@ for (const forGood of [false, true]) {
         await assertKept(folder, NOTHING)
       })
     })
-
-  test(`whichever file call fails ${times} while a torn tail is repaired, nothing acknowledged is lost`, async t => {
-    const prepared = freshFolder(t)
-    const store = await fileStore(prepared)
-    const acknowledged = ['a', 'b', 'c']
-    for (const password of acknowledged) await store.createEntry(fields(password), null)
-    await store.close()
-    appendFileSync(journalPath(prepared), '{"seq":4,"time"')
-    for (const name of readdirSync(prepared)) chmodSync(join(prepared, name), 0o644)
-    await whicheverCallFails({ code: 'EIO', forGood }, async (faulty, begin) => {
-      const folder = freshFolder(t)
-      cpSync(prepared, folder, { recursive: true })
-      chmodSync(folder, 0o755)
-      begin()
-      await startFailing(folder, faulty)
-      await assertKept(folder, { attempted: acknowledged, acknowledged, refused: [] })
-    })
-  })
 }
 
 test('a start that fails leaves no descriptor open', async t => {
@@ -460,14 +411,6 @@ test('close waits for what is queued; a commit after it is rejected; closing twi
   await journal.close()
   assert.equal(faulty.open.size, 0)
   assert.deepEqual(await recovered(folder), [1, 2, 3])
-})
-
-test('close of a failed journal lets go of its file', async t => {
-  const { journal, faulty } = await openFaulty(t)
-  faulty.fail({ of: 'append', code: 'EIO' })
-  await commitAll(journal, [1])
-  await journal.close()
-  assert.equal(faulty.open.size, 0)
 })
 
 test('a file that cannot be closed after the last write rejects the close, and throws nowhere else', async t => {

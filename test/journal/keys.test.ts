@@ -130,19 +130,6 @@ test('a key file that cannot be written whole is removed', async t => {
   assert.deepEqual([readdirSync(folder), full.open.size], [[], 0])
 })
 
-test('a machine that dies while the first start makes the key leaves nothing to clean up by hand', async t => {
-  const calls = await whicheverCallFails({ code: 'ENOSPC', forGood: true }, async (dying, begin) => {
-    const folder = freshFolder(t)
-    begin()
-    await startAndStop(folder, { files: dying.files }).catch(() => {})
-    const { journal } = await openJournal(folder)
-    await journal.record('first')
-    await journal.close()
-    assert.deepEqual(verify(journalBytes(folder), keysOf(folder)).map(({ data }) => data), ['first'])
-  })
-  assert.ok(calls >= 8, `${calls} calls`)
-})
-
 test('the first start makes a key of its own, and later ones use it', async t => {
   const [folder, other] = [freshFolder(t), freshFolder(t)]
   for (const n of [1, 2, 3]) {

@@ -1,4 +1,4 @@
-/** `journal compact` as its user runs it, archives that must join, and heads that were noted. */
+/** `journal compact` as its user runs it, archives that must join, heads that were noted, and what ends it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -7,12 +7,14 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { compact, fileStore, reencrypt, rotateKey } from '../support/compose.ts'
-import { startProgram } from '../support/program.ts'
+import { mountMissing, smallDisk } from '../support/outside.ts'
+import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
 const NO_PYTHON = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
+const NO_MOUNT = mountMissing()
 const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^journal-\d+-\d+\.jsonl$/.test(name))
 
 async function verified(folder: string, words = ''): Promise<any> {
@@ -200,4 +202,56 @@ test('the verifier says the same of archives that join, with the key, and refuse
     assert.equal(python(...given).status, 3)
   }
   assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
+})
+
+/** A folder with so many entries, each changed since. */
+async function filled(t: TestContext, entries: number, chars: number): Promise<string> {
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
+  const rows = Array.from({ length: entries }, (_, n) =>
+    ({ password: `${n}${'x'.repeat(chars)}`, sistema: 's', usuario: 'u', status: 1 as const }))
+  await store.importEntries(rows, null)
+  for (let from = 0; from < entries; from += 10_000) {
+    await Promise.all(rows.slice(from, from + 10_000).map((_, n) =>
+      store.updateEntry(from + n + 1, { password: `now ${n} ${'y'.repeat(chars)}` }, null)))
+  }
+  await store.close()
+  return folder
+}
+
+test('a service that is stopped meanwhile ends its compaction at once, and keeps the old journal', async t => {
+  const folder = await filled(t, 10_000, 200)
+  const old = readFileSync(join(folder, 'journal.jsonl'))
+  const program = await startProgram(t, { flags: { data: folder } })
+  const ended = admin(folder, 'journal compact')
+  await until('a part of the new journal', () => readdirSync(folder).some(name => name.endsWith('.part') || name.startsWith('journal-')))
+  const begunMs = performance.now()
+  assert.equal((await program.stop('SIGTERM')).code, 0)
+  const stoppedMs = performance.now() - begunMs
+  assert.ok(stoppedMs < 5_000, `${stoppedMs} ms`)
+  await ended
+  const [archive] = archivesIn(folder)
+  const isOld = readFileSync(join(folder, 'journal.jsonl')).equals(old)
+  assert.ok(isOld ? archive === undefined : readFileSync(join(folder, archive!)).equals(old))
+  assert.deepEqual(readdirSync(folder).filter(name => name !== archive).sort(), NAMES)
+})
+
+test('a full disk ends a compaction; the old journal is served, and once there is room it works', { skip: NO_MOUNT }, async t => {
+  const source = await filled(t, 3_000, 300)
+  const folder = smallDisk(t, '5m')
+  for (const name of NAMES) copyFileSync(join(source, name), join(folder, name))
+  const old = readFileSync(join(folder, 'journal.jsonl'))
+  const filler = join(folder, 'filler')
+  writeFileSync(filler, Buffer.alloc(5 * 1024 * 1024 - old.length - 500_000))
+  const { url } = await startProgram(t, { flags: { data: folder } })
+  const list = (await send(url, 'GET', '/api/listPassword')).text
+  const { code, error } = await admin(folder, 'journal compact')
+  assert.deepEqual([code, /ENOSPC/.test(error)], [1, true], error)
+  assert.ok(readFileSync(join(folder, 'journal.jsonl')).equals(old))
+  assert.deepEqual(readdirSync(folder).filter(name => !name.endsWith('.sock')).sort(), ['filler', ...NAMES].sort())
+  assert.equal((await send(url, 'GET', '/api/listPassword')).text, list)
+  assert.equal((await send(url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })).status, 200)
+  writeFileSync(filler, '')
+  await done(folder, 'journal compact')
+  assert.equal((await send(url, 'GET', '/api/getPassword/3001')).json.passwords.password, 'p')
 })

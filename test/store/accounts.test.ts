@@ -215,38 +215,28 @@ test('the journal says who did what: login and logout are the user\'s, an operat
   ])
 })
 
-test('a user who is removed while the login\'s hash is computed gets no token', async () => {
-  const { world, store } = await withAna()
-  const login = store.accounts.login(ANA, PASSWORD, undefined)
-  assert.equal(await store.accounts.removeUser(ANA), true)
-  assert.equal(await login, undefined)
-  assert.deepEqual(world.dataOf('token.issued'), [])
-})
-
-test('a user who is removed and added again while the login\'s hash is computed gets no token', async () => {
-  const world = new World()
-  await world.open({ ln: 15, r: 8, p: 1 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
-  const { accounts } = world.open()
-  const login = accounts.login(ANA, PASSWORD, undefined)
-  await accounts.removeUser(ANA)
-  await accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
-  assert.equal(await login, undefined)
-  assert.deepEqual(world.dataOf('token.issued'), [])
-})
-
-test('a user who is given a password, even the same, while the login\'s hash is computed gets no token', async () => {
-  const world = new World()
-  await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
-  const { accounts } = world.open()
-  let isOver = false
-  const login = accounts.login(ANA, PASSWORD, undefined).finally(() => { isOver = true })
-  await accounts.setPassword(ANA, PASSWORD)
-  assert.equal(isOver, false, 'the login is still on its way')
-  assert.equal(await login, undefined)
-  assert.deepEqual(world.dataOf('token.issued'), [])
-  assert.deepEqual(world.dataOf('password.rehashed'), [], 'and the old password\'s hash does not come back')
-  assert.ok(await accounts.login(ANA, PASSWORD, undefined))
-})
+for (const [what, act] of [
+  ['removed', accounts => accounts.removeUser(ANA)],
+  ['removed and added again', async accounts => {
+    await accounts.removeUser(ANA)
+    await accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  }],
+  ['given a password, even the same,', accounts => accounts.setPassword(ANA, PASSWORD)]
+] as readonly (readonly [string, (accounts: Store['accounts']) => Promise<unknown>])[]) {
+  test(`a user who is ${what} while the login's hash is computed gets no token`, async () => {
+    const world = new World()
+    await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+    const { accounts } = world.open()
+    let isOver = false
+    const login = accounts.login(ANA, PASSWORD, undefined).finally(() => { isOver = true })
+    await act(accounts)
+    assert.equal(isOver, false, 'the login is still on its way')
+    assert.equal(await login, undefined)
+    assert.deepEqual(world.dataOf('token.issued'), [])
+    assert.deepEqual(world.dataOf('password.rehashed'), [], 'and the old password\'s hash does not come back')
+    assert.equal(await accounts.login(ANA, PASSWORD, undefined) !== undefined, what !== 'removed')
+  })
+}
 
 for (const cost of [{ ...CHEAP, ln: 5 }, { ...CHEAP, r: 2 }, { ...CHEAP, p: 2 }]) {
   test(`a hash is brought up to ${JSON.stringify(cost)} at the next right login, once`, async () => {
@@ -286,26 +276,21 @@ test('logins at once while the hash is brought up to date all succeed, and it is
   assert.ok(await world.open().accounts.login(ANA, PASSWORD, undefined))
 })
 
-test('a login does not fail because no place is left to bring its hash up to date', async () => {
-  class BusyHasher extends PasswordHasher {
-    override hash(): Promise<string> { return Promise.reject(new Failure('hashes-busy', 'as the test asked')) }
-  }
+/** A hasher to which a hash of little cost is outdated, and which can make no new one. */
+class FailingHasher extends PasswordHasher {
+  readonly #error: Error
+  constructor(error: Error) { super(randomBytes, { ...CHEAP, ln: 5 }); this.#error = error }
+  override hash(): Promise<string> { return Promise.reject(this.#error) }
+}
+
+test('a login does not fail because no place is left to bring its hash up to date, but over a broken hasher', async () => {
   const { world } = await withAna()
-  const busy = world.open(CHEAP, new BusyHasher(randomBytes, { ...CHEAP, ln: 5 }))
-  const login = await busy.accounts.login(ANA, PASSWORD, undefined)
-  assert.ok(login && busy.accounts.session(login.token))
+  const login = (error: Error) => world.open(CHEAP, new FailingHasher(error)).accounts.login(ANA, PASSWORD, undefined)
+  assert.ok(await login(new Failure('hashes-busy', 'as the test asked')))
   assert.deepEqual(world.dataOf('password.rehashed'), [])
+  await assert.rejects(login(new Error('it is broken')), /it is broken/)
   assert.ok(await world.open({ ...CHEAP, ln: 5 }).accounts.login(ANA, PASSWORD, undefined))
   assert.equal(world.dataOf('password.rehashed').length, 1, 'the next login tries again')
-})
-
-test('a login fails over a hasher that breaks while it brings a hash up to date', async () => {
-  class BrokenHasher extends PasswordHasher {
-    override hash(): Promise<string> { return Promise.reject(new Error('as the test asked')) }
-  }
-  const { world } = await withAna()
-  const broken = world.open(CHEAP, new BrokenHasher(randomBytes, { ...CHEAP, ln: 5 }))
-  await assert.rejects(broken.accounts.login(ANA, PASSWORD, undefined), /as the test asked/)
 })
 
 test('changes of tokens in the same write see each other: one of two revokes, none outlives its user', async t => {
