@@ -65,7 +65,6 @@ export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
   const descriptor = files.openToRead(path)
-  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
   let { records, head, goodBytes, lastWriteBytes } = NOTHING
   let unread = Buffer.alloc(0) // what follows `goodBytes`
   const found = (tornBytes: number = 0): Recovered => ({ records, head, goodBytes, tornBytes, lastWriteBytes })
@@ -96,9 +95,11 @@ export function * readInSteps(
   try {
     for (;;) {
       const at = goodBytes + unread.length
-      const read = Math.min(files.readAt(descriptor, chunk, at), endBytes - at)
+      // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
+      const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
+      const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
       if (read <= 0) return unread.length === 0 ? found() : torn()
-      unread = Buffer.concat([unread, chunk.subarray(0, read)])
+      unread = Buffer.concat([unread, piece.subarray(0, read)])
       let start = 0
       for (let end = unread.indexOf(LINE_FEED); end >= 0; end = unread.indexOf(LINE_FEED, start)) {
         if (!take(unread.toString('latin1', start, end))) return torn()
