@@ -119,21 +119,19 @@ export async function openStorage(
 
 /** Locks the folder and, where the journal is a link, what it leads to; gives what releases both. */
 async function lockJournal(files: Files, folder: string, sockets: UnixSockets): Promise<() => Promise<void>> {
-  const held: FolderLock[] = []
-  const lock = async (where: string, prefix?: string): Promise<void> => {
-    held.unshift(await lockFolder(files, where, sockets, process.pid, randomInt, prefix))
-  }
-  const release = async (): Promise<void> => { for (const one of held) await one.release() }
-  await lock(folder)
+  const lock = (where: string, prefix?: string): Promise<FolderLock> =>
+    lockFolder(files, where, sockets, process.pid, randomInt, prefix)
+  const own = await lock(folder)
   try {
     const path = files.real(join(folder, JOURNAL_FILE))
     const [where, name] = [dirname(path), basename(path)]
     // A `journal.jsonl` elsewhere is locked by its folder; of files with other names a folder may hold several.
     const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
-    if (isLink && files.stat(path) !== undefined) await lock(where, name === JOURNAL_FILE ? '' : `${name}.`)
+    if (!isLink || files.stat(path) === undefined) return own.release
+    const other = await lock(where, name === JOURNAL_FILE ? '' : `${name}.`)
+    return async () => { await other.release(); await own.release() }
   } catch (error) {
-    await release()
+    await own.release()
     throw error
   }
-  return release
 }

@@ -15,7 +15,6 @@ export interface Key {
   readonly secret: KeyObject
 }
 
-/** The keys of a key file. */
 export interface Keyring {
   readonly newest: Key
   /** The names of all keys, the newest last. */
@@ -33,15 +32,11 @@ function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').s
 
 /** Makes a keyring of keys, the newest last; there must be one. */
 export function keyring(secrets: readonly Buffer[]): Keyring {
-  const keys = new Map<string, Key>()
-  for (const secret of secrets) {
-    const name = nameOf(secret)
-    keys.set(name, { name, secret: createSecretKey(secret) })
-  }
   const last = secrets.at(-1)
-  const newest = last && keys.get(nameOf(last))
-  if (newest === undefined) throw new Error('a keyring needs a key')
-  return { newest, names: [...keys.keys()], find: name => keys.get(name) }
+  if (last === undefined) throw new Error('a keyring needs a key')
+  const keys = new Map<string, Key>()
+  for (const secret of secrets) keys.set(nameOf(secret), { name: nameOf(secret), secret: createSecretKey(secret) })
+  return { newest: keys.get(nameOf(last))!, names: [...keys.keys()], find: name => keys.get(name) }
 }
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */

@@ -32,7 +32,7 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
 }
 
 async function open(options: FileJournalOptions, path: string, apply: Apply): Promise<FileJournal> {
-  const { files, folder, keyFile, unlocked } = options
+  const { files, keyFile, unlocked } = options
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
@@ -46,22 +46,30 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   }
   let time: string | null = null
   const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
-  if (unlocked !== undefined) {
-    options.warn(`the journal takes no writes until a restart: ${unlocked}`)
-    return new FileJournal(options, path, keys, { ...found, time }, unlocked)
-  }
-  if (half !== undefined) files.remove(half)
-  for (const file of [path, keyFile]) removeLeftovers(files, file)
+  const fault = unlocked ?? await prepare(options, path, found, isNew, half)
+  if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
+  return new FileJournal(options, path, keys, { ...found, time }, fault)
+}
+
+/** Makes a journal that was read ready to be written; gives why it is not where the disk is full. */
+async function prepare(
+  options: FileJournalOptions, path: string, found: Recovered, isNew: boolean, half: string | undefined
+): Promise<string | undefined> {
+  const { files, folder, keyFile } = options
   const older = `${path}.rewrite` // what a killed re-encryption of the first version leaves
-  if (files.stat(older) !== undefined) files.remove(older)
+  for (const left of [half, older]) if (left !== undefined && files.stat(left) !== undefined) files.remove(left)
+  for (const file of [path, keyFile]) removeLeftovers(files, file)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)
   keepPrivate(options, path, 0o600)
-  const fault = await whereThereIsRoom(options, async () => {
+  try {
     makeAllDurable(options, path, found, isNew)
     if (found.tornBytes > 0) await moveTail(options, path, found)
-  })
-  return new FileJournal(options, path, keys, { ...found, time }, fault)
+    return undefined
+  } catch (error) {
+    if (!isFull(error instanceof Failure ? error.cause : error)) throw error
+    return error instanceof Failure ? error.message : systemCode(error)
+  }
 }
 
 /** The keys of the journal; new ones only where no journal exists yet. */
@@ -78,19 +86,6 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure('folder-unusable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
-  }
-}
-
-/** Gives why the journal takes no writes where the disk is full: it can be read all the same. */
-async function whereThereIsRoom({ warn }: FileJournalOptions, step: () => Promise<void>): Promise<string | undefined> {
-  try {
-    await step()
-    return undefined
-  } catch (error) {
-    if (!isFull(error instanceof Failure ? error.cause : error)) throw error
-    const why = error instanceof Failure ? error.message : systemCode(error)
-    warn(`the journal takes no writes until a restart: ${why}`)
-    return why
   }
 }
 

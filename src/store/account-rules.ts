@@ -3,9 +3,7 @@ import { Failure } from '../errors.ts'
 import {
   check, email, number, optional, sentenceOf, text, texts, textUpTo, type Rule, type Shape, type Shaped
 } from '../json/validator.ts'
-import {
-  MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS
-} from '../limits.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
 import { ANY_ABILITY } from './events.ts'
 
 const anyPassword = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
@@ -19,15 +17,17 @@ const newPassword: Rule<string> = {
       : undefined)
 }
 
-export const ADDRESS_SHAPE: { readonly email: Rule<string> } = { email }
-export const PASSWORD_SHAPE: typeof ADDRESS_SHAPE & { readonly password: Rule<string> } =
-  { email, password: newPassword }
-export const USER_SHAPE: typeof PASSWORD_SHAPE & {
-  readonly name: Rule<string | undefined>, readonly abilities: Rule<readonly string[] | undefined>
-} = { ...PASSWORD_SHAPE, name: optional(text), abilities: optional(texts) }
-export const TOKEN_SHAPE: typeof ADDRESS_SHAPE & {
-  readonly abilities: Rule<readonly string[] | undefined>, readonly ttlMinutes: Rule<number | undefined>
-} = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+/** The shape of a record whose fields have these types. */
+type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
+
+export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
+export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
+export const USER_SHAPE: ShapeOf<
+  { email: string, password: string, name: string | undefined, abilities: readonly string[] | undefined }
+> = { ...PASSWORD_SHAPE, name: optional(text), abilities: optional(texts) }
+export const TOKEN_SHAPE: ShapeOf<
+  { email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined }
+> = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
 
 function refused(why: string): Failure { return new Failure('input-invalid', why) }
 
