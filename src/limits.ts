@@ -8,11 +8,9 @@ import { strict as assert } from 'node:assert'
 export const MAX_HEADER_BYTES: number = 16 * 1024
 /** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
-/** The largest value that `MAX_BODY_BYTES` takes. */
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
 /** An e-mail address (RFC 5321 §4.5.3.1). */
 export const MAX_EMAIL_CHARACTERS: number = 254
-/** How deep arrays and objects may nest in a body. */
 export const MAX_JSON_DEPTH_LEVELS: number = 64
 
 /** From a connection's first byte to the end of the headers. */
@@ -43,11 +41,7 @@ export const SHUTDOWN_TIMEOUT_MS: number = 10_000
 /** How often it closes the connections that have become idle meanwhile. */
 export const SHUTDOWN_SWEEP_MS: number = 50
 
-/** How hard the files of the page are compressed, of 11: above this the start gets slow, and they hardly shorter. */
-export const BROTLI_QUALITY: number = 6
-/** How long a browser may remember what a preflight allowed. */
 export const CORS_MAX_AGE_SECONDS: number = 600
-/** How long a browser remembers to use HTTPS. */
 export const HSTS_MAX_AGE_SECONDS: number = 31_536_000
 /** How often the files of the certificate are looked at. */
 export const TLS_CHECK_MS: number = 2_000
@@ -69,9 +63,7 @@ export const MAX_HASH_QUEUE_PER_CLIENT: number = 16
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
 /** The least length of a new login password. Length counts and composition does not (NIST SP 800-63B). */
 export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
-/** The length of a login password in UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
-/** How often tokens that have expired are dropped from memory. */
 export const TOKEN_SWEEP_MS: number = 60_000
 /** Clients that one generation of the rate limit's table holds; it holds two generations. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
@@ -108,10 +100,6 @@ export const PAGE_ENTRIES: number = 64
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
 /** The entries of one import, as JSON: they are one record. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
-/** After how many bytes of entries the operator's program begins another part of an import. */
-export const IMPORT_PART_BYTES: number = 128 * 1024
-/** A file to import; most of what other programs write into theirs is not imported. */
-export const MAX_IMPORT_FILE_BYTES: number = 64 * 1024 * 1024
 
 /** Asserts the relations between bounds; both programs call it when they start. */
 export function assertLimits(): void {

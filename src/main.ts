@@ -61,7 +61,6 @@ async function main(): Promise<void> {
   log.info('ready')
 }
 
-/** Runs the program. */
 export async function runServer(): Promise<void> {
   try {
     await main()

@@ -23,9 +23,7 @@ export interface OpenService {
   readonly store: Store
   /** Answers requests until it closes. */
   readonly gate: DrainGate
-  /** Listens where the settings say; resolves with the address. */
   listen(): Promise<string>
-  /** Stops taking requests and finishes those in flight. */
   close(): Promise<void>
 }
 
@@ -136,7 +134,6 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   }
 }
 
-/** The contract's routes: the five operations, and login and logout in the protected configuration. */
 async function coreRoutes(settings: ServiceSettings, store: Store): Promise<Route[]> {
   const routes = [...entryRoutes(store)]
   if (settings.auth === 'bearer') {
@@ -156,7 +153,6 @@ function limitOf(requests: number): RateLimit | undefined {
   return requests === 0 ? undefined : new RateLimit(requests, nowMs)
 }
 
-/** Reports to the operator what is served and to whom. */
 function announce(settings: ServiceSettings, store: Store, url: string, log: Log): void {
   const { auth, host, rateLimit, tlsCert, trustProxy } = settings
   log.info(`address        ${url}`)

@@ -8,13 +8,11 @@ import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
 import type { Part } from './parts/part.ts'
 
-/** The parts that are built in. */
 export const PARTS: readonly Part[] = Object.values(parts)
 
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
-/** Every setting, read. */
 export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
 
 /** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
@@ -56,7 +54,6 @@ export function readEmbedderSettings(options: Options, isProduction: boolean): S
   return settings
 }
 
-/** Throws `setting-invalid` where settings do not go together. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
   const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {

@@ -20,7 +20,6 @@ import { PasswordHasher } from './store/password-hash.ts'
 import { apply, emptyState } from './store/state.ts'
 import { Store } from './store/store.ts'
 
-/** A store that is open. */
 export interface Storage {
   readonly store: Store
   /** Undefined for one in memory. */

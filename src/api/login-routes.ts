@@ -21,7 +21,6 @@ interface SessionRoutesOptions {
   readonly ttlMinutes: number | undefined
 }
 
-/** The routes of login and logout. */
 export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoutesOptions): readonly Route[] {
   return [
     route({

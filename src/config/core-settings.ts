@@ -29,14 +29,12 @@ export interface CoreSettings {
   readonly journal: string
 }
 
-/** The settings that say where the journal is. */
 export type StorageSettings = Pick<CoreSettings, 'dataDir' | 'keyFile' | 'journal'>
 
 /** A setting in its table, by its name in the program: `rateLimit` is read from `--rate-limit` and `RATE_LIMIT`. */
 export interface SettingRow<T> {
   /** Where the flag has another name. */
   readonly flag?: string
-  /** What the flag's value is called in `--help`. */
   readonly value: string
   readonly fallback: T
   /** The default as a person reads it, where the value does not say it. */
@@ -58,22 +56,18 @@ export function setting<T>(
   return { value, fallback, parse, help, ...more }
 }
 
-/** A setting with all its names. */
 export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly flag: string, readonly shown: string }
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
 /** What parts add to the values of the core's settings. */
 export interface Additions {
-  /** Journals besides `file` and `memory`: what each is, by its name. */
   readonly journals: { readonly [name: string]: string }
-  /** The ability that each operation asks for by default. */
   readonly abilities: { readonly [operation: string]: string }
 }
 
 export const DEFAULT_DATA_DIR = 'data'
 
-/** The core's table. */
 export const coreSettings = ({ journals, abilities }: Additions): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', listenAddress, 'The address to listen on.'),
   port: setting('N', 3000, integer(0, 65535), 'The port to listen on; 0 takes a free one.'),

@@ -9,7 +9,6 @@ export type OptionsOf<S> = {
   readonly [K in keyof S]?: NonNullable<S[K]> extends string | number | boolean ? S[K] | undefined : string | undefined
 }
 
-/** Reads flags and variables; throws `setting-invalid`. An empty variable counts as unset. */
 export function readArguments<S>(table: SettingsTable<S>, args: readonly string[], env: Variables): S {
   return readValues(table, readFlags(Object.values<Setting<unknown>>(table), args), env)
 }

@@ -13,7 +13,6 @@ export function listenAddress(text: string): string {
 
 export function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
 
-/** A whole number in a range, its ends included. */
 export function integer(least: number, most: number): (text: string) => number {
   return text => {
     const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : -1
@@ -27,7 +26,6 @@ export function oneOf<T extends string>(...words: readonly T[]): (text: string) 
 
 export function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
 
-/** Addresses and ranges, but not the range of all addresses. */
 export function addresses(text: string): AddressSet {
   const items = list(text)
   if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies, not the range of all addresses')
@@ -52,12 +50,10 @@ export function list(text: string): string[] {
   return text.split(',').map(item => item.trim()).filter(item => item !== '')
 }
 
-/** A host's name, with or without a port. */
 export function hostName(text: string): string {
   return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }
 
-/** Which ability each of some operations needs: `operation=ability` pairs. */
 export function abilities(operations: readonly string[]): (text: string) => ReadonlyMap<string, string> {
   return text => {
     const found = new Map<string, string>()

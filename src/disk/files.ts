@@ -11,17 +11,13 @@ import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
-/** What identifies a file, and how long it is. */
 export interface FileStat {
   readonly device: number
   readonly inode: number
-  /** How many names it has. */
   readonly links: number
   readonly bytes: number
-  /** The user's number, and the group's. */
   readonly owner: number
   readonly group: number
-  /** The permission bits. */
   readonly mode: number
 }
 
@@ -31,7 +27,6 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  /** Makes a folder and its parents, mode 0700; no error if it exists. */
   makeFolder: (path: string): void => makeFolder(path),
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
@@ -42,7 +37,6 @@ export const disk = {
   /** The path without links; the path itself if there is nothing. */
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
-  /** Reads a small file whole. */
   read: (path: string): Buffer => readFileSync(path),
   openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
@@ -52,7 +46,6 @@ export const disk = {
   openToAppend: (path: string): Descriptor => openSync(path, APPEND),
   /** The same for a new file, mode 0600; fails with EEXIST if the name is taken. */
   createToAppend: (path: string): Descriptor => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
-  /** Opens an existing file to write durably at any offset. */
   openToOverwrite: (path: string): Descriptor => openSync(path, constants.O_WRONLY | constants.O_DSYNC),
   /** Gives the number of bytes written, which may be fewer than given, as the next two do. */
   append: (descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void =>

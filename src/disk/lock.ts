@@ -13,16 +13,13 @@ import { basename, join } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Files } from './files.ts'
 
-/** How Unix sockets are listened on and probed. */
 export interface UnixSockets {
   /** Starts to listen at a path; the result ends it. */
   open(path: string): Promise<() => Promise<void>>
-  /** Whether a process listens at a path. */
   probe(path: string): Promise<boolean>
 }
 
 export interface FolderLock {
-  /** The path of its socket. */
   readonly socket: string
   release(): Promise<void>
 }

@@ -11,7 +11,6 @@ import type { Descriptor, Files } from './files.ts'
 export interface NewFile {
   /** Its temporary path, for reading it back. */
   readonly path: string
-  /** Text is written as UTF-8. */
   write(piece: Buffer | string): void
 }
 

@@ -9,7 +9,6 @@ import { listen, type Answer } from './listener.ts'
 /** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
 const MAX_SOCKET_PATH_BYTES = 103
 
-/** Lock sockets that answer requests. */
 export function localSockets(answer: Answer): UnixSockets {
   return {
     open: async path => {
@@ -20,7 +19,6 @@ export function localSockets(answer: Answer): UnixSockets {
   }
 }
 
-/** Whether a process listens at a path. */
 export function probe(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = createConnection(shortestPath(path))

@@ -40,7 +40,6 @@ export interface Continued {
 /** Takes each record once, in order; throws where one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void
 
-/** The health of a journal. */
 export interface JournalHealth {
   /** Why it takes no more writes; undefined while it does. */
   readonly fault: string | undefined
@@ -51,7 +50,6 @@ export interface JournalHealth {
   readonly head: string
 }
 
-/** Where a journal is. */
 export interface JournalLocation {
   /** A file, or what it is called where it is in none. */
   readonly path: string
@@ -67,7 +65,6 @@ export interface JournalOptions {
   readonly keyFile: string
   /** The wall clock, milliseconds since 1970. */
   readonly wallMs: () => number
-  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
   /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
@@ -83,7 +80,6 @@ export interface Journal {
   readonly maxBatchRecords: number
   /** How many bytes of JSON an append may have before its last event. */
   readonly maxBatchBytes: number
-  /** How many bytes of JSON one event may have. */
   readonly maxEventBytes: number
   /**
    * Makes events durable after the newest record, all or none. Never called while another call is under way. Resolves
@@ -105,7 +101,6 @@ export interface Journal {
   close(): Promise<void>
 }
 
-/** The result of a rotation. */
 export interface Rotated {
   /** The name of the newest key. */
   readonly key: string
@@ -117,7 +112,6 @@ export interface Rotated {
 export interface Checkpoint {
   /** Events that make the same state from nothing. */
   readonly events: Iterable<Event>
-  /** How much of them was given, 0 to 1. */
   readonly share: () => number
   /** Takes each record as it reads back. */
   readonly apply: Apply
@@ -133,7 +127,6 @@ export interface Rewrite {
   readonly keepsHistory?: boolean
   /** Gets the share that is done, 0 to 1. */
   readonly onProgress: (share: number) => void
-  /** Aborts it. */
   readonly signal: AbortSignal
 }
 

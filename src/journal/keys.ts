@@ -22,7 +22,6 @@ export interface Keyring {
   find(name: string): Key | undefined
 }
 
-/** Finds the key of a line by its name. */
 export type KeyFinder = Pick<Keyring, 'find'>
 
 const KEY_BYTES = 32

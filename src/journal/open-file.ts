@@ -12,7 +12,6 @@ import { readJournal, type Recovered } from './recover.ts'
 
 export type { FileJournal } from './file-journal.ts'
 
-/** The journal's name in its folder. */
 export const JOURNAL_FILE = 'journal.jsonl'
 
 /**

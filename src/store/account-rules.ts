@@ -17,7 +17,6 @@ const newPassword: Rule<string> = {
       : undefined)
 }
 
-/** The shape of a record whose fields have these types. */
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
 
 export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
@@ -31,7 +30,7 @@ export const TOKEN_SHAPE: ShapeOf<
 
 function refused(why: string): Failure { return new Failure('input-invalid', why) }
 
-/** Returns the value if it has the shape; throws `input-invalid` otherwise. */
+/** Throws `input-invalid` for what lacks the shape. */
 export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
   const checked = check(shape, { ...given })
   if (checked.ok) return checked.value

@@ -24,10 +24,8 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 /** A user as the operator sees it. */
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
 
-/** The user and token of a request. */
 export interface Session {
   readonly user: number
-  /** The hash of the token. */
   readonly hash: string
   readonly abilities: readonly string[]
 }
@@ -88,7 +86,7 @@ export class Accounts {
     this.#options = options
   }
 
-  /** Adds a user; undefined if the address is taken. Without a name it is the address. */
+  /** Undefined if the address is taken. Without a name it is the address. */
   async addUser(
     email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
   ): Promise<ListedUser | undefined> {
@@ -127,7 +125,7 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
   }
 
-  /** Ends all tokens of a user; false for an unknown address. */
+  /** False for an unknown address. */
   async revokeAll(email: string): Promise<boolean> {
     return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
@@ -177,7 +175,6 @@ export class Accounts {
     return { user: found.user, hash, abilities: found.abilities }
   }
 
-  /** Drops expired tokens from memory. */
   sweep(): void {
     const nowMs = this.#options.wallMs()
     for (const [hash, token] of [...this.#state.tokens.entries()]) {
@@ -261,7 +258,6 @@ export class Accounts {
   }
 }
 
-/** What is kept of a token. */
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
 function isExpired(token: Token, nowMs: number): boolean {

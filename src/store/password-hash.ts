@@ -15,7 +15,6 @@ export interface ScryptCost {
   readonly p: number
 }
 
-/** The cost of new hashes. */
 const SCRYPT_COST: ScryptCost = { ln: 15, r: 8, p: 3 }
 
 const SALT_BYTES = 16
@@ -34,7 +33,6 @@ export interface HashClient {
   readonly isGone: () => boolean
 }
 
-/** The operator, and embedders. */
 const NO_CLIENT: HashClient = { key: '', isGone: () => false }
 
 interface Waiting {

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
-import { IMPORT_PART_BYTES, MAX_IMPORT_BYTES, MAX_IMPORT_FILE_BYTES } from '../../limits.ts'
+import { MAX_IMPORT_BYTES } from '../../limits.ts'
 import { importedBytes, type Entry, type ImportedEntry } from '../../store/events.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
@@ -10,6 +10,11 @@ import { recordDisclosure } from './disclosure.ts'
 import { entriesOf } from './entry-commands.ts'
 import type { Writer } from './export-formats.ts'
 import type { Source } from './import-formats.ts'
+
+/** After how many bytes of entries another part of an import begins. */
+const IMPORT_PART_BYTES = 128 * 1024
+/** Most of what other programs write into theirs is not imported. */
+const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
 /** Lines of a report: the first ones by number, all of them counted. */
 interface Lines { count: number, readonly first: number[] }
