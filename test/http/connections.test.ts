@@ -194,25 +194,3 @@ test('a client that pipelines on one connection is answered on its others, whate
   sockets.forEach((socket, i) => { socket.write(whole.subarray(split[i])); socket.write(whole) })
   await Promise.all(got)
 })
-
-for (const [what, first] of [
-  ['a GET', message('GET', '/a', undefined, ['Connection: Upgrade', 'Upgrade: websocket'])],
-  ['a POST', message('POST', '/a', 'GET /smuggled HTTP/1.1\r\n', ['Connection: Upgrade', 'Upgrade: h2c'])]
-] as const) {
-  test(`${what} that offers an upgrade is answered, and ends the connection: nothing behind it is read`, async t => {
-    const seen: string[] = []
-    const port = await serve(t, (request, response, done, target) => {
-      seen.push(target)
-      request.resume()
-      response.end('ended')
-      done()
-    }, false, () => {})
-    for (const parts of [[first, GET, first, GET], [Buffer.concat([first, GET, first, first, GET])]]) {
-      const socket = await open(t, port)
-      const closed = new Promise(resolve => socket.resume().on('close', resolve))
-      for (const part of parts) { socket.write(part); await pause(30) }
-      await closed
-    }
-    assert.deepEqual(seen, ['/a', '/a'])
-  })
-}

@@ -312,11 +312,14 @@ test('what follows a request that ends its connection is not carried out', async
     message('GET', '/api/getPassword/1', undefined, [host, 'Host: localhost']),
     Buffer.concat([postHead(host, json, 'Transfer-Encoding: gzip, chunked'), chunk('')]),
     head('GET http://127.0.0.1/ HTTP/1.1', host), chunked('POST', '/api/nope', ['']),
-    message('GET', '/api/getPassword/1', undefined, ['Connection: close'])
+    message('GET', '/api/getPassword/1', undefined, ['Connection: close']),
+    message('GET', '/api/getPassword/1', undefined, ['Connection: Upgrade', 'Upgrade: websocket']),
+    message('POST', '/api/updatePassword/1', '{}', ['Connection: Upgrade', 'Upgrade: h2c'])
   ]) {
     const client = await connectRaw(t, url)
     await client.send(first, create)
     assert.equal((await client.answer()).headers['connection'], 'close')
+    await client.send(create)
     await client.untilEnd().catch(() => {}) // a reset ends it as well
     await service.store.updateEntry(1, {}, null) // waits its turn behind whatever was begun
     assert.equal(service.store.entryCount, 1, first.toString())

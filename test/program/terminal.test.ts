@@ -79,13 +79,13 @@ test('the access log is refused on a terminal, which could be paused', t => {
 
 test('a start shows at a terminal how much of the journal is read, clears that, and shows nothing in a pipe', async t => {
   const folder = join(freshFolder(t), 'data')
-  makeJournal(folder, 200, BODY_BYTES)
+  makeJournal(folder, 10_000, BODY_BYTES)
   const { code, seen } = await atTerminal(folder, '--port=0', [['ready', '\x03']], SERVER)
   assert.equal(code, 0, seen)
   const shares = [...seen.matchAll(/\r\x1b\[Kreading the journal (\d+) %/g)].map(match => Number(match[1]))
   assert.ok(shares.length > 10, seen)
   assert.deepEqual(shares, shares.toSorted((a, b) => a - b))
-  assert.match(seen, / %\r\x1b\[Kjournal +200 records, 200 entries/)
+  assert.match(seen, / %\r\x1b\[Kjournal +10000 records, 10000 entries/)
   const piped = await (await startProgram(t, { flags: { data: folder } })).stop()
   assert.equal(piped.code, 0)
   assert.doesNotMatch(piped.stdout + piped.stderr, /[\r\x1b]|reading/)
