@@ -8,7 +8,7 @@ import { Failure } from '../../src/errors.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { assertEqual, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { assertEqual, FIELDS, flagsOf, settingsOf, startInstances } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -256,7 +256,7 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
     yield * readFileSync(join(folder, 'journal.jsonl'), 'latin1').split('\n').slice(0, 200)
     throw new Error('broken off')
   }
-  const place = { access: { endpoints: [endpoints] }, prefix: '/broken' }
+  const place = settingsOf(endpoints, '/broken')
   const whole = readFileSync(join(folder, 'journal.jsonl'), 'latin1').trimEnd().split('\n')
   const otherwise = (): Promise<void> => Promise.reject(new Error('reads otherwise'))
   const name = keyName(readSecret(folder))

@@ -11,7 +11,7 @@ import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
 import { START } from '../../src/parts/etcd/replica.ts'
 import { done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
-import { assertEqual, create, faultOf, flagsOf, keysIn, list, startInstances, until } from '../support/instances.ts'
+import { assertEqual, create, faultOf, flagsOf, keysIn, list, settingsOf, startInstances, until } from '../support/instances.ts'
 import { failure, KEY_FILE, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService, type Started } from '../support/service.ts'
 
@@ -157,7 +157,7 @@ test('a prefix that an older version has moved is refused, also while an instanc
 
 test('of copies made at once one becomes the journal, and the others are refused', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const place = { access: { endpoints: [endpoints] }, prefix: '/pes' }
+  const place = settingsOf(endpoints, '/pes')
   const lines = Array.from({ length: 300 }, (_, i) => `line ${i}`)
   for (let round = 0; round < 5; round++) {
     const made = await Promise.allSettled(Array.from({ length: 3 }, (_, n) =>

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
+import { ETCD_SETTINGS, type EtcdSettings } from '../../src/parts/etcd/etcd-settings.ts'
 import { base64, callEtcd, pause } from './etcd.ts'
 import { keyName, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
@@ -21,6 +22,12 @@ export async function flagsOf(t: TestContext, endpoints: string, secret: Buffer)
     if (kvs === undefined) await callEtcd(url, '/v3/kv/put', { key, value: base64(keyName(secret)) })
   }
   return { data, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
+}
+
+/** The settings of a place in etcd. */
+export function settingsOf(endpoints: string, etcdPrefix: string): EtcdSettings {
+  const rows = Object.entries(ETCD_SETTINGS).map(([name, { fallback }]) => [name, fallback])
+  return { ...Object.fromEntries(rows), etcdEndpoints: [endpoints], etcdPrefix }
 }
 
 /** Starts instances with one key. */

@@ -11,10 +11,12 @@
 import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { Files } from '../../disk/files.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import {
   ETCD_ATTEMPT_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES
 } from './etcd-limits.ts'
+import type { EtcdSettings } from './etcd-settings.ts'
 
 /** What a client is made with. */
 export interface EtcdAccess {
@@ -25,6 +27,21 @@ export interface EtcdAccess {
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
   readonly key?: Buffer | undefined
+}
+
+/** Throws `setting-invalid` where a file that the settings name cannot be read. */
+export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
+  const { etcdEndpoints: endpoints, etcdUser: name, etcdPasswordFile, etcdCa, etcdCert, etcdKey } = settings
+  const read = (path: string | undefined): Buffer | undefined => {
+    try {
+      return path === undefined ? undefined : files.read(path)
+    } catch (error) {
+      throw new Failure('setting-invalid', `${path}: ${systemCode(error)}`, { cause: error })
+    }
+  }
+  const password = read(etcdPasswordFile)?.toString().split(/\r?\n/)[0]
+  const user = name === undefined || password === undefined ? undefined : { name, password }
+  return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
 /** gRPC's codes for what may succeed at another time or endpoint: etcd is starting, stopping, without a leader. */

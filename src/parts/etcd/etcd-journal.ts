@@ -22,44 +22,41 @@
  * put it into the key file.
  */
 import type { Buffer } from 'node:buffer'
-import type { Files } from '../../disk/files.ts'
+import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite, Rotated
 } from '../../journal/journal.ts'
-import type { Keyring } from '../../journal/keys.ts'
+import { readKeyFile, type Keyring } from '../../journal/keys.ts'
 import { isoTime } from '../../journal/line.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
-import { EtcdClient, type EtcdAccess } from './etcd-client.ts'
+import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_TURN_POLL_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS,
   MAX_ETCD_RECORD_BYTES
 } from './etcd-limits.ts'
 import { EtcdLog, type Turn } from './etcd-log.ts'
+import type { EtcdSettings } from './etcd-settings.ts'
 import { Follower } from './follower.ts'
 import { Replica, type Pending } from './replica.ts'
 import { Sealing } from './sealing.ts'
 
-/** What a journal in etcd is opened with. */
-export interface EtcdJournalOptions extends JournalOptions {
-  readonly access: EtcdAccess
-  readonly prefix: string
-  readonly files: Files
-  /** Those of the key file. */
-  readonly keys: Keyring
-  /** Whether reads are answered while etcd does not answer. */
-  readonly staleReads: boolean
-}
-
 /**
- * Reads and verifies all records, and follows those to come. Rejects with `journal-missing`, `journal-unreachable`,
- * `journal-refused`, `journal-damaged`, `journal-moved` or, where the key file lacks a key that sealed or is to seal,
- * `key-unknown`.
+ * Reads and verifies all records, and follows those to come. Rejects with `key-missing`, for the instances share a key,
+ * which is made once, `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged`, `journal-moved`
+ * or, where the key file lacks a key that sealed or is to seal, `key-unknown`.
  */
-export async function openEtcdJournal(options: EtcdJournalOptions, apply: Apply): Promise<DurableJournal> {
-  const journal = new EtcdJournal(options, apply)
-  await journal.open()
+export async function openEtcdJournal(
+  settings: EtcdSettings, options: JournalOptions, apply: Apply
+): Promise<DurableJournal> {
+  const keys = readKeyFile(disk, options.keyFile)
+  if (keys === undefined) {
+    const why = 'the instances share one, which admin.js init --journal file makes'
+    throw new Failure('key-missing', `${options.keyFile}; ${why}`)
+  }
+  const journal = new EtcdJournal(settings, options, keys, apply)
+  await journal.open(keys)
   return journal
 }
 
@@ -68,7 +65,8 @@ class EtcdJournal implements DurableJournal {
   readonly maxBatchRecords = MAX_ETCD_COMMIT_RECORDS
   readonly maxBatchBytes: number = (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3
   readonly maxEventBytes: number = (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3
-  readonly #options: EtcdJournalOptions
+  readonly #settings: EtcdSettings
+  readonly #options: JournalOptions
   readonly #client: EtcdClient
   readonly #log: EtcdLog
   readonly #sealing: Sealing
@@ -79,25 +77,26 @@ class EtcdJournal implements DurableJournal {
   /** Since when every append has raced. */
   #racingSinceMs: number | undefined
 
-  constructor(options: EtcdJournalOptions, apply: Apply) {
+  constructor(settings: EtcdSettings, options: JournalOptions, keys: Keyring, apply: Apply) {
+    this.#settings = settings
     this.#options = options
-    this.#client = new EtcdClient(options.access)
-    this.#log = new EtcdLog(this.#client, options.prefix)
-    this.#sealing = new Sealing(options.files, options.keyFile, options.keys, this.#log)
-    this.#replica = new Replica(apply, this.#sealing, options.prefix)
+    this.#client = new EtcdClient(etcdAccess(settings, disk))
+    this.#log = new EtcdLog(this.#client, settings.etcdPrefix)
+    this.#sealing = new Sealing(disk, options.keyFile, keys, this.#log)
+    this.#replica = new Replica(apply, this.#sealing, settings.etcdPrefix)
     this.#follower = new Follower(this.#log, this.#replica, this.#sealing, options.warn)
     this.#nonce = nonces(options.random)
   }
 
-  async open(): Promise<void> {
-    const { prefix, keys, mayCreate, onProgress = () => {} } = this.#options
+  async open(keys: Keyring): Promise<void> {
+    const { mayCreate, onProgress = () => {} } = this.#options
     try {
       // First by a mere read: whatever might put something is refused by an etcd that is full.
       let { marker, records } = await this.#log.look(ETCD_READ_TIMEOUT_MS)
       if (mayCreate === true) marker ??= await this.#log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
       if (marker === undefined) {
         const how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
-        throw new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
+        throw new Failure('journal-missing', `etcd has no key ${this.#log.prefix}.key; ${how}`)
       }
       const unusable = this.#sealing.unusable() ?? this.#follower.unsealed()
       if (unusable !== undefined) throw unusable
@@ -118,7 +117,7 @@ class EtcdJournal implements DurableJournal {
 
   readonly readBarrier = async (): Promise<void> => {
     const { fault, outage } = this.#follower
-    if (!this.#options.staleReads) { await this.catchUp(); return }
+    if (!this.#settings.staleReads) { await this.catchUp(); return }
     if (fault !== undefined) return
     const caughtUp = this.catchUp().catch(() => {}) // in an outage too: so its end is noticed
     if (outage === undefined) await caughtUp
@@ -152,8 +151,8 @@ class EtcdJournal implements DurableJournal {
   }
 
   location(): JournalLocation {
-    const { access, prefix, keyFile } = this.#options
-    return { path: prefix, keyFile, bytes: 0, endpoints: access.endpoints }
+    const { etcdPrefix: path, etcdEndpoints: endpoints } = this.#settings
+    return { path, keyFile: this.#options.keyFile, bytes: 0, endpoints }
   }
 
   async rotateKey(): Promise<Rotated> {

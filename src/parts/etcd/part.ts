@@ -8,15 +8,9 @@ export const etcd: Part<EtcdSettings> = {
   journals: {
     etcd: {
       help: '`etcd`, which several instances share',
-      open: async (settings, options, apply) => {
-        const { openFromSettings } = await import('./open-etcd.ts')
-        return openFromSettings(settings, options, apply)
-      },
-      read: async (settings, from) => {
-        const { readEtcdJournal } = await import('./copy-command.ts')
-        return readEtcdJournal(settings, from)
-      }
+      open: async (...given) => (await import('./etcd-journal.ts')).openEtcdJournal(...given),
+      read: async (settings, from) => (await import('./copy.ts')).readEtcd(settings, from)
     }
   },
-  commands: async () => (await import('./copy-command.ts')).COPY_COMMANDS
+  commands: async () => [(await import('./copy-command.ts')).COPY]
 }
