@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
-import { memoryStore } from '../support/compose.ts'
 
 test('records get consecutive numbers and the time, and the head never moves', async () => {
   const journal = openMemoryJournal(() => 0)
@@ -11,17 +10,4 @@ test('records get consecutive numbers and the time, and the head never moves', a
   assert.deepEqual(await journal.append(events), events.map(({ type, by, data }) => ({ seq: data, time, type, by, data })))
   assert.deepEqual(await journal.append([]), [])
   assert.deepEqual(journal.health(), { fault: undefined, records: 3, head: FIRST_HASH })
-})
-
-test('a store in memory decides one change after the other', async () => {
-  const store = memoryStore()
-  const fields = { password: 'p', sistema: 's', usuario: 'u' }
-  const [created, updated, deleted, again, unknown] = await Promise.all([
-    store.createEntry(fields, null), store.updateEntry(1, { password: 'q' }, null), store.deleteEntry(1, null),
-    store.deleteEntry(1, null), store.deleteEntry(2, null)
-  ])
-  assert.deepEqual([created.id, updated?.password, deleted, again, unknown], [1, 'q', true, true, false])
-  assert.equal(store.journal.health().records, 3)
-  store.check()
-  await store.close()
 })

@@ -7,15 +7,11 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { Failure } from '../../src/errors.ts'
-import { disk } from '../../src/disk/files.ts'
-import { readKeyFile } from '../../src/journal/keys.ts'
-import { readJournal } from '../../src/journal/recover.ts'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
 import { admin } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
 import {
-  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain
+  bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain, verdictOf
 } from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf } from '../support/random.ts'
@@ -38,10 +34,7 @@ const MANY = [
   'print(json.dumps(said))'
 ].join('\n')
 
-/** What is said of a journal: where it is damaged, or else what it holds. */
-type Verdict = string
-
-function verdictsOfPython(paths: readonly string[]): Verdict[] {
+function verdictsOfPython(paths: readonly string[]): string[] {
   const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, VERIFIER, ...paths], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
   return (JSON.parse(stdout) as [number, string, string][]).map(([code, out, torn]) => {
@@ -49,16 +42,6 @@ function verdictsOfPython(paths: readonly string[]): Verdict[] {
     assert.equal(code, where === undefined ? 0 : 3, out)
     return where ?? `${out.trimEnd()}, ${Number(/^torn tail of (\d+) bytes\n$/.exec(torn)?.[1] ?? 0)} torn`
   })
-}
-
-function verdictOfProgram(path: string, keyFile: string): Verdict {
-  try {
-    const { records, head, tornBytes } = readJournal(disk, path, readKeyFile(disk, keyFile)!, () => {})
-    return `${records} records, head ${head}, ${tornBytes} torn`
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return /line \d+ at byte \d+/.exec(error.message)?.[0] ?? error.message
-  }
 }
 
 /** A journal of entries and users, under two keys. */
@@ -121,7 +104,7 @@ test('the verifier says of each damage what the program says, and names the same
   const verdicts = verdictsOfPython(folders.map(journalPath))
   for (const [i, damaged] of folders.entries()) {
     const [what, line] = DAMAGES[i]!
-    assert.equal(verdicts[i], verdictOfProgram(journalPath(damaged), keyPath(damaged)), what)
+    assert.equal(verdicts[i], verdictOf(journalPath(damaged), keyPath(damaged)), what)
     assert.equal(/^line (\d+)/.exec(verdicts[i]!)?.[1], line?.toString(), what)
     if (i >= 3 && i % 8 !== 0) continue // the operator's command takes a process each
     const { code, out, error } = await admin(damaged, 'journal verify')
@@ -148,7 +131,7 @@ test('the verifier and the program agree on journals that somebody has laid hand
   const verdicts = verdictsOfPython(paths)
   const kinds = new Set<string>()
   for (const [i, path] of paths.entries()) {
-    const expected = verdictOfProgram(path, keyPath(folder))
+    const expected = verdictOf(path, keyPath(folder))
     assert.equal(verdicts[i], expected, readFileSync(path, 'latin1'))
     kinds.add(expected.startsWith('line') ? 'damaged' : expected.endsWith(', 0 torn') ? 'whole' : 'torn')
   }
@@ -169,7 +152,7 @@ test('the verifier and the program take a line of 32 MiB, but none that is a byt
     assert.equal(bytes.indexOf('\n'), MAX_LINE_BYTES + (user === by ? 0 : 1))
     const [said] = verdictsOfPython([journalPath(folder)])
     assert.match(said!, verdict)
-    assert.equal(verdictOfProgram(journalPath(folder), keyPath(folder)), said)
+    assert.equal(verdictOf(journalPath(folder), keyPath(folder)), said)
   }
 })
 
@@ -184,7 +167,7 @@ test('a chain that was computed again is right to the verifier, unless a head wa
   assert.deepEqual([verify(), verify(head), verify('0'.repeat(64))], [0, 0, 0])
   putJournal(folder, rechain([lines[0]!, lines[2]!]))
   assert.deepEqual([verify(), verify(head)], [0, 3])
-  assert.match(verdictOfProgram(journalPath(folder), keyPath(folder)), /^line 2 at byte \d+$/)
+  assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^line 2 at byte \d+$/)
   putJournal(folder, lines.slice(0, 1))
   assert.deepEqual([verify(), verify(head)], [0, 3])
 })

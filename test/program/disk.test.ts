@@ -180,48 +180,32 @@ describe('a read-only folder', { skip: NO_MOUNT }, () => {
 })
 
 describe('a data folder that goes away under the running program', () => {
-  test('removed: writes are refused before they are acknowledged, reads go on, the stop is clean', async t => {
-    const [program, client] = await startedWithEntries(t)
-    rmSync(program.folder, { recursive: true })
-    await client.isOnlyRead()
-    assert.match(program.stderr, /the journal takes no more writes until a restart: .* was removed/)
-    assert.ok(!existsSync(program.folder), 'nothing is made anew by the running program')
-    const { code, stderr } = await program.stop()
-    assert.equal(code, 0, stderr)
-    assert.doesNotMatch(stderr, /^ +at /m)
-  })
-
-  test('renamed: refused, reported to the operator, and complete once it is back', async t => {
-    const [program, client] = await startedWithEntries(t)
-    const away = `${program.folder}-away`
-    t.after(() => rmSync(away, { recursive: true, force: true }))
-    renameSync(program.folder, away)
-    assert.match((await statusOf(program, away)).fault, /was removed$/, 'noticed without a write')
-    await client.isOnlyRead()
-    renameSync(away, program.folder)
-    await client.isOnlyRead()
-    await client.isListed(await restarted(t, program))
-  })
-
-  test('unmounted: an acknowledged write goes to no file that no one will find', { skip: NO_MOUNT }, async t => {
-    const [folder, program, client] = await onSmallDisk(t, '256k')
-    system('umount', '-l', folder)
-    await client.isOnlyRead()
-    assert.match(program.stderr, /the journal takes no more writes until a restart: .* was removed/)
-    assert.equal((await program.stop()).code, 0)
-    assert.deepEqual(readdirSync(folder), [])
-  })
-
-  test('hidden by another file system mounted over it: the same', { skip: NO_MOUNT }, async t => {
-    const [program, client] = await startedWithEntries(t)
-    system('mount', '-t', 'tmpfs', 'tmpfs', program.folder)
-    try {
+  const ways: readonly (readonly [what: string, away: (folder: string) => void, back?: (folder: string) => void])[] = [
+    ['removed', folder => rmSync(folder, { recursive: true })],
+    ['renamed', folder => renameSync(folder, `${folder}-away`), folder => renameSync(`${folder}-away`, folder)],
+    ['unmounted', folder => system('umount', '-l', folder)],
+    ['hidden by another file system mounted over it', folder => system('mount', '-t', 'tmpfs', 'tmpfs', folder),
+      folder => system('umount', folder)]
+  ]
+  for (const [what, away, back] of ways) {
+    const missing = what.includes('mounted') ? NO_MOUNT : false
+    test(`${what}: writes are refused before they are acknowledged, reads go on, the stop is clean`, { skip: missing }, async t => {
+      const [program, client] = await startedWithEntries(t, what === 'unmounted' ? { data: smallDisk(t, '256k') } : {})
+      const { folder } = program
+      t.after(() => rmSync(`${folder}-away`, { recursive: true, force: true }))
+      away(folder)
+      if (what === 'renamed') assert.match((await statusOf(program, `${folder}-away`)).fault, /was removed$/, 'noticed without a write')
       await client.isOnlyRead()
-    } finally {
-      system('umount', program.folder)
-    }
-    await client.isListed(await restarted(t, program))
-  })
+      assert.match(program.stderr, /the journal takes no more writes until a restart: .* was removed/)
+      assert.deepEqual(existsSync(folder) ? readdirSync(folder) : [], [], 'nothing is made anew by the running program')
+      back?.(folder)
+      if (back !== undefined) await client.isOnlyRead()
+      const { code, stderr } = await program.stop()
+      assert.equal(code, 0, stderr)
+      assert.doesNotMatch(stderr, /^ +at /m)
+      if (back !== undefined) await client.isListed(await startOn(t, folder))
+    })
+  }
 })
 
 describe('a journal that somebody touches under the running program', () => {

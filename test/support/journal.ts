@@ -14,6 +14,8 @@ import { disk, type Files } from '../../src/disk/files.ts'
 import {
   CONTINUED, type Event, type JournalLocation, type JournalRecord, type Rewritten, type Rotated
 } from '../../src/journal/journal.ts'
+import { readKeyFile } from '../../src/journal/keys.ts'
+import { readJournal } from '../../src/journal/recover.ts'
 import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
@@ -295,6 +297,17 @@ export function failure(code: FailureCode, pattern: RegExp = /./): (error: unkno
     assert.equal(error.code, code, error.message)
     assert.match(error.message, pattern)
     return true
+  }
+}
+
+/** What the program says of a journal: where it is damaged, or else what it holds. */
+export function verdictOf(path: string, keyFile: string): string {
+  try {
+    const { records, head, tornBytes } = readJournal(disk, path, readKeyFile(disk, keyFile)!, () => {})
+    return `${records} records, head ${head}, ${tornBytes} torn`
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return /line \d+ at byte \d+/.exec(error.message)?.[0] ?? error.message
   }
 }
 
