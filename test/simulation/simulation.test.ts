@@ -79,9 +79,10 @@ class Life {
 
   /** Makes a new key, or seals everything anew; waits for it, or goes on with changes, or a power cut, beside it. */
   async #operate(): Promise<void> {
+    const journal = this.#journal // that of the process that is asked, which may be gone when its turn comes
     const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', this.#store.exclusively(() => this.#journal.rotateKey())] as const
-      : ['rewritten', this.#store.exclusively(signal => this.#journal.rewrite({ onProgress: () => {}, signal }))] as const
+      ? ['rotated', this.#store.exclusively(() => journal.rotateKey())] as const
+      : ['rewritten', this.#store.exclusively(signal => journal.rewrite({ onProgress: () => {}, signal }))] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
       this.seen['failed']!++
