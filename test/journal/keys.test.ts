@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
@@ -282,4 +284,26 @@ test('a rotation seals what comes after it with the new key, what came before st
   assert.equal(lines.at(-1)?.key, name)
   assert.notEqual(lines[0]?.key, name)
   assert.equal((await startAndStop(folder)).records.length, 4)
+})
+
+test('a key file and a journal that are symbolic links stay links, also when they are replaced', async t => {
+  const folder = freshFolder(t)
+  const elsewhere = freshFolder(t)
+  writeFileSync(join(elsewhere, 'real.key'), `${'ab'.repeat(32)}\n`, { mode: 0o600 })
+  writeFileSync(join(elsewhere, 'real.jsonl'), '', { mode: 0o600 })
+  symlinkSync(join(elsewhere, 'real.key'), join(folder, 'journal.key'))
+  symlinkSync(join(elsewhere, 'real.jsonl'), join(folder, 'journal.jsonl'))
+  const { journal } = await openJournal(folder)
+  await journal.record(1)
+  await journal.rotateKey()
+  await journal.reencrypt()
+  await journal.close()
+  for (const name of ['journal.key', 'journal.jsonl']) assert.ok(lstatSync(join(folder, name)).isSymbolicLink(), name)
+  assert.equal(readFileSync(join(elsewhere, 'real.key'), 'latin1').split('\n').length, 3)
+  await startAndStop(folder)
+})
+
+test('a key file that is the journal itself is refused', async t => {
+  const folder = realpathSync(freshFolder(t))
+  await assert.rejects(openJournal(folder, { keyFile: join(folder, 'journal.jsonl') }), { code: 'key-invalid' })
 })

@@ -2,14 +2,14 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import {
   assertRecovered, commitTogether, decisionOn, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long, makeJournal,
   offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify, withoutContinued, writeKeys
 } from '../support/journal.ts'
-import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
+import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
@@ -130,30 +130,6 @@ test('neither a re-encryption nor a rotation of keys begins once the journal is 
   assert.deepEqual(snapshot(folder), before)
 })
 
-test('a failure at any call leaves the old file and no leftover, or, after the swap, fails the journal', async t => {
-  const copy = await copies(t)
-  const calls = await whicheverCallFails({ code: 'ENOSPC' }, async (failing, begin) => {
-    const folder = copy()
-    const { journal, records } = await openJournal(folder, { files: failing.files })
-    const before = snapshot(folder)
-    const { ino: inode } = statSync(journalPath(folder))
-    begin()
-    const isDone = await journal.reencrypt().then(() => true, () => false) // which error it is depends on the call
-    failing.heal()
-    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
-    const isSwapped = statSync(journalPath(folder)).ino !== inode
-    assert.ok(isSwapped || !isDone)
-    if (!isSwapped) assert.deepEqual(snapshot(folder), before)
-    const isStuck = await journal.commit(decisionOn(event(4))).then(() => false, () => true)
-    if (isStuck) assert.ok(isSwapped || failing.failed === 'stat')
-    assert.equal(journal.health().fault !== undefined, isStuck)
-    await new Promise<void>(resolve => resolve(journal.close())).catch(() => {}) // has a test of its own
-    assert.equal(records.length, isStuck ? 3 : 4)
-    await assertRecovered(folder, records, NOTHING, 'at the next start')
-  })
-  assert.ok(calls >= 12, `${calls} calls`)
-})
-
 test('when the old file cannot be closed after the swap, no descriptor is closed twice', async t => {
   const closed: number[] = []
   let swapped = false
@@ -173,19 +149,6 @@ test('when the old file cannot be closed after the swap, no descriptor is closed
   await assert.rejects(journal.reencrypt(), { code: 'journal-failed' })
   await journal.close()
   assert.equal(new Set(closed).size, closed.length)
-})
-
-test('a crash at any call leaves all records, and what is left over goes at the next start', async t => {
-  const copy = await copies(t)
-  await whicheverCallFails({ code: 'ENOSPC', forGood: true }, async (dying, begin) => {
-    const folder = copy()
-    const { journal, records } = await openJournal(folder, { files: dying.files })
-    begin()
-    await journal.reencrypt().catch(() => {}) // as at a crash
-    await journal.close().catch(() => {})
-    await assertRecovered(folder, records, NOTHING, 'at the next start')
-    assert.equal(existsSync(`${journalPath(folder)}.rewrite`), false)
-  })
 })
 
 test('what a crash left beside the journal is removed by the next start', async t => {

@@ -168,19 +168,26 @@ async function copies(t: TestContext): Promise<() => string> {
   }
 }
 
-/** What a compaction may leave: the old journal alone, or the new one with its archive. */
-function assertOldOrNew(folder: string, old: Buffer, keepsHistory: boolean): void {
+const WAYS = {
+  'a compaction that keeps history': (store: Store) => compact(store, true),
+  'a compaction that drops history': (store: Store) => compact(store, false),
+  'a re-encryption': reencrypt
+}
+
+/** Asserts that there is the old journal alone, or the new one, with its archive where one is kept. */
+function assertOldOrNew(folder: string, old: Buffer, isOld: boolean, keepsHistory: boolean): void {
   const archives = readdirSync(folder).filter(name => !NAMES.includes(name))
-  const isOld = journalBytes(folder).equals(old)
+  assert.equal(journalBytes(folder).equals(old), isOld)
   assert.deepEqual(archives.map(name => /^journal-1-\d+\.jsonl$/.test(name)), isOld || !keepsHistory ? [] : [true])
   for (const name of archives) assert.ok(readFileSync(join(folder, name)).equals(old))
   assert.equal(statSync(journalPath(folder)).nlink, 1)
+  assert.doesNotThrow(() => verify(journalBytes(folder), keysOf(folder)))
 }
 
-for (const keepsHistory of [true, false]) {
+for (const [what, act] of Object.entries(WAYS)) {
   for (const dies of [true, false]) {
-    const what = `${dies ? 'a crash' : 'a failure'} at any call of a compaction that ${keepsHistory ? 'keeps' : 'drops'} history`
-    test(`${what} leaves the old journal or the new one, and all that was shown`, async t => {
+    const fails = dies ? 'a crash' : 'a failure'
+    test(`${fails} at any call of ${what} leaves the old journal or the new one, and all that was shown`, async t => {
       const copy = await copies(t)
       let swapped = 0
       const calls = await whicheverCallFails({ code: 'ENOSPC', forGood: dies }, async (failing, begin) => {
@@ -189,17 +196,20 @@ for (const keepsHistory of [true, false]) {
         const store = await open(folder, { files: failing.files })
         const before = shown(store)
         begin()
-        const isDone = await compact(store, keepsHistory).then(() => true, () => false)
+        const isDone = await act(store).then(() => true, () => false)
         if (!dies || failing.failed === undefined) failing.heal()
-        const isStuck = await store.createEntry(fields, null).then(() => false, () => true)
         const isNew = !journalBytes(folder).subarray(0, 99).equals(old.subarray(0, 99))
+        if (!dies && !isNew) assertOldOrNew(folder, old, true, false)
+        const isStuck = await store.createEntry(fields, null).then(() => false, () => true)
+        if (!dies) assert.equal(store.health().fault !== undefined, isStuck)
         if (!dies && !isStuck && isNew) assert.ok(isDone || failing.failed === 'close')
+        if (!dies && isStuck) assert.ok(isNew || failing.failed === 'stat')
         await store.close().catch(() => {})
         const again = await open(folder)
         if (isStuck) assert.deepEqual(shown(again), before)
         else assert.notEqual(again.entryText(7), undefined)
         await again.close()
-        if (isStuck) assertOldOrNew(folder, old, keepsHistory)
+        if (isStuck) assertOldOrNew(folder, old, !isNew, what.includes('keeps'))
         swapped += Number(isNew)
       })
       assert.ok(calls >= 12 && swapped > 0, `${calls} calls, ${swapped} swapped`)

@@ -5,7 +5,7 @@ import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import { EntryTable } from '../../src/store/entry-pages.ts'
 import type { Store } from '../../src/store/store.ts'
-import { fileStore, memoryStore } from '../support/compose.ts'
+import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
@@ -141,17 +141,15 @@ test('changes that share a write see each other, and a restart shows what was se
 })
 
 test('creates at once get ids that are dense and unique, in their order', async t => {
-  const store = await fileStore(freshFolder(t))
+  const store = await freshStore(t)
   const given = Array.from({ length: 3_000 }, (_, i) => ({ ...fields, password: `p${i}` }))
   const created = await Promise.all(given.map(entry => store.createEntry(entry, null)))
   assert.deepEqual(created, given.map((entry, i) => ({ id: i + 1, ...entry, status: 1 })))
   assert.equal(listText(store), JSON.stringify(created))
-  store.check()
-  await store.close()
 })
 
 test('an entry can be changed in the very write that creates it', async t => {
-  const store = await fileStore(freshFolder(t))
+  const store = await freshStore(t)
   const outcomes = await Promise.all([
     store.updateEntry(1, { usuario: 'early' }, null), store.deleteEntry(1, null), store.createEntry(fields, null),
     store.updateEntry(1, { usuario: 'x' }, null), store.updateEntry(1, { password: 'y' }, null),
@@ -166,13 +164,11 @@ test('an entry can be changed in the very write that creates it', async t => {
   ])
   assert.equal(store.journal.health().records, 6)
   assert.deepEqual([store.entryCount, store.activeCount], [2, 1])
-  store.check()
-  await store.close()
 })
 
 test('nothing of a change is seen before it is durable', async t => {
   const disk = new FaultyFiles()
-  const store = await fileStore(freshFolder(t), { files: disk.files })
+  const store = await freshStore(t, { files: disk.files })
   await store.createEntry(fields, null)
   const before = listText(store)
   const held = disk.hold()
@@ -186,7 +182,6 @@ test('nothing of a change is seen before it is durable', async t => {
   held.release()
   await Promise.all(changes)
   assert.equal(listText(store), JSON.stringify([{ id: 2, ...fields, status: 1 }]))
-  await store.close()
 })
 
 test('a write that fails leaves memory as it was, and what comes after does not see what it lost', async t => {
@@ -196,7 +191,7 @@ test('a write that fails leaves memory as it was, and what comes after does not 
   const [store, model] = [await fileStore(folder, { files: disk.files }), new Model()]
   for (let round = 0; round < 40; round++) {
     await change(store, model, random)()
-    disk.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
+    disk.fail({ of: 'append', code: 'ENOSPC', forGood: true })
     const lost = Array.from({ length: 1 + random.int(5) }, () => store.createEntry(fields, null))
     for (const outcome of await Promise.allSettled([...lost, store.deleteEntry(1, null)])) {
       if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'write-failed')
@@ -213,8 +208,8 @@ test('a write that fails leaves memory as it was, and what comes after does not 
 
 test('changes that arrive while a write is failing are decided on what is left of it', async t => {
   const disk = new FaultyFiles()
-  const store = await fileStore(freshFolder(t), { files: disk.files })
-  disk.fail({ at: 1, of: 'append', code: 'ENOSPC' })
+  const store = await freshStore(t, { files: disk.files })
+  disk.fail({ of: 'append', code: 'ENOSPC' })
   const held = disk.hold()
   const lost = assert.rejects(store.createEntry({ ...fields, password: 'lost' }, null), { code: 'write-failed' })
   await held.reached
@@ -222,21 +217,17 @@ test('changes that arrive while a write is failing are decided on what is left o
   held.release()
   await lost
   assert.deepEqual(await Promise.all([update, create]), [undefined, { id: 1, ...fields, status: 1 }])
-  store.check()
-  await store.close()
 })
 
 test('a journal that has failed refuses changes, and reads go on', async t => {
   const disk = new FaultyFiles()
-  const store = await fileStore(freshFolder(t), { files: disk.files })
+  const store = await freshStore(t, { files: disk.files })
   await store.createEntry(fields, null)
-  disk.fail({ at: 1, of: 'append', code: 'EIO', forGood: true })
+  disk.fail({ of: 'append', code: 'EIO', forGood: true })
   await assert.rejects(store.deleteEntry(1, null), { code: 'journal-failed' })
   disk.heal()
   await assert.rejects(store.createEntry(fields, null), { code: 'journal-failed' })
   assert.equal(listText(store), JSON.stringify([{ id: 1, ...fields, status: 1 }]))
-  store.check()
-  await store.close()
 })
 
 test('a store that is closed takes no more changes', async t => {

@@ -63,6 +63,16 @@ export async function fileStore(folder: string, options: FileStoreOptions = {}):
   return new Store(journal, state, { hasher, ...sources }, options.observers)
 }
 
+/** A store on a journal in a fresh folder, which is checked and closed when the test ends. */
+export async function freshStore(t: TestContext, options: FileStoreOptions = {}): Promise<Store> {
+  const store = await fileStore(freshFolder(t), options)
+  atEnd(t, async () => {
+    store.check()
+    await store.close()
+  })
+  return store
+}
+
 function durableOf(store: Store): DurableJournal { return store.journal as DurableJournal }
 
 /** Does to a store's journal what an operator can have done to it. */
@@ -90,7 +100,7 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
   const { files, routes = [], rateLimit, nowMs = () => performance.now() } = options
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const store = await fileStore(freshFolder(t), { warn, ...files && { files } })
+  const store = await freshStore(t, { warn, ...files && { files } })
   const router = new Router<Route>()
   for (const route of [...entryRoutes(store), ...routes]) router.add(route.method, route.path, route)
   const listener = await listen({ host: '127.0.0.1', port: 0 }, createPipeline({
@@ -103,10 +113,6 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
     nowMs: () => performance.now(),
     warn
   }))
-  atEnd(t, async () => {
-    await listener.close(1_000)
-    store.check()
-    await store.close()
-  })
+  atEnd(t, () => listener.close(1_000))
   return { store, url: `http://127.0.0.1:${listener.port}`, warnings }
 }
