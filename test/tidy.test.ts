@@ -50,18 +50,15 @@ const HOUSE: readonly (readonly Room[])[] = [
   ],
   [{ name: 'api', holds: ['api/'], modules: ['node:crypto'] }],
   [{
-    name: 'part', holds: ['parts/part.ts', 'parts/command.ts', 'parts/saved-journal.ts'],
-    modules: ['node:buffer', 'node:path']
+    name: 'part', holds: ['part', 'command', 'saved-journal', 'terminal'].map(name => `parts/${name}.ts`),
+    modules: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
   }],
   [{ name: 'storage', holds: ['storage.ts'], modules: ['node:crypto', 'node:path'] }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:path'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
-    part(
-      'operator', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:readline', 'node:stream',
-      'node:stream/consumers'
-    ),
+    part('operator', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
     part('extra'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],

@@ -1,8 +1,8 @@
 /** What a command of the operator's program is, and what it may use. */
 import type { StorageSettings } from '../config/core-settings.ts'
 import type { JournalLocation, JournalRecord } from '../journal/journal.ts'
-import type { Buffer } from 'node:buffer'
 import type { CommittedState } from '../store/state.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
 export class OperatorError extends Error {}
@@ -58,27 +58,9 @@ export interface Reached {
   close(): Promise<void>
 }
 
-/** What the operator sees and types. */
-export interface CommandTerminal {
-  /** A result: in words, or, where `--json` asks for that, as one line of JSON. */
-  show(data: object, ...lines: readonly string[]): void
-  /** A list of results: a table with a header, or JSON. */
-  list(items: readonly object[]): void
-  warn(line: string): void
-  progress(what: string, share: number): void
-  pass(text: string): void
-  clip(text: string): void
-  readonly showsResults: boolean
-  readonly isInteractive: boolean
-  /** The first line of standard input, or what is typed twice without echo; `fault` says what is wrong with it. */
-  newSecret(fromInput: boolean, fault?: (secret: string) => string | undefined): Promise<string>
-  readInput(maxBytes: number): Promise<Buffer>
-  confirm(what: string, isGiven: boolean): Promise<void>
-}
-
 /** What a command works with. */
 export interface Context extends Arguments {
-  readonly terminal: CommandTerminal
+  readonly terminal: Terminal
   /** The running service or, where none runs, the folder opened for this command. */
   readonly store: Reached
 }

@@ -6,16 +6,10 @@ import * as common from '../../api/answers.ts'
 import type { Route, RouteDescription, Schema } from '../../api/route.ts'
 import { statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
+import type { PartContext } from '../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
 
-/** What the description depends on besides the routes. */
-interface Configuration {
-  readonly prefix: string
-  readonly isProtected: boolean
-  readonly asksForHttps: boolean
-  readonly isLimited: boolean
-}
-
+type Settings = PartContext<object>['settings']
 type Json = { readonly [name: string]: unknown }
 
 const JSON_TYPE = 'application/json'
@@ -32,17 +26,17 @@ const HEADERS = {
 }
 
 /** Describes the routes of the contract and those that describe themselves. */
-export function describe(routes: readonly Route[], configuration: Configuration): Json {
+export function describe({ settings, prefix, routes }: PartContext<object>): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {}
   const tags = new Set<string>()
-  for (const route of routes) {
+  for (const route of routes()) {
     const description = route.description ?? OPERATIONS[route.operation]
     if (description === undefined) continue
     tags.add(description.tag);
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, description, configuration)
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, description, settings)
   }
   const bearer = { type: 'http', scheme: 'bearer', description: 'A token of a login or of the operator.' }
-  const headers = Object.entries(HEADERS).filter(([name]) => configuration.isLimited || !LIMIT_HEADERS.includes(name))
+  const headers = Object.entries(HEADERS).filter(([name]) => settings.rateLimit !== 0 || !LIMIT_HEADERS.includes(name))
   const text = JSON.stringify([paths, SCHEMAS])
   return {
     openapi: '3.1.0',
@@ -52,7 +46,7 @@ export function describe(routes: readonly Route[], configuration: Configuration)
         'request and the example of its answer have the same name.',
       contact: { name: 'The operator of this service' }
     },
-    servers: [{ url: configuration.prefix || '/', description: 'This service.' }],
+    servers: [{ url: prefix || '/', description: 'This service.' }],
     tags: [...tags].map(name => ({ name, description: TAGS[name] ?? 'Beyond the contract.' })),
     security: [],
     paths,
@@ -61,14 +55,15 @@ export function describe(routes: readonly Route[], configuration: Configuration)
         .map(name => [name, SCHEMAS[name]])),
       headers: Object.fromEntries(headers.map(([name, description]) =>
         [name, { description, schema: { type: 'integer', minimum: 0 }, required: true }])),
-      ...configuration.isProtected ? { securitySchemes: { bearer } } : {}
+      ...settings.auth === 'bearer' ? { securitySchemes: { bearer } } : {}
     }
   }
 }
 
-function operation(route: Route, described: RouteDescription, configuration: Configuration): Json {
+function operation(route: Route, described: RouteDescription, settings: Settings): Json {
   const { tag, summary, description, ids, body, bodies = {} } = described
-  const needsToken = configuration.isProtected && route.isPublic !== true
+  const isCounted = settings.rateLimit !== 0 && route.path.startsWith('/api/')
+  const needsToken = settings.auth === 'bearer' && route.isPublic !== true
   return {
     operationId: route.operation, summary, description, tags: [tag],
     security: needsToken ? [{ bearer: [] }] : [],
@@ -87,34 +82,35 @@ function operation(route: Route, described: RouteDescription, configuration: Con
       }
     },
     responses: responses(
-      { ...described.answers, ...commonAnswers(route, configuration, needsToken) }, described.schemas ?? {},
-      configuration.isLimited && route.path.startsWith('/api/'))
+      { ...described.answers, ...commonAnswers(route, settings, needsToken, isCounted) }, described.schemas, isCounted)
   }
 }
 
 /** The answers that the way to a route may give instead of it. */
 function commonAnswers(
-  route: Route, { isProtected, asksForHttps, isLimited }: Configuration, needsToken: boolean
+  route: Route, { auth, isProduction, tlsCert }: Settings, needsToken: boolean, isCounted: boolean
 ): RouteDescription['answers'] {
+  const isOpen = auth === 'none'
+  const asksForHttps = isProduction && tlsCert === undefined
   const hasBody = route.shape !== undefined
   const rows: readonly (readonly [applies: boolean, name: string, answer: Reply])[] = [
     [true, 'badRequest', common.BAD_REQUEST],
     [needsToken, 'unauthenticated', common.UNAUTHENTICATED],
     [needsToken && route.ability !== undefined, 'forbidden', common.FORBIDDEN],
-    [!isProtected, 'foreignHost', common.FOREIGN_HOST],
-    [!isProtected, 'foreignOrigin', common.FOREIGN_ORIGIN],
+    [isOpen, 'foreignHost', common.FOREIGN_HOST],
+    [isOpen, 'foreignOrigin', common.FOREIGN_ORIGIN],
     [asksForHttps && route.allowsHttp !== true, 'httpsOnly', common.HTTPS_ONLY],
     [hasBody, 'tooLarge', common.TOO_LARGE],
     [hasBody, 'unsupported', common.UNSUPPORTED],
     [true, 'unforeseen', statusReply(500)],
     [route.method === 'POST', 'busy', common.BUSY],
-    [(isLimited && route.path.startsWith('/api/')) || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
+    [isCounted || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
   ]
   return Object.fromEntries(rows.filter(([applies]) => applies).map(([, name, answer]) => [name, answer]))
 }
 
 function responses(
-  answers: RouteDescription['answers'], schemas: NonNullable<RouteDescription['schemas']>, isLimited: boolean
+  answers: RouteDescription['answers'], schemas: RouteDescription['schemas'], isCounted: boolean
 ): Json {
   const found: { [status: string]: Json } = {}
   for (const status of [...new Set(Object.values(answers).map(answer => answer.status))].sort()) {
@@ -122,7 +118,7 @@ function responses(
     const bodies = Object.fromEntries(named.map(([name, answer]) => [name, bodyOf(answer)]))
     const messages = Object.values(bodies).flatMap(body => (body as { message?: string } | null)?.message ?? [])
     const waits = named.some(([name]) => WAITS.includes(name))
-    const headers = [...isLimited ? LIMIT_HEADERS : [], ...waits ? ['Retry-After'] : []]
+    const headers = [...isCounted ? LIMIT_HEADERS : [], ...waits ? ['Retry-After'] : []]
     const type = named[0]![1].kind?.type ?? JSON_TYPE
     found[status] = {
       description: [...new Set(messages)].join(' / ') || 'OK',
@@ -137,7 +133,7 @@ function responses(
 function bodyOf({ body, kind }: Reply): unknown { return kind === undefined ? JSON.parse(String(body)) : body }
 
 /** The schema of examples: their own ones, and one for those that have the same fields. */
-function anyOf(examples: Json, schemas: NonNullable<RouteDescription['schemas']>): Schema {
+function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schema {
   const own: Schema[] = []
   const alike = new Map<string, unknown[]>()
   for (const [name, example] of Object.entries(examples)) {

@@ -50,7 +50,7 @@ function byAddress(path: string, done: string): Command['run'] {
 const revokeAll = byAddress('/operator/tokens/revoke-all', 'all tokens revoked')
 
 /** `user …` and `token …`. */
-export const ACCOUNT_COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   {
     name: 'user add', positionals: ['EMAIL'],
     options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },

@@ -22,7 +22,7 @@ import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, typ
 import { STAYS, becomeOwner } from './as-owner.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './routes.ts'
-import type { Terminal } from './terminal.ts'
+import type { Terminal } from '../terminal.ts'
 
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50

@@ -7,7 +7,6 @@ import {
   OperatorError, UsageError, type Command, type Context, type OnRecord, type Option
 } from '../command.ts'
 import { ARCHIVE, withArchives } from './archives.ts'
-import { recordDisclosure } from './disclosure.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
@@ -73,6 +72,20 @@ function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | un
 export function authorOf(state: CommittedState, by: number | null): string {
   // Of a removed user a compaction keeps the number alone.
   return by === null ? '-' : state.users.get(by)?.email || String(by)
+}
+
+/** Where nothing can be written, a warning says that nothing was recorded; reading must stay possible there. */
+export async function recordDisclosure(
+  { store, terminal }: Context, disclosure: Events['entries.disclosed'], isCopy: boolean = false
+): Promise<void> {
+  try {
+    if (isCopy) throw new Error('this is a copy of the journal')
+    await store.ask('POST', '/operator/disclosures', disclosure)
+  } catch (error) {
+    terminal.warn(`this disclosure of passwords was not recorded: ${(error as Error).message}`)
+  } finally {
+    await store.close() // and so gives the lock back, where no service runs
+  }
 }
 
 async function get(context: Context): Promise<void> {
@@ -157,7 +170,7 @@ function byId(path: (id: number) => string, body: (id: number) => object | undef
 }
 
 /** `entry …`. */
-export const ENTRY_COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   {
     name: 'entry list', positionals: ['[FILTER]'],
     help: 'lists the active entries, or those whose system or user contains FILTER; no passwords',

@@ -10,8 +10,7 @@ import {
 import { makeFile, saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
 import { becomeOwner } from './as-owner.ts'
-import { recordDisclosure } from './disclosure.ts'
-import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
+import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
 
 const EMPTY = '0'.repeat(64)
 
@@ -135,7 +134,7 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
 }
 
 /** `init`, `journal …` and `key …`. */
-export const JOURNAL_COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   {
     name: 'init', mayCreate: true,
     help: 'makes the data folder, the key and the journal, if they do not exist yet',

@@ -17,5 +17,8 @@ export const operator: Part = {
     const { operatorRoutes } = await import('./routes.ts')
     return { localRoutes: operatorRoutes(store, journal) }
   },
-  commands: async () => (await import('./commands.ts')).COMMANDS
+  commands: async () => (await Promise.all([
+    import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),
+    import('./transfer-commands.ts')
+  ])).flatMap(({ COMMANDS }) => COMMANDS)
 }

@@ -10,7 +10,7 @@ import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
 import { findCommand, helpOf, overview, parse } from './command-line.ts'
 import { completionCommand } from './completion.ts'
-import { Terminal } from './terminal.ts'
+import { Terminal } from '../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
   'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,

@@ -6,8 +6,7 @@ import { MAX_IMPORT_BYTES } from '../../limits.ts'
 import { importedBytes, type Entry, type ImportedEntry } from '../../store/events.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
-import { recordDisclosure } from './disclosure.ts'
-import { entriesOf } from './entry-commands.ts'
+import { entriesOf, recordDisclosure } from './entry-commands.ts'
 import type { Writer } from './export-formats.ts'
 import type { Source } from './import-formats.ts'
 
@@ -156,7 +155,7 @@ function * textsOf(
 }
 
 /** `import` and `export`. */
-export const TRANSFER_COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   {
     name: 'import', positionals: ['FILE'],
     options: {

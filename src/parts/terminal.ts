@@ -2,8 +2,8 @@
 import { Buffer } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { showProgress } from '../../log.ts'
-import { OperatorError, UsageError, type CommandTerminal } from '../command.ts'
+import { showProgress } from '../log.ts'
+import { OperatorError, UsageError } from './command.ts'
 
 /** The three standard streams. */
 interface Streams {
@@ -13,7 +13,7 @@ interface Streams {
 }
 
 /** Prints, asks, and shows progress. */
-export class Terminal implements CommandTerminal {
+export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
 
@@ -22,11 +22,15 @@ export class Terminal implements CommandTerminal {
     this.#asJson = asJson
   }
 
-  /** Control characters of what others have entered are shown, not obeyed. */
+  /**
+   * A result: in words, or, where `--json` asks for that, as one line of JSON. Control characters of what others have
+   * entered are shown, not obeyed.
+   */
   show(data: object, ...lines: readonly string[]): void {
     for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.output.write(`${visible(line)}\n`)
   }
 
+  /** A list of results: a table with a header, or JSON. */
   list(items: readonly object[]): void {
     const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
     const header = Object.keys(items[0] ?? {}).map(name => name.toUpperCase())
@@ -56,6 +60,7 @@ export class Terminal implements CommandTerminal {
   /** Whether a person can be asked. */
   get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
 
+  /** The first line of standard input, or what is typed twice without echo; `fault` says what is wrong with it. */
   async newSecret(
     fromInput: boolean, fault: (secret: string) => string | undefined = () => undefined
   ): Promise<string> {
