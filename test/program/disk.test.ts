@@ -1,15 +1,20 @@
-/** The program on disks that are full, closed, slow, broken, or taken away from under it. */
+/** The program and the operator's on disks that are full, closed, slow, broken, taken away, or reached by links. */
 import { strict as assert } from 'node:assert'
+import { spawnSync } from 'node:child_process'
 import {
-  appendFileSync, copyFileSync, existsSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync,
-  writeFileSync
+  appendFileSync, copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync,
+  symlinkSync, truncateSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { admin } from '../support/admin.ts'
-import { meddle, mountMissing, smallDisk, statusOf, straceMissing, system } from '../support/outside.ts'
+import { gzipSync } from 'node:zlib'
+import { admin, done, refused } from '../support/admin.ts'
+import { fileStore } from '../support/compose.ts'
+import {
+  imageDisk, imageMissing, meddle, mountMissing, smallDisk, statusOf, straceMissing, system
+} from '../support/outside.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
-import { send, type Answered } from '../support/service.ts'
+import { atEnd, freshFolder, send, type Answered } from '../support/service.ts'
 
 const NO_MOUNT = mountMissing()
 const NO_STRACE = straceMissing()
@@ -79,19 +84,39 @@ async function onSmallDisk(t: TestContext, size: string): Promise<[string, Progr
   return [folder, ...await startedWithEntries(t, { data: folder })]
 }
 
-/** Writes a file until the disk has no room left. */
-function fillUp(path: string): void {
+/** Takes all room of a disk. */
+function fillUp(path: string): void { spawnSync('dd', ['if=/dev/zero', `of=${path}`, 'bs=4096'], { stdio: 'ignore' }) }
+
+/** Takes all room of a file system, that for new names too. */
+function fillWithNames(folder: string): void {
+  const names = join(folder, 'names')
+  mkdirSync(names, { recursive: true })
+  fillUp(join(folder, 'filler'))
+  spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'filler')}`, 'bs=512', 'oflag=append', 'conv=notrunc'], { stdio: 'ignore' })
   try {
-    for (let n = 0; n < 10_000; n++) appendFileSync(path, Buffer.alloc(4096))
-  } catch (error) {
-    assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC')
-    return
-  }
-  assert.fail('the disk never became full')
+    for (let n = 0; ; n++) writeFileSync(join(names, String(n)), '')
+  } catch {}
+}
+
+/** A folder with an entry for each user, whose password is `SECRET-` and the name. */
+async function filled(folder: string, ...users: readonly string[]): Promise<string> {
+  const store = await fileStore(folder)
+  for (const usuario of users) await store.createEntry({ password: `SECRET-${usuario}`, sistema: 's', usuario }, null)
+  await store.close()
+  return folder
+}
+
+/** Starts a program that must end by itself, with one line that matches. */
+async function isRefused(t: TestContext, data: string, line: RegExp): Promise<void> {
+  const { code, stdout, stderr } = await runProgram(t, { flags: { data } })
+  assert.equal(code, 1)
+  assert.match(stderr, /^error: [^\n]+\n$/)
+  assert.match(stderr, line)
+  assert.doesNotMatch(stdout, /ready/)
 }
 
 describe('a disk filled to the brim', { skip: NO_MOUNT }, () => {
-  test('§4.3 create: `Error creating password`, reads go on, heals with room, SIGKILL loses nothing', async t => {
+  test('§4.3 create: `Error creating password`, also of a start on it; reads go on, heals with room, SIGKILL loses nothing', async t => {
     const [folder, program, client] = await onSmallDisk(t, '256k')
     fillUp(join(folder, 'filler'))
     let answer = await client.create(500)
@@ -99,25 +124,16 @@ describe('a disk filled to the brim', { skip: NO_MOUNT }, () => {
     assert.equal(answer.text, REFUSED)
     await client.isListed()
     assert.equal((await client.create(60_000)).text, REFUSED)
-    assert.equal((await statusOf(program)).fault, undefined)
-    assert.equal(statSync(join(folder, 'journal.jsonl')).size, (await statusOf(program)).bytes)
-    rmSync(join(folder, 'filler'))
-    await client.created()
-    await program.kill()
-    await client.isListed(await startOn(t, folder))
-  })
-
-  test('a start on it serves what is there, refuses writes, and heals with room', async t => {
-    const [folder, program, client] = await onSmallDisk(t, '256k')
-    fillUp(join(folder, 'filler'))
-    for (let n = 0; n < 20 && (await client.create(500)).status === 200;) n++
+    const { fault, bytes } = await statusOf(program)
+    assert.deepEqual([fault, bytes], [undefined, statSync(join(folder, 'journal.jsonl')).size])
     await program.kill()
     const again = await startOn(t, folder)
     await client.isListed(again)
     assert.equal((await client.create(5_000)).text, REFUSED)
     rmSync(join(folder, 'filler'))
     await client.created()
-    await client.isListed(await restarted(t, again))
+    await again.kill()
+    await client.isListed(await startOn(t, folder))
   })
 
   test('a torn tail that finds no room beside the journal stays where it is, and what is before it can be read', async t => {
@@ -142,28 +158,69 @@ describe('a disk filled to the brim', { skip: NO_MOUNT }, () => {
   test('a first start without room for the journal says so and leaves a folder that a later one can use', async t => {
     const folder = smallDisk(t, '64k')
     fillUp(join(folder, 'filler'))
-    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
-    assert.equal(code, 1)
-    assert.match(stderr, /^error: .*ENOSPC.*\n$/)
+    await isRefused(t, folder, /ENOSPC/)
     rmSync(join(folder, 'filler'))
     const program = await startOn(t, folder)
     await new Client(program).created()
   })
 })
 
-describe('a read-only folder', { skip: NO_MOUNT }, () => {
-  test('at the start is refused in one line and left as it is; writable again, it starts', async t => {
-    const [folder, program, client] = await onSmallDisk(t, '256k')
-    assert.equal((await program.stop()).code, 0)
-    const before = readdirSync(folder)
+for (const kind of ['ext4', 'xfs'] as const) {
+  const missing = imageMissing(kind)
+  test(`an ${kind} disk without room for a name: a start serves what is there, one beside another is refused; it heals`, {
+    skip: missing
+  }, async t => {
+    const top = imageDisk(t, kind)
+    const data = join(top, 'data')
+    const first = await startOn(t, data)
+    const client = new Client(first)
+    for (let n = 0; n < 2; n++) await client.created()
+    mkdirSync(join(top, 'full'))
+    fillWithNames(join(top, 'full'))
+    await isRefused(t, data, new RegExp(`belongs to process ${first.pid}\\n$`))
+    await first.kill()
+    // The start that was refused may have freed some.
+    fillWithNames(join(top, 'full'))
+    const journal = readFileSync(join(data, 'journal.jsonl'))
+    const full = await startOn(t, data)
+    await client.isListed(full)
+    await client.isOnlyRead()
+    assert.match(full.stderr, /^warning: the journal takes no writes until a restart: .* no room for a lock \(ENOSPC\)$/m)
+    for (const words of ['journal verify', 'journal show', 'entry list']) await done(data, words)
+    assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), journal)
+    rmSync(join(top, 'full'), { recursive: true })
+    const roomy = await startOn(t, data)
+    await client.isListed(roomy)
+    await client.created()
+    await client.isListed()
+    const stale = await send(full.url, 'GET', '/api/listPassword')
+    assert.equal(stale.status, 503, 'what another process has changed since is not served')
+    await full.stop()
+    await roomy.kill()
+  })
+}
+
+describe('a read-only mount', { skip: NO_MOUNT }, () => {
+  test('what only reads works, also where a torn write is at the end; a start says why it does not', async t => {
+    const folder = await filled(smallDisk(t, '512k'), 'a', 'b')
+    appendFileSync(join(folder, 'journal.jsonl'), '{"seq":3,"time')
     system('mount', '-o', 'remount,ro', folder)
-    const { code, stdout, stderr } = await runProgram(t, { flags: { data: folder } })
-    assert.equal(code, 1)
-    assert.match(stderr, /^error: the data folder [^\n]*EROFS\n$/)
-    assert.doesNotMatch(stdout, /ready/)
+    const elsewhere = freshFolder(t)
+    assert.match(await done(folder, 'journal verify'), /^records 2$/m)
+    assert.equal((await done(folder, 'journal show')).split('\n').length, 3)
+    assert.match(await done(folder, 'entry history 1'), /sistema|s /)
+    const backup = join(elsewhere, 'backup')
+    await done(folder, `journal backup ${backup}`)
+    const file = join(elsewhere, 'export')
+    const { code, error } = await admin(folder, `export --yes --output ${file}`)
+    assert.equal(code, 0, error)
+    assert.ok(readFileSync(file, 'utf8').includes('SECRET-a'))
+    const before = readdirSync(folder)
+    await isRefused(t, folder, /^error: the data folder cannot be used: [^\n]*EROFS\n$/)
+    await refused(folder, 'entry delete 1', 1, /EROFS/)
     assert.deepEqual(readdirSync(folder), before)
     system('mount', '-o', 'remount,rw', folder)
-    await client.isListed(await startOn(t, folder))
+    assert.equal((await send((await startOn(t, folder)).url, 'GET', '/api/listPassword')).json.length, 2)
   })
 
   test('mounted over the running program costs nothing that was acknowledged', async t => {
@@ -177,6 +234,37 @@ describe('a read-only folder', { skip: NO_MOUNT }, () => {
     system('umount', folder)
     await client.isListed(await startOn(t, folder))
   })
+
+  for (const [what, act] of [
+    ['with one bit flipped in the last acknowledged line', journal => {
+      const at = journal.lastIndexOf('"sealed":"') + 30
+      journal[at] = journal[at] === 0x41 ? 0x43 : 0x41
+      return journal
+    }],
+    ['compressed', journal => gzipSync(journal)]
+  ] as readonly (readonly [what: string, act: (journal: Buffer) => Buffer])[]) {
+    test(`a journal ${what}: every command that reads ends with 3 and the place, and changes nothing`, async t => {
+      const folder = await filled(freshFolder(t), 'a', 'b')
+      const disk = freshFolder(t)
+      const path = join(folder, 'journal.jsonl')
+      writeFileSync(path, act(readFileSync(path)), { mode: 0o644 })
+      system('mount', '--bind', folder, disk)
+      atEnd(t, () => { spawnSync('umount', ['-l', disk]) })
+      system('mount', '-o', 'remount,bind,ro', disk)
+      const seen = (): unknown[] =>
+        [readFileSync(path), readdirSync(folder), statSync(path).ctimeMs, statSync(folder).ctimeMs]
+      const before = seen()
+      const made = join(freshFolder(t), 'made')
+      for (const words of ['journal verify', 'journal show', `journal backup ${made}`, `export --yes --output ${made}`]) {
+        const { code, error } = await admin(disk, words)
+        assert.deepEqual([words, code], [words, 3], error)
+        assert.match(error, /line \d+ at byte \d+/, words)
+        assert.doesNotMatch(error, /\n.*\n/s, words)
+      }
+      assert.deepEqual(readdirSync(join(made, '..')), [], 'no file is made')
+      assert.deepEqual(seen(), before, 'not even its mode')
+    })
+  }
 })
 
 describe('a data folder that goes away under the running program', () => {
@@ -322,15 +410,64 @@ describe('calls that fail', { skip: NO_STRACE }, () => {
   })
 })
 
+describe('two folders with one journal', () => {
+  /** A folder with one entry, and an empty one beside it that has the same key. */
+  async function folders(t: TestContext): Promise<readonly [served: string, other: string]> {
+    const served = await filled(freshFolder(t), 'u')
+    const other = freshFolder(t)
+    copyFileSync(join(served, 'journal.key'), join(other, 'journal.key'))
+    return [served, other]
+  }
+
+  test('by a hard link: both are refused', async t => {
+    const [served, other] = await folders(t)
+    linkSync(join(served, 'journal.jsonl'), join(other, 'journal.jsonl'))
+    for (const data of [served, other]) await isRefused(t, data, /is a hard link/)
+  })
+
+  for (const name of ['journal.jsonl', 'real.jsonl']) {
+    test(`by symbolic links to ${name}: one serves, the other is refused and named its process`, async t => {
+      const [served, other] = await folders(t)
+      const target = join(served, name)
+      const [a, b] = name === 'journal.jsonl' ? [served, other] : [freshFolder(t), other]
+      if (a !== served) {
+        renameSync(join(served, 'journal.jsonl'), target)
+        copyFileSync(join(served, 'journal.key'), join(a, 'journal.key'))
+        symlinkSync(target, join(a, 'journal.jsonl'))
+      }
+      symlinkSync(target, join(b, 'journal.jsonl'))
+      for (const [first, second] of a === served ? [[a, b], [b, a]] as const : [[b, a]] as const) {
+        const program = await startOn(t, first)
+        await isRefused(t, second, new RegExp(`belongs to process ${program.pid}\\n$`))
+        await new Client(program).created()
+        assert.equal((await program.stop()).code, 0)
+      }
+      for (const folder of [served, a, b]) assert.ok(!readdirSync(folder).some(one => one.endsWith('.sock')), folder)
+      assert.match(await done(b, 'journal verify'), a === served ? /^records 3$/m : /^records 2$/m)
+    })
+  }
+
+  test('two journals of other names in one folder are served at once', async t => {
+    const shelf = freshFolder(t)
+    const programs = await Promise.all(['a', 'b'].map(async name => {
+      const data = await filled(freshFolder(t))
+      renameSync(join(data, 'journal.jsonl'), join(shelf, name))
+      symlinkSync(join(shelf, name), join(data, 'journal.jsonl'))
+      return startOn(t, data)
+    }))
+    const clients = programs.map(program => new Client(program))
+    for (const client of clients) await client.created()
+    for (const client of clients) await client.isListed()
+  })
+})
+
 test('a key file that goes away costs the running program nothing; the next start names it', async t => {
   const [program, client] = await startedWithEntries(t)
   const key = join(program.folder, 'journal.key')
   renameSync(key, `${key}.away`)
   await client.created()
   assert.equal((await program.stop()).code, 0)
-  const { code, stderr } = await runProgram(t, { flags: { data: program.folder } })
-  assert.equal(code, 1)
-  assert.match(stderr, /^error: [^\n]*journal\.key[^\n]*\n$/)
+  await isRefused(t, program.folder, /journal\.key/)
   renameSync(`${key}.away`, key)
   await client.isListed(await startOn(t, program.folder))
 })
