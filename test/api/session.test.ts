@@ -23,7 +23,7 @@ const list = (t: TestContext, url: string, token: string): Promise<RawAnswer> =>
 test('§5.3 login: 200 with token, user and status, the address in any case, each login another token', async t => {
   const { url } = await startProtected(t, NO_LIMIT)
   const tokens = new Set<string>()
-  for (const email of [ANA, 'ANA@Example.ORG', 'aNA@example.org']) {
+  for (const email of [ANA, 'aNA@Example.ORG']) {
     const answer = await login(t, url, email)
     const { token } = answer.json
     assert.equal(answer.status, 200)
@@ -33,7 +33,7 @@ test('§5.3 login: 200 with token, user and status, the address in any case, eac
     assert.equal(answer.headers['cache-control'], 'no-store')
     tokens.add(token)
   }
-  assert.equal(tokens.size, 3)
+  assert.equal(tokens.size, 2)
   for (const token of tokens) {
     assert.equal((await list(t, url, token)).text, '{"message":"No passwords found","status":404}')
   }
@@ -65,20 +65,17 @@ test('§5.3 login: a wrong password and an unknown user take the same time', asy
 })
 
 const REQUIRED = (field: string): string => `The ${field} field is required.`
+const BOTH = { email: REQUIRED('email'), password: REQUIRED('password') }
 const INVALID_EMAIL = 'The email field must be a valid email address.'
+const NO_STRING = 'The password field must be a string.'
 const FAULTS: readonly (readonly [unknown, Record<string, string>])[] = [
-  [undefined, { email: REQUIRED('email'), password: REQUIRED('password') }],
-  [{}, { email: REQUIRED('email'), password: REQUIRED('password') }],
+  [undefined, BOTH], [{}, BOTH], [{ email: null, password: '' }, BOTH],
   [{ email: ANA }, { password: REQUIRED('password') }],
   [{ password: 'x' }, { email: REQUIRED('email') }],
-  [{ email: null, password: '' }, { email: REQUIRED('email'), password: REQUIRED('password') }],
-  [{ email: 'ana', password: 'x' }, { email: INVALID_EMAIL }],
-  [{ email: '@', password: 'x' }, { email: INVALID_EMAIL }],
   [{ email: 'a b@c', password: 'x' }, { email: INVALID_EMAIL }],
-  [{ email: 'a@b@c', password: 'x' }, { email: INVALID_EMAIL }],
   [{ email: `${'a'.repeat(252)}@bc`, password: 'x' }, { email: INVALID_EMAIL }],
-  [{ email: 7, password: 7 }, { email: INVALID_EMAIL, password: 'The password field must be a string.' }],
-  [{ email: ANA, password: ['x'] }, { password: 'The password field must be a string.' }],
+  [{ email: 7, password: 7 }, { email: INVALID_EMAIL, password: NO_STRING }],
+  [{ email: ANA, password: ['x'] }, { password: NO_STRING }],
   [
     { email: ANA, password: 'x'.repeat(1025) },
     { password: 'The password field must not be greater than 1024 characters.' }
@@ -208,11 +205,11 @@ test('requests with a token are answered while the hashes of logins are computed
   const started = await startProtected(t, NO_LIMIT)
   const token = await tokenOf(started)
   let answered = 0
-  const logins = Promise.all(Array.from({ length: 6 }, () => login(t, started.url, 'no@body').then(() => answered++)))
+  const logins = Promise.all(Array.from({ length: 4 }, () => login(t, started.url, 'no@body').then(() => answered++)))
   const [, , create = FIVE[0]!] = FIVE
   assert.equal((await call(t, started.url, create[1], create[2], { token, body: create[3] })).status, 200)
   assert.equal((await list(t, started.url, token)).status, 200)
-  assert.ok(answered < 6, 'a durable create and a list were faster than six hashes')
+  assert.ok(answered < 4, 'a durable create and a list were faster than four hashes')
   await logins
 })
 
