@@ -561,7 +561,9 @@ const RULES: { readonly [title: string]: Rule } = {
   'every exported value is imported by a source or a test': {
     find: sources => deadExports(sources, TEST, SURFACE),
     bad: {
-      'src/a.ts': ['export const one = 1, [two, { three: four }] = f()', 'export type Five = 5', 'export default class {}'],
+      'src/a.ts': [
+        'export const one = 1, [two, { three: four }] = f()', 'export type Five = 5', 'export default class {}'
+      ],
       'src/b.ts': ["export { one as six } from './a.ts'", 'export function seven() {}', 'export { f as eight }'],
       'src/c.ts': 'export const nine = 9',
       'src/d.ts': "import type { Five as V } from './a.ts'; await import('./c.ts')",

@@ -71,7 +71,8 @@ test('§5.6 an operation without its ability: 403, and nothing changes; with it,
     const before = head(started)
     for (const token of weak) {
       const answer = await call(t, url, method, path, { body, token })
-      assert.deepEqual([answer.status, answer.text], [403, '{"message":"Invalid ability provided.","status":403}'], name)
+      assert.equal(answer.text, '{"message":"Invalid ability provided.","status":403}', name)
+      assert.equal(answer.status, 403)
     }
     assert.equal(head(started), before)
     for (const abilities of [['*'], [ability], ['password:read', ability], ['password:read', '*']]) {

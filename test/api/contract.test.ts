@@ -180,7 +180,7 @@ test('§2, §3 a deleted entry\'s id is not given again', async t => {
   assert.deepEqual([store.entryText(1), store.entryText(2)], [entry(1, { status: 0 }), entry(2)])
 })
 
-test('§1, §7 every answer is JSON, not to be stored nor guessed at, and says its status but for list and 429', async t => {
+test('§1, §7 every answer is JSON, not to be stored nor guessed at, with its status but for list and 429', async t => {
   const { call, url } = await withEntries(t, 1)
   const calls: readonly (readonly [string, string, unknown?, (readonly string[])?])[] = [
     ['GET', '/api/listPassword'], ['GET', '/api/getPassword/1'], ['GET', '/api/getPassword/2'],
@@ -319,7 +319,7 @@ test('text beyond ASCII comes back as the same bytes, not as escapes, however it
     '[{"id":1,"password":"ñ€😀/","sistema":"ñ€😀/","usuario":"u","status":1}]')
 })
 
-test('§2 whatever the text, it is got, listed and updated as it was given: never trimmed, lone surrogates too', async t => {
+test('§2 whatever the text, it is got, listed and updated as given: never trimmed, lone surrogates too', async t => {
   const random = randomOf(t)
   const { url, store } = await withEntries(t, 0)
   const client = await connectRaw(t, url)
@@ -327,8 +327,8 @@ test('§2 whatever the text, it is got, listed and updated as it was given: neve
     random.int(0x80), random.int(0x800), random.int(0x10000), 0xd800 + random.int(0x800), 0x22, 0x5c]))
   const anyText = (): string => Array.from({ length: 1 + random.int(30) }, unit).join('')
   const texts = [
-    ' ', '  both ends  ', '\t\r\n', '\u0000', 'a\u0000b', '\u007f\u0080\u009f', '"\\/\b\f', '</script>', '\'; --', 'e\u0301',
-    '\u{1f469}\u200d\u{1f4bb}', '\u{10ffff}', '\ufeffBOM', '\ufffd\ufffe\uffff', '\u2028\u2029', '\u202eright', '\u200b',
+    ' ', '  both ends  ', '\t\r\n', '\u0000', 'a\u0000b', '\u007f\u0080\u009f', '"\\/\b\f', '</script>',
+    '\'; --', 'e\u0301', '\u{1f469}\u200d\u{1f4bb}', '\u{10ffff}', '\ufeffBOM', '\ufffd\ufffe\uffff', '\u2028\u2029', '\u202eright', '\u200b',
     '\u3000', 'null', '0', 'undefined', '{}', '%41', '&amp;', '\\ud800', '\ud800', '\udc00\ud800', 'x'.repeat(10_000),
     '😀'.repeat(1_000)
   ]
@@ -516,7 +516,7 @@ async function composed(t: TestContext, options: Parameters<typeof composeServic
   return { ...service, ...apiOf(t, service.url, service.store) }
 }
 
-test('§4.3, §7 storing fails: each change has its 500, and nothing has changed; a full disk heals by itself', async t => {
+test('§4.3, §7 storing fails: each change has its 500, and nothing changes; a full disk heals by itself', async t => {
   for (const code of ['ENOSPC', 'EFBIG', 'EIO']) {
     const disk = new FaultyFiles()
     const { call, store, warnings } = await composed(t, { files: disk.files })

@@ -220,7 +220,7 @@ const WRONG_ANSWERS: readonly (readonly [what: string, change: object])[] = [
   ['a header that is no number', { headers: { ...created({}).headers, 'x-ratelimit-remaining': 'many' } }]
 ]
 
-test('an answer or an example that differs from the description, or a description from the program, is found out', async t => {
+test('an answer, an example or a description that differs from the others is found out', async t => {
   const { url } = await startService(t, LIMIT)
   const document = await descriptionOf(t, url)
   const faultIn = (change: object): string | undefined =>

@@ -128,7 +128,7 @@ test('a request that was handed on keeps its target for later readers', async t 
   assert.deepEqual(seen, ['/vault/api/listPassword?x', '/api/listPassword'])
 })
 
-test('pipelined requests are answered in order, also where a framework cuts its mount path off for a while', async t => {
+test('pipelined requests are answered in order, also where a framework cuts its mount path off meanwhile', async t => {
   const service = await inMemory(t)
   const mounted: Take = (request, response) => {
     const whole = request.url!
@@ -142,7 +142,8 @@ test('pipelined requests are answered in order, also where a framework cuts its 
     const create = message('POST', `${path}/api/createPassword`, JSON.stringify(ENTRY))
     const get = message('GET', `${path}/api/getPassword/1`, undefined, ['Connection: close'])
     const answers = await exchange(t, await serverOf(t, take), create, get)
-    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, field], [200, field]])
+    for (const { status, headers } of answers) assert.deepEqual([status, headers['x-powered-by']], [200, field])
+    assert.equal(answers.length, 2)
   }
 })
 

@@ -13,7 +13,7 @@ const FIELDS = ['time', 'request', 'client', 'user', 'token', 'method', 'route',
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 
-test('a request is a line of JSON with who, what, and what came of it: a login its token, a create its entry', async t => {
+test('a request is a line of JSON with who, what and what came of it, a new token or entry too', async t => {
   const started = await startProtected(t, ON)
   const { url, service, accessLines } = started
   await service.store.createEntry(ENTRY, null)

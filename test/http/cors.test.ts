@@ -145,7 +145,7 @@ const HOSTILE: readonly (readonly [string, string, string, string | undefined, r
   ['a neighbour that sends no Origin', 'GET', '/api/listPassword', undefined, ['Sec-Fetch-Site: same-site']]
 ]
 
-test('§8 open: a foreign page gets nothing, changes nothing, and uses nothing up of what its visitor has left', async t => {
+test('§8 open: a foreign page gets nothing, changes nothing, and uses up nothing of its visitor\'s limit', async t => {
   const { url, service } = await startService(t, { 'rate-limit': '5' })
   await service.store.createEntry({ password: 'the-secret', sistema: 'the-system', usuario: 'the-user' }, null)
   const before = service.store.journal.health()

@@ -286,7 +286,7 @@ for (const [what, request, answer] of [['a read', getOne, entryOne], ['a change'
   })
 }
 
-test('a broken body after a change: the change is answered, then comes a 400; a refused request has no other', async t => {
+test('a broken body after a change: the change is answered, then comes a 400; a refused one has none', async t => {
   const { url, service } = await startService(t)
   const answers = await exchange(t, url, create, chunked('POST', '/api/createPassword', [entry]), 'zz\r\n')
   assert.equal(answers[0]?.text, created)

@@ -28,7 +28,9 @@ test('a path is found by its method, a literal segment before a parameter; HEAD 
     ['GET', '/goods/new', 'GET /goods/new'], ['GET', '/goods/newer', 'GET /goods/{id}', { id: 'newer' }],
     ['HEAD', '/goods/7', 'GET /goods/{id}', { id: '7' }]
   ]
-  for (const [method, path, target, params = {}] of paths) assert.deepEqual(found(shop, method, path), { target, params })
+  for (const [method, path, target, params = {}] of paths) {
+    assert.deepEqual(found(shop, method, path), { target, params })
+  }
 })
 
 test('a method that a path does not have is answered by those that it has', () => {

@@ -1,6 +1,6 @@
 /**
- * The parser against its standard: written documents, then generated ones, against oracles that share nothing with
- * it: `JSON.parse` for what is accepted and its value, a table of RFC 3629 for the bytes. A test that failed with a seed
+ * The parser against its standard: written documents, then generated ones, against oracles that share nothing with it:
+ * `JSON.parse` for what is accepted and its value, a table of RFC 3629 for the bytes. A test that failed with a seed
  * fails again with `SEED=n`.
  */
 import assert from 'node:assert/strict'
@@ -129,7 +129,8 @@ function judge(bytes: Buffer, depth: number): { readonly kind: Kind, readonly am
   }
   const source = bytes.toString()
   const isDeep = source.split(/[[{]/).length - 1 > depth
-  if (isDeep && !ours.ok && ours.fault === `nests deeper than ${depth} levels`) return { kind: 'syntax', amiss: undefined }
+  const isTooDeep = isDeep && !ours.ok && ours.fault === `nests deeper than ${depth} levels`
+  if (isTooDeep) return { kind: 'syntax', amiss: undefined }
   const other = theirs(source)
   const twice = !ours.ok && ours.fault === TWICE
   if (!other) {
@@ -167,7 +168,8 @@ function somePoint(random: Random): number {
   return random.pick([
     random.pick([0x00, 0x1f, 0x20, 0x22, 0x2f, 0x5c, 0x7f, 0x80, 0x7ff, 0x800, 0x2028, 0xd7ff, 0xe000, 0xfeff, 0xfffd,
       0xffff, 0x10000, 0x10ffff]),
-    random.int(0x20), 0x80 + random.int(0x780), random.int(0xd800), 0x10000 + random.int(0x100000), 0x20 + random.int(0x5f)
+    random.int(0x20), 0x80 + random.int(0x780), random.int(0xd800), 0x10000 + random.int(0x100000),
+    0x20 + random.int(0x5f)
   ])
 }
 
@@ -229,7 +231,8 @@ const someDocument = (random: Random): string =>
 
 const bytesOf = (document: string | Buffer): Buffer => Buffer.isBuffer(document) ? document : Buffer.from(document)
 
-const documents = (): Buffer[] => Object.values(DOCUMENTS).flatMap(sections => Object.values(sections).flat().map(bytesOf))
+const documents = (): Buffer[] =>
+  Object.values(DOCUMENTS).flatMap(sections => Object.values(sections).flat().map(bytesOf))
 
 const TITLES: { readonly [kind in Kind]: string } = {
   accepted: 'accepted, with the value of JSON.parse', twice: 'refused for a key given twice',

@@ -75,7 +75,8 @@ const WRONG: { readonly [what: string]: string } = {
   'a counter without _total': '# HELP a A.\n# TYPE a counter\na 1\n',
   'a histogram without +Inf': `${HISTOGRAM}h_bucket{le="1"} 1\nh_sum 1\nh_count 1\n`,
   'a histogram that is not cumulative': `${HISTOGRAM}h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`,
-  'a histogram out of order': `${HISTOGRAM}h_bucket{le="2"} 1\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`,
+  'a histogram out of order':
+    `${HISTOGRAM}h_bucket{le="2"} 1\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`,
   'a histogram whose count is another': `${HISTOGRAM}h_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`,
   'a histogram without a sum': `${HISTOGRAM}h_bucket{le="+Inf"} 1\nh_count 1\n`,
   'a histogram without a count': `${HISTOGRAM}h_bucket{le="+Inf"} 1\nh_sum 1\n`,

@@ -192,7 +192,8 @@ test('connections by the thousand: an address has its share, and another one is 
 
 test('§8 any number of addresses: the table of those that are counted is bounded', async t => {
   const most = 1_000
-  const program = await started(t, { MAX_RATE_LIMIT_CLIENTS: most }, { 'trust-proxy': '127.0.0.1', 'rate-limit': '9999' })
+  const flags = { 'trust-proxy': '127.0.0.1', 'rate-limit': '9999' }
+  const program = await started(t, { MAX_RATE_LIMIT_CLIENTS: most }, flags)
   const client = await connectRaw(t, program.url)
   await whileServed(t, program, async () => {
     for (let n = 0; n < 5 * most; n += 100) {

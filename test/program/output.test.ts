@@ -48,7 +48,7 @@ test('--version and -h are answered, and start nothing; a flag that does not exi
     [2, "error: a setting is not valid: there is no flag '--prot'; --help lists them\n"])
 })
 
-test('outside production the first start makes its folder and says that the store is new and empty, later ones do not', async t => {
+test('outside production the first start makes its folder and says that the store is new, later ones do not', async t => {
   const folder = join(freshFolder(t), 'new')
   for (const isNew of [true, false]) {
     const program = await startProgram(t, { flags: { data: folder } })

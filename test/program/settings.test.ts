@@ -125,11 +125,12 @@ for (const name of NAMES) {
   const { flag, variable } = SETTINGS[name]
   const [fallback, text, value, other, malformed = []] = CASES[name]
 
-  test(`${variable} has its default, and is read from its flag in either form, or its variable; the flag beats it`, () => {
+  test(`${variable} has its default, and is read from its flag in either form or its variable, which the flag beats`, () => {
     for (const env of [{}, { [variable]: '' }]) assert.deepEqual(valueOf(readSettings([], env), name), fallback)
     const env = partner(name)
     const given: readonly (readonly [args: readonly string[], text?: string])[] = [
-      [[`--${flag}=${text}`]], [[`--${flag}`, text]], [[], text], [[`--${flag}=${text}`], other], [[`--${flag}=${text}`], '']
+      [[`--${flag}=${text}`]], [[`--${flag}`, text]], [[], text], [[`--${flag}=${text}`], other],
+      [[`--${flag}=${text}`], '']
     ]
     for (const [args, set] of given) {
       const variables = set === undefined ? env : { ...env, [variable]: set }
@@ -140,8 +141,10 @@ for (const name of NAMES) {
 
   test(`${variable} of another form, or none, is refused in one line that names where it came from`, () => {
     for (const wrong of malformed) {
-      assert.match(refusalOf([], { [variable]: wrong }), new RegExp(`^a setting is not valid: ${variable} must be `), wrong)
-      assert.match(refusalOf([`--${flag}=${wrong}`]), new RegExp(`^a setting is not valid: --${flag} must be `), wrong)
+      const refusals = [refusalOf([], { [variable]: wrong }), refusalOf([`--${flag}=${wrong}`])]
+      for (const [i, by] of [variable, `--${flag}`].entries()) {
+        assert.match(refusals[i]!, new RegExp(`^a setting is not valid: ${by} must be `), wrong)
+      }
     }
     if (!['abilities', 'corsOrigins', 'allowedHosts'].includes(name)) {
       assert.match(refusalOf([`--${flag}=`], partner(name)), new RegExp(`--${flag} must be `))
@@ -151,7 +154,9 @@ for (const name of NAMES) {
 }
 
 test('an unknown flag, or a word that belongs to no flag, is refused by its name', () => {
-  const flags = ['--unknown', '--unknown=1', '--no-port', '--Port=1', '-p', '--__proto__=1', '--DATA_DIR=x', '--', '--=x']
+  const flags = [
+    '--unknown', '--unknown=1', '--no-port', '--Port=1', '-p', '--__proto__=1', '--DATA_DIR=x', '--', '--=x'
+  ]
   for (const args of [...flags.map(flag => [flag]), ['serve'], ['--port=1', 'x']]) {
     assert.ok(refusalOf(args).includes(args.at(-1)!.split('=')[0]!), args.join(' '))
   }
@@ -308,7 +313,8 @@ describe('the program', { concurrency: 2 }, () => {
     writeFileSync(file, 'content')
     const cases: readonly (readonly [flags: Given, line: string])[] = [
       [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
-      [{ data, 'tls-cert': missing, 'tls-key': missing }, `the certificate or its key is not valid: ${missing}: ENOENT`],
+      [{ data, 'tls-cert': missing, 'tls-key': missing },
+        `the certificate or its key is not valid: ${missing}: ENOENT`],
       [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
       [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
     ]

@@ -11,7 +11,9 @@ import { programWithin, startProgram, until } from '../support/program.ts'
 import { message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
 
-const LIMITS = { SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250 }
+const LIMITS = {
+  SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250
+}
 /** More of these than the system's buffers hold. */
 const ENTRIES = 30
 const CREATE = message('POST', '/api/createPassword',

@@ -13,8 +13,9 @@ export interface Family {
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const LABEL = '[a-zA-Z_][a-zA-Z0-9_]*="(?:[^\\\\"\\n]|\\\\[\\\\"n])*"'
 const NUMBER = '[+-]?(?:Inf|\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?)|NaN'
+const HELP = '(?:[^\\\\\\n]|\\\\[\\\\n])*'
 const METRIC = new RegExp(
-  `^# HELP (${NAME}) ((?:[^\\\\\\n]|\\\\[\\\\n])*)\\n# TYPE \\1 (counter|gauge|histogram|summary)\\n((?:[^#\\n].*\\n)*)$`)
+  `^# HELP (${NAME}) (${HELP})\\n# TYPE \\1 (counter|gauge|histogram|summary)\\n((?:[^#\\n].*\\n)*)$`)
 const SAMPLE = new RegExp(`^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)\\})? (${NUMBER})$`)
 const SUFFIXES: { readonly [type: string]: readonly string[] } =
   { histogram: ['_bucket', '_sum', '_count'], summary: ['', '_sum', '_count'] }
@@ -49,7 +50,8 @@ function fail(why: string, where: string): never { throw new Error(`${why}: ${wh
 function unescaped(text: string): string { return text.replace(/\\(.)/g, (_, one) => one === 'n' ? '\n' : one) }
 
 function keyOf(name: string, inside: string): string {
-  const pairs = [...inside.matchAll(/(\w+)="((?:[^\\"]|\\.)*)"/g)].map(([, label, value]) => [label!, unescaped(value!)])
+  const pairs = [...inside.matchAll(/(\w+)="((?:[^\\"]|\\.)*)"/g)]
+    .map(([, label, value]) => [label!, unescaped(value!)])
   if (new Set(pairs.map(([label]) => label)).size < pairs.length) fail('a label came twice', inside)
   const texts = pairs.map(([label, value]) => `${label}=${JSON.stringify(value)}`).sort()
   return texts.length === 0 ? name : `${name}{${texts.join(',')}}`

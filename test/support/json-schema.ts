@@ -41,7 +41,8 @@ type Inner = readonly (readonly [schema: Schema | boolean, value: unknown, at: s
 /** Words that apply schemas to what is in a value: each schema with what it applies to. */
 const INNER: { readonly [keyword: string]: (word: any, value: any, schema: Schema) => Inner } = {
   items: (word, value) => Array.isArray(value) ? value.map((item, i) => [word, item, `[${i}]`] as const) : [],
-  propertyNames: (word, value) => isObject(value) ? Object.keys(value).map(name => [word, name, `.${name}`] as const) : [],
+  propertyNames: (word, value) =>
+    isObject(value) ? Object.keys(value).map(name => [word, name, `.${name}`] as const) : [],
   properties: (word, value) => isObject(value)
     ? Object.keys(word).filter(name => Object.hasOwn(value, name)).map(name => [word[name], value[name], `.${name}`])
     : [],
