@@ -1,4 +1,6 @@
-/** The contract's operations (§4), and the ability that each asks for unless `ABILITIES` says otherwise (§5.6). */
+/** The words of the contract: operations, fields, texts. Where it is silent, a text is beside what answers with it. */
+
+/** The operations (contract §4), and the ability that each asks for unless `ABILITIES` says otherwise (§5.6). */
 export const OPERATIONS = {
   listPassword: 'password:read',
   getPassword: 'password:read',
@@ -6,3 +8,26 @@ export const OPERATIONS = {
   updatePassword: 'password:update',
   deletePassword: 'password:delete'
 } as const
+
+/** The fields of an entry that a client gives (contract §2). */
+export const ENTRY_FIELDS = ['password', 'sistema', 'usuario'] as const
+
+/** The messages, word for word (contract §4.1 to §4.5, §5.3, §5.4, §7, §8). */
+export const TEXTS = {
+  noneActive: 'No passwords found',
+  unknownId: 'contraseña no encontrada',
+  created: 'SE CREÓ UNA NUEVA CONTRASEÑA',
+  updated: 'contraseña actualizada',
+  deleted: 'contraseña borrada',
+  createFailed: 'Error creating password',
+  /** The contract has no 500 for these two; they follow the one it has. */
+  updateFailed: 'Error updating password',
+  deleteFailed: 'Error deleting password',
+  invalid: 'Invalid data',
+  invalidCredentials: 'Invalid credentials',
+  loggedOut: 'Logged out successfully',
+  tooMany: 'Too Many Requests'
+} as const
+
+/** What `errors` says of a field that is missing (contract §4.3). */
+export function requiredText(field: string): string { return `The ${field} field is required.` }

@@ -1,4 +1,5 @@
-/** The replies given before a route's handler is reached, their texts word for word (contract §5, §7, §8). */
+/** The replies given before a route's handler is reached (contract §5, §7, §8). */
+import { TEXTS } from '../contract.ts'
 import { Failure } from '../errors.ts'
 import { jsonReply, messageReply, statusReply, type Reply } from '../http/reply.ts'
 import type { FieldErrors } from '../json/validator.ts'
@@ -28,13 +29,13 @@ export const UNSUPPORTED: Reply = messageReply(415,
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
 /** One request more than the rate limit allows. */
-export const TOO_MANY: Reply = jsonReply(429, { message: 'Too Many Requests' })
+export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** A full queue. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
 /** A body whose fields are wrong, each with its messages. */
 export function invalid(errors: FieldErrors): Reply {
-  return jsonReply(400, { message: 'Invalid data', errors, status: 400 })
+  return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
 }
 
 /** How an expected failure is answered; undefined where it is not expected, or is not for clients. */

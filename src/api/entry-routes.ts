@@ -1,4 +1,5 @@
-/** The five operations (contract §4), their texts word for word (§4, §7). */
+/** The five operations (contract §4). */
+import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { optional, text, type Rule } from '../json/validator.ts'
@@ -7,15 +8,15 @@ import type { Entry, EntryFields } from '../store/events.ts'
 import type { Store } from '../store/store.ts'
 import { route, type Route } from './route.ts'
 
-const NONE_ACTIVE = messageReply(404, 'No passwords found')
-const UNKNOWN = messageReply(404, 'contraseña no encontrada')
-const CREATED = messageReply(200, 'SE CREÓ UNA NUEVA CONTRASEÑA')
-const DELETED = messageReply(200, 'contraseña borrada')
+const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
+const UNKNOWN = messageReply(404, TEXTS.unknownId)
+const CREATED = messageReply(200, TEXTS.created)
+const DELETED = messageReply(200, TEXTS.deleted)
 
 const created = (entry: number): Reply => ({ ...CREATED, logged: { entry } })
 const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
 const updated = (password: Entry): Reply =>
-  jsonReply(200, { password, message: 'contraseña actualizada', status: 200 })
+  jsonReply(200, { password, message: TEXTS.updated, status: 200 })
 
 /** The fields of a new entry (§4.3). */
 export const CREATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string> } = {
@@ -49,14 +50,14 @@ export function entryRoutes(store: Store): readonly Route[] {
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
-      storingFailed: 'Error creating password',
+      storingFailed: TEXTS.createFailed,
       handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id))
     }),
     route({
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
       shape: UPDATE_SHAPE,
       beforeBody: unknownId,
-      storingFailed: 'Error updating password',
+      storingFailed: TEXTS.updateFailed,
       handle: async ({ params, body, session }) => {
         const password = await store.updateEntry(idOf(params), body, userOf(session))
         return password === undefined ? UNKNOWN : updated(password)
@@ -65,7 +66,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     {
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
       beforeBody: unknownId,
-      storingFailed: 'Error deleting password',
+      storingFailed: TEXTS.deleteFailed,
       handle: async ({ params, session }) =>
         await store.deleteEntry(idOf(params), userOf(session)) ? DELETED : UNKNOWN
     }

@@ -1,4 +1,5 @@
 /** Login and logout (contract §5), which only the protected configuration has. */
+import { TEXTS } from '../contract.ts'
 import { clientKey } from '../http/address.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
@@ -7,8 +8,8 @@ import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, tokenId, type Accounts, type Issued } from '../store/accounts.ts'
 import { route, type Route } from './route.ts'
 
-const INVALID_CREDENTIALS = messageReply(401, 'Invalid credentials')
-const LOGGED_OUT = messageReply(200, 'Logged out successfully')
+const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
+const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply => ({
   ...jsonReply(200, { token, user, status: 200 }), logged: { user: user.id, token: tokenId(hashOfToken(token)) }
 })

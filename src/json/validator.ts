@@ -2,6 +2,7 @@
  * The validator: a shape is a table from field to rule; a value either has it, and comes back typed with only the
  * fields of the shape, or every failing field is listed with its messages.
  */
+import { requiredText } from '../contract.ts'
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
 
 /** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
@@ -49,7 +50,7 @@ function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
     optional: false,
     fault: (field, value) => value === undefined || value === null || value === ''
-      ? `The ${field} field is required.`
+      ? requiredText(field)
       : isKept(value) ? undefined : `The ${field} field must ${mustBe}.`
   }
 }

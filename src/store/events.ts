@@ -1,5 +1,6 @@
 /** The events that the journal may hold, and their subjects. */
 import { Buffer } from 'node:buffer'
+import type { ENTRY_FIELDS } from '../contract.ts'
 import type { Continued, Event } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
@@ -13,10 +14,7 @@ export interface Entry {
 }
 
 /** The fields of an entry that a client gives. */
-export type EntryFields = Pick<Entry, 'password' | 'sistema' | 'usuario'>
-
-/** Their names. */
-export const ENTRY_FIELDS: readonly (keyof EntryFields)[] = ['password', 'sistema', 'usuario']
+export type EntryFields = Pick<Entry, typeof ENTRY_FIELDS[number]>
 
 /** Any of them, where the others stay as they are. */
 export type EntryChanges = { readonly [F in keyof EntryFields]?: EntryFields[F] | undefined }

@@ -3,11 +3,10 @@
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
+import { ENTRY_FIELDS } from '../contract.ts'
 import type { Checkpoint, Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type JournalObserver } from './commit-loop.ts'
-import {
-  ENTRY_FIELDS, event, type Entry, type EntryChanges, type EntryFields, type Events, type ImportedEntry
-} from './events.ts'
+import { event, type Entry, type EntryChanges, type EntryFields, type Events, type ImportedEntry } from './events.ts'
 import { Accounts, type AccountsOptions } from './accounts.ts'
 import { applied, type CommittedState, type State } from './state.ts'
 

@@ -3,6 +3,7 @@ import { BUSY, invalid } from '../../api/answers.ts'
 import { idOf } from '../../api/entry-routes.ts'
 import { route, type Route, type RouteDescription, type Schema } from '../../api/route.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
+import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
@@ -15,7 +16,7 @@ import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
 import { HistoryReader, type Change } from './history.ts'
 
-const UNKNOWN = messageReply(404, 'contraseña no encontrada')
+const UNKNOWN = messageReply(404, TEXTS.unknownId)
 const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
 const WRONG = invalid({ password: ['The current password is not correct.'] })
@@ -98,7 +99,7 @@ function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Ro
 const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
 const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
-const TEXTS = { password: TEXT, sistema: TEXT, usuario: TEXT }
+const STRINGS = { password: TEXT, sistema: TEXT, usuario: TEXT }
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
@@ -129,7 +130,7 @@ const HISTORY: RouteDescription = {
         type: 'array',
         items: object({
           time: TEXT, change: { enum: ['created', 'updated', 'deleted', 'restored', 'kept'] },
-          fields: { type: 'object', additionalProperties: false, properties: TEXTS }, by: { type: ['string', 'null'] }
+          fields: { type: 'object', additionalProperties: false, properties: STRINGS }, by: { type: ['string', 'null'] }
         })
       },
       status: { const: 200 }

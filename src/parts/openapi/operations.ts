@@ -1,6 +1,7 @@
 /** What is particular to each operation of the contract: its words, its body, and an example of each answer. */
 import { invalid } from '../../api/answers.ts'
 import type { RouteDescription, Schema } from '../../api/route.ts'
+import { TEXTS } from '../../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
@@ -9,15 +10,15 @@ const closed = (properties: object): Schema => ({ ...form(properties), additiona
 const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
-const TEXTS = { password: text, sistema: text, usuario: text }
+const STRINGS = { password: text, sistema: text, usuario: text }
 
 /** The named schemas. An example of an answer that has the fields of one of them is one, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
-  Entry: closed({ id, ...TEXTS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
-  EntryFields: form(TEXTS),
-  EntryChanges: { type: 'object', properties: TEXTS },
+  Entry: closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
+  EntryFields: form(STRINGS),
+  EntryChanges: { type: 'object', properties: STRINGS },
   InvalidData: closed({
-    message: { const: 'Invalid data' },
+    message: { const: TEXTS.invalid },
     errors: {
       type: 'object', minProperties: 1, description: 'The messages of each field that is wrong; `body` is the whole.',
       additionalProperties: { type: 'array', minItems: 1, items: { type: 'string' } }
@@ -36,14 +37,14 @@ const UNKNOWN_ID = 999_999_999
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
-const unknown = messageReply(404, 'contraseña no encontrada')
+const unknown = messageReply(404, TEXTS.unknownId)
 const malformed = each('must be a string', ...Object.keys(FIELDS))
 
 /** By the name of the operation. */
 export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   listPassword: {
     tag: 'entries', summary: 'List the active entries', description: 'All entries with status 1, ascending by id.',
-    answers: { entries: jsonReply(200, [ENTRY]), none: messageReply(404, 'No passwords found') },
+    answers: { entries: jsonReply(200, [ENTRY]), none: messageReply(404, TEXTS.noneActive) },
     schemas: { entries: { type: 'array', minItems: 1, items: ref('Entry') } }
   },
   getPassword: {
@@ -55,9 +56,9 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     tag: 'entries', summary: 'Create an entry', description: 'The entry is active; its id is the next one.',
     body: ref('EntryFields'), bodies: { created: FIELDS },
     answers: {
-      created: messageReply(200, 'SE CREÓ UNA NUEVA CONTRASEÑA'),
+      created: messageReply(200, TEXTS.created),
       missing: each('is required', ...Object.keys(FIELDS)), malformed,
-      storingFailed: messageReply(500, 'Error creating password')
+      storingFailed: messageReply(500, TEXTS.createFailed)
     }
   },
   updatePassword: {
@@ -65,16 +66,16 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     ids: { updated: 1, unknown: UNKNOWN_ID },
     body: ref('EntryChanges'), isBodyOptional: true, bodies: { updated: CHANGE, unknown: CHANGE },
     answers: {
-      updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: 'contraseña actualizada', status: 200 }),
-      malformed, unknown, storingFailed: messageReply(500, 'Error updating password')
+      updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: TEXTS.updated, status: 200 }),
+      malformed, unknown, storingFailed: messageReply(500, TEXTS.updateFailed)
     }
   },
   deletePassword: {
     tag: 'entries', summary: 'Delete an entry', description: 'Its status becomes 0; it is kept, and no longer listed.',
     ids: { deleted: 1, unknown: UNKNOWN_ID },
     answers: {
-      deleted: messageReply(200, 'contraseña borrada'), unknown,
-      storingFailed: messageReply(500, 'Error deleting password')
+      deleted: messageReply(200, TEXTS.deleted), unknown,
+      storingFailed: messageReply(500, TEXTS.deleteFailed)
     }
   },
   login: {
@@ -86,7 +87,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
         token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU', user: { id: 1, email: LOGIN.email, name: 'ana' },
         status: 200
       }),
-      invalidCredentials: messageReply(401, 'Invalid credentials'),
+      invalidCredentials: messageReply(401, TEXTS.invalidCredentials),
       missing: each('is required', 'email', 'password'),
       malformed: invalid({
         email: ['The email field must be a valid email address.'], password: ['The password field must be a string.']
@@ -95,7 +96,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   },
   logout: {
     tag: 'session', summary: 'Log out', description: 'Revokes the token that the request carries.',
-    answers: { loggedOut: messageReply(200, 'Logged out successfully') }
+    answers: { loggedOut: messageReply(200, TEXTS.loggedOut) }
   },
   openapi: {
     tag: 'service', summary: 'Describe the interface', description: 'This description.',

@@ -1,4 +1,5 @@
 /** The commands on entries: what the page offers, at a terminal. */
+import { TEXTS } from '../../contract.ts'
 import { randomInt } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { Entry, EntryChanges, Events } from '../../store/events.ts'
@@ -23,7 +24,7 @@ const PASSWORD = {
 const GENERATED = { least: 8, most: 1024, fallback: 20 }
 /** Without those that are easily confused, such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
-const UNKNOWN = 'contraseña no encontrada'
+const UNKNOWN = TEXTS.unknownId
 
 function idOf({ positionals: [text] }: Context): number {
   if (text === undefined || !/^[1-9][0-9]{0,14}$/.test(text)) throw new UsageError('ID must be a positive integer')

@@ -1,4 +1,5 @@
 /** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
+import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -13,9 +14,8 @@ import { route, type Route } from '../../api/route.ts'
 const DONE = messageReply(200, 'done')
 const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
 const UNKNOWN_TOKEN = messageReply(404, 'there is no token with this id')
-const UNKNOWN_ENTRY = messageReply(404, 'contraseña no encontrada')
+const UNKNOWN_ENTRY = messageReply(404, TEXTS.unknownId)
 const ADDRESS_TAKEN = messageReply(409, 'there is a user with this address already')
-const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
 const PURGED = messageReply(200, 'purged')
 const RESTORED = messageReply(200, 'active again')
 const anyNumber = number(1, Number.MAX_SAFE_INTEGER)
@@ -53,7 +53,7 @@ export function operatorRoutes(store: Store, journal: DurableJournal): readonly 
     post('revokeToken', 'tokens/revoke', { id: text }, ({ id }) => accounts.revokeToken(id), UNKNOWN_TOKEN),
     post('revokeTokens', 'tokens/revoke-all', ADDRESS_SHAPE, ({ email }) => accounts.revokeAll(email), UNKNOWN_USER),
     post('addEntry', 'entries/add', CREATE_SHAPE, async fields =>
-      ({ id: (await store.createEntry(fields, null)).id, message: CREATED })),
+      ({ id: (await store.createEntry(fields, null)).id, message: TEXTS.created })),
     post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => store.restoreEntry(id, null),
       UNKNOWN_ENTRY, RESTORED),
     post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => store.purgeEntry(id), UNKNOWN_ENTRY, PURGED),
