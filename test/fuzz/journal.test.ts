@@ -119,32 +119,23 @@ async function tryOne(
   return [isWhole ? 'whole' : 'shorter', ...torn.length > 0 ? ['torn'] : []]
 }
 
-test('a journal mixed with others under the same key gives the beginning of one of them, or is refused', async t => {
-  const random = randomOf(t)
-  const folder = freshFolder(t)
-  const secret = random.bytes(32)
-  writeKeys(folder, secret)
-  const first = original(secret, 'a', random)
-  // One that starts like another and goes its own way, as after a backup was put back.
-  const branch = referenceLines(secret, first.data.slice(0, 3).map(one => [one]).concat([['b 1'], ['b 2', 'b 3']]))
-  const originals = [
-    first, original(secret, 'c', random),
-    { lines: branch, bytes: bytesOf(branch), data: [...first.data.slice(0, 3), 'b 1', 'b 2', 'b 3'] }
-  ]
-  await tryAll(t, folder, random, originals, true)
-})
-
-test('a journal mixed with others under other keys gives the beginning of one of them, or is refused', async t => {
-  const random = randomOf(t)
-  const folder = freshFolder(t)
-  const [older, newer, foreign] = [random.bytes(32), random.bytes(32), random.bytes(32)]
-  writeKeys(folder, older, newer)
-  const originals = [
-    original(older, 'a', random), original(newer, 'b', random), original(foreign, 'c', random),
-    original(line => line < 5 ? older : newer, 'd', random)
-  ]
-  await tryAll(t, folder, random, originals, false)
-})
+for (const isOneKey of [true, false]) {
+  const keys = isOneKey ? 'the same key' : 'other keys'
+  test(`a journal mixed with others under ${keys} gives the beginning of one of them, or is refused`, async t => {
+    const random = randomOf(t)
+    const folder = freshFolder(t)
+    const [older, newer, foreign] = [random.bytes(32), random.bytes(32), random.bytes(32)]
+    const first = original(older, 'a', random)
+    // One that starts like another and goes its own way, as after a backup was put back.
+    const data = [...first.data.slice(0, 3), 'b 1', 'b 2', 'b 3']
+    const lines = referenceLines(older, [...data.slice(0, 4).map(one => [one]), data.slice(4)])
+    const others = isOneKey
+      ? [original(older, 'c', random), { lines, bytes: bytesOf(lines), data }]
+      : [original(newer, 'b', random), original(foreign, 'c', random), original(line => line < 5 ? older : newer, 'd', random)]
+    writeKeys(folder, older, newer)
+    await tryAll(t, folder, random, [first, ...others], isOneKey)
+  })
+}
 
 test('a mutated key file is refused with nothing changed, or lacks nothing that the journal needs', async t => {
   const random = randomOf(t)
