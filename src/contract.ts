@@ -1,6 +1,6 @@
 /** The words of the contract: operations, fields, texts. Where it is silent, a text is beside what answers with it. */
 
-/** The operations (contract §4), and the ability that each asks for unless `ABILITIES` says otherwise (§5.6). */
+/** The operations, and the ability that each asks for unless `ABILITIES` says otherwise (contract §1, §5.6). */
 export const OPERATIONS = {
   listPassword: 'password:read',
   getPassword: 'password:read',
@@ -12,7 +12,7 @@ export const OPERATIONS = {
 /** The fields of an entry that a client gives (contract §2). */
 export const ENTRY_FIELDS = ['password', 'sistema', 'usuario'] as const
 
-/** The messages, word for word (contract §4.1 to §4.5, §5.3, §5.4, §7, §8). */
+/** The messages, word for word (contract §4.1, §4.2, §4.3, §4.4, §4.5, §5.3, §5.4, §7, §8.2). */
 export const TEXTS = {
   noneActive: 'No passwords found',
   unknownId: 'contraseña no encontrada',

@@ -51,7 +51,7 @@ export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
 export const LAST_LINE_TIMEOUT_MS: number = 500
 /** Requests a client may make in a minute, unless `RATE_LIMIT` says otherwise (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
-/** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8). */
+/** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
 /** Passwords that are hashed at once: each takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2

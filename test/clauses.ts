@@ -101,10 +101,11 @@ export function namingTests(text: string, file: string): Naming[] {
   return found
 }
 
-/** What the comments of a source say to keep clauses: the declaration after each; nameless where that is the file. */
+/** What the comments of a source say to keep clauses: the declaration or operation after each; nameless: the file. */
 export function namingCode(text: string, file: string): Naming[] {
   const rest = /(?:(?:(?!\/\*|\*\/).)*\*\/|[^\n]*)/.source
-  const declared = /(?:(?:export|async|const|function|interface|type|class|readonly|static|get) )*(#?\w*)/.source
+  const declared =
+    /(?:(?:export|async|const|function|interface|type|class|readonly|static|get) |operation: ')*(#?\w*)/.source
   return [...text.matchAll(new RegExp(`contract (${NAMED})${rest}\\s*${declared}`, 'gs'))]
     .map(([, named, name]) => ({ file, name: name === 'import' ? '' : name!, numbers: numbersIn(named!) }))
 }

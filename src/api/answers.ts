@@ -28,12 +28,12 @@ export const TOO_LARGE: Reply = statusReply(413)
 export const UNSUPPORTED: Reply = messageReply(415,
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
-/** One request more than the rate limit allows. */
+/** One request more than the rate limit allows (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** A full queue. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
-/** A body whose fields are wrong, each with its messages. */
+/** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
 export function invalid(errors: FieldErrors): Reply {
   return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
 }

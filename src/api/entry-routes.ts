@@ -1,4 +1,4 @@
-/** The five operations (contract §4). */
+/** The five operations (contract §1, §9). */
 import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
@@ -18,11 +18,11 @@ const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${en
 const updated = (password: Entry): Reply =>
   jsonReply(200, { password, message: TEXTS.updated, status: 200 })
 
-/** The fields of a new entry (§4.3). */
+/** The fields of a new entry (contract §4.3). */
 export const CREATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string> } = {
   password: text, sistema: text, usuario: text
 }
-/** The fields of a change (§4.4). */
+/** The fields of a change (contract §4.4). */
 export const UPDATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string | undefined> } = {
   password: optional(text), sistema: optional(text), usuario: optional(text)
 }
@@ -33,6 +33,7 @@ export function entryRoutes(store: Store): readonly Route[] {
     store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
   return [
     {
+      // contract §3, §4.1
       operation: 'listPassword', method: 'GET', path: '/api/listPassword',
       handle: () => {
         const body = store.list()
@@ -40,6 +41,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       }
     },
     {
+      // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
       handle: ({ params }) => {
         const entry = store.entryText(idOf(params))
@@ -47,6 +49,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       }
     },
     route({
+      // contract §4.3
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
@@ -54,6 +57,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id))
     }),
     route({
+      // contract §4.4
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
       shape: UPDATE_SHAPE,
       beforeBody: unknownId,
@@ -64,6 +68,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       }
     }),
     {
+      // contract §4.5
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
       beforeBody: unknownId,
       storingFailed: TEXTS.deleteFailed,

@@ -69,7 +69,7 @@ export interface RoutedExchange extends Exchange {
   readonly route: Route
 }
 
-/** Whether a request is for what the contract describes. */
+/** Whether a request is for what is limited and shared with other origins (contract §8, §9). */
 export function isUnderApi({ head, target }: Exchange): boolean {
   const path = head?.path ?? target
   return path.startsWith('/api/') || path === '/api'

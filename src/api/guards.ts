@@ -20,7 +20,7 @@ function isHttps({ options, peer }: Exchange, { forwardedProto }: Head): boolean
     (forwardedProto?.toLowerCase() === 'https' && isTrusted(peer.address, options.trustedProxies))
 }
 
-/** A request without HTTPS where that is required. */
+/** A request without HTTPS where that is required (contract §5.9). */
 export function withoutHttps(x: Exchange, head: Head): Reply | undefined {
   const isRefused = x.options.asksForHttps === true && x.route?.allowsHttp !== true && !isHttps(x, head)
   return isRefused ? HTTPS_ONLY : undefined
@@ -35,7 +35,7 @@ export function foreignPage(x: Exchange, head: Head): Reply | undefined {
   return foreign === 'origin' || (foreign === 'site' && isUnderApi(x)) ? FOREIGN_ORIGIN : undefined
 }
 
-/** A browser's question before the real request (Fetch, "CORS preflight") is answered at once. */
+/** A browser's question before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
 export function preflight(x: Exchange, { method, origin, requestMethod }: Head): Reply | undefined {
   if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined || !isUnderApi(x)) return undefined
   return x.options.corsOrigins?.has(origin) === true ? PREFLIGHT : SERVER_OPTIONS
@@ -46,7 +46,7 @@ export function authenticate({ options }: Exchange, { token }: Head): Session | 
   return token === undefined ? undefined : options.authenticate?.(token)
 }
 
-/** Counts the request against the limit of `/api` and its route's own; where either is used up, against neither. */
+/** Counts a request against the limits of `/api` and its route (contract §8, §8.4); where one is used up, neither. */
 export function tooMany(x: Exchange): Reply | undefined {
   const { options: { rateLimit, limitsByUser }, session, client, route } = x
   const general = isUnderApi(x) ? rateLimit : undefined
@@ -87,7 +87,7 @@ export function unrouted(found: Found<Route>, { method }: Head): Reply | undefin
   return found.target === undefined ? otherMethod(method, found.allow) : undefined
 }
 
-/** A request without a valid token, or whose token lacks the ability that the route asks for. */
+/** A request without a valid token, or without the ability that the route asks for (contract §5.1, §5.2, §5.6). */
 export function unauthorized({ options, session, route: { isPublic, ability } }: RoutedExchange): Reply | undefined {
   if (options.authenticate === undefined || isPublic === true) return undefined
   if (session === undefined) return UNAUTHENTICATED

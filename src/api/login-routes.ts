@@ -25,6 +25,7 @@ interface SessionRoutesOptions {
 export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoutesOptions): readonly Route[] {
   return [
     route({
+      // contract §5.3, §8.5
       operation: 'login', method: 'POST', path: '/api/login',
       isPublic: true,
       rateLimit: loginLimit,
@@ -36,6 +37,7 @@ export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoute
       }
     }),
     {
+      // contract §5.4
       operation: 'logout', method: 'POST', path: '/api/logout',
       handle: async ({ session }) => {
         await accounts.revoke(session!.hash, session!.user)

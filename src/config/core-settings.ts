@@ -81,8 +81,10 @@ export const coreSettings = ({ journals, abilities }: Additions): SettingRows<Co
     'What a request counts against: the client address, or with `user` the user of its token.'),
   loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, integer(0, 1_000_000),
     'Logins that a client may try in a minute; 0 is off.'),
+  // contract §1, §5.1
   auth: setting('KIND', 'none', oneOf('none', 'bearer'),
     'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'),
+  // contract §5.5
   tokenTtlMinutes: setting('N', undefined, minutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
   abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), abilityOfEach(Object.keys(abilities)),

@@ -7,7 +7,7 @@ import type { Reply } from './reply.ts'
 
 const VARY = ['Vary', 'Origin']
 
-/** The header fields that let a page read an answer, if its origin may; `Vary` in any case. */
+/** The header fields that let a page read an answer, if its origin may (contract §5.8); `Vary` in any case. */
 export function corsHeaders(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
   if (origin === undefined || !allowed.has(origin)) return VARY
   return [

@@ -31,7 +31,7 @@ interface Client {
   second: number
 }
 
-/** Counts the requests of each client, and decides which may pass. */
+/** Counts the requests of each client, and decides which may pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number
@@ -110,7 +110,7 @@ function advance(client: Client, second: number): void {
   client.second = second
 }
 
-/** The header fields of a verdict (contract §8). */
+/** The header fields of a verdict (contract §8.3). */
 export function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: Verdict): string[] {
   const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
   if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))

@@ -48,7 +48,7 @@ export function jsonReply(status: number, value: unknown, headers: readonly stri
   return { status, body: JSON.stringify(value), headers }
 }
 
-/** A reply of a message and its status, the form of most answers (contract §7). */
+/** A reply of a message and its status, the form of most answers (contract §1, §7). */
 export function messageReply(status: number, message: string, headers: readonly string[] = []): Reply {
   return jsonReply(status, { message, status }, headers)
 }

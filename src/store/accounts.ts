@@ -125,12 +125,12 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
   }
 
-  /** False for an unknown address. */
+  /** Ends all tokens of a user (contract §5.7); false for an unknown address. */
   async revokeAll(email: string): Promise<boolean> {
     return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
 
-  /** Ends a token; false if there is none of this hash. */
+  /** Ends a token (contract §5.7); false if there is none of this hash. */
   revoke(hash: string, by: number | null): Promise<boolean> {
     return this.#record(({ tokens }) => tokens.get(hash), () => event('token.revoked', by, { hash }))
   }
@@ -151,8 +151,8 @@ export class Accounts {
   }
 
   /**
-   * Checks a password and issues a token; undefined, after the same time, for a wrong one and an unknown user. Waiting
-   * clients take turns.
+   * Checks a password and issues a token (contract §5.3); undefined, after the same time, for a wrong one and an
+   * unknown user. Waiting clients take turns.
    */
   async login(
     email: string, password: string, ttlMinutes: number | undefined, client?: HashClient

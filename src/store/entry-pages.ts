@@ -165,7 +165,7 @@ class Page {
 
 function pageOf(id: number): number { return Math.floor((id - 1) / PAGE_ENTRIES) }
 
-/** An entry as it is served, its fields in the contract's order (§2). */
+/** An entry as it is served, its fields in this order (contract §2). */
 function entryText({ id, password, sistema, usuario, status }: Entry): string {
   return `{"id":${id},"password":${quoted(password)},"sistema":${quoted(sistema)},"usuario":${quoted(usuario)},` +
     `"status":${status}}`

@@ -47,7 +47,7 @@ export class Store {
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
   list(): Buffer[] | undefined { return this.#state.entries.list() }
 
-  /** Creates an active entry and returns it. */
+  /** Creates an active entry and returns it (contract §2). */
   createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
     return this.#loop.commit(state => {
       const { password, sistema, usuario } = fields
@@ -68,7 +68,7 @@ export class Store {
     })
   }
 
-  /** Marks an entry as deleted; false for an unknown id. */
+  /** Marks an entry as deleted (contract §3); false for an unknown id. */
   deleteEntry(id: number, by: number | null): Promise<boolean> {
     return this.#loop.commit(state => {
       const old = state.entries.get(id)
