@@ -7,7 +7,8 @@ import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { parseLine } from '../../src/journal/line.ts'
 import {
-  bytesOf, journalBytes, openJournal, putJournal, rechain, referenceLines, snapshot, tornFiles, writeKeys, type OpenedJournal
+  bytesOf, journalBytes, openJournal, putJournal, rechain, referenceLines, snapshot, tornFiles, writeKeys,
+  type OpenedJournal
 } from '../support/journal.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
@@ -131,7 +132,7 @@ for (const isOneKey of [true, false]) {
     const lines = referenceLines(older, [...data.slice(0, 4).map(one => [one]), data.slice(4)])
     const others = isOneKey
       ? [original(older, 'c', random), { lines, bytes: bytesOf(lines), data }]
-      : [original(newer, 'b', random), original(foreign, 'c', random), original(line => line < 5 ? older : newer, 'd', random)]
+      : [newer, foreign, (line: number) => line < 5 ? older : newer].map((secret, i) => original(secret, 'bcd'[i]!, random))
     writeKeys(folder, older, newer)
     await tryAll(t, folder, random, [first, ...others], isOneKey)
   })

@@ -16,8 +16,8 @@ import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 import {
-  decisionOn, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys, type FileBehindLoop,
-  type OpenedJournal
+  decisionOn, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys,
+  type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
 
 /** A journal on a faulty disk in a fresh folder; the test closes it. */
@@ -171,14 +171,15 @@ test('a change that is no JSON, or too large for a line, is rejected alone', asy
   assert.deepEqual(await recovered(folder), [1, 3])
 })
 
-const within = (bytesOf: (line: number) => number) => (faulty: FaultyFiles, line: number): void => faulty.shorten(bytesOf(line))
+const within = (bytesOf: (line: number) => number) => (faulty: FaultyFiles, line: number): void =>
+  faulty.shorten(bytesOf(line))
 
 for (const [what, fail] of [
   ...['ENOSPC', 'EDQUOT', 'EFBIG'].map(code =>
     [`finds no room (${code})`, (faulty: FaultyFiles) => faulty.fail({ of: 'append', code })] as const),
   ['ends before its first byte', within(() => 0)], ['ends after its first byte', within(() => 1)],
-  ['ends within its first line', within(line => line >> 1)], ['ends before its first line end', within(line => line - 1)],
-  ['ends after its first line', within(line => line)], ['ends within its second line', within(line => line + 9)],
+  ['ends within its first line', within(line => line >> 1)],
+  ['ends before its first line end', within(line => line - 1)], ['ends after its first line', within(line => line)], ['ends within its second line', within(line => line + 9)],
   ['ends before its last byte', within(line => 2 * line - 1)]
 ] as readonly (readonly [string, (faulty: FaultyFiles, line: number) => void])[]) {
   test(`a write that ${what} fails, is cut back and reported, and the next one works`, async t => {

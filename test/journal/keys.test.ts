@@ -12,8 +12,8 @@ import { removeLeftovers } from '../../src/disk/whole-file.ts'
 import { addKey, createKeyFile, keyring, readKeyFile } from '../../src/journal/keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
-  assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal, openJournal,
-  putJournal, readSecret, referenceLines, snapshot, startAndStop, verify, writeKeys
+  assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,
+  openJournal, putJournal, readSecret, referenceLines, snapshot, startAndStop, verify, writeKeys
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 

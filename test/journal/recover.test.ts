@@ -138,10 +138,12 @@ for (const [what, damage] of [
 }
 
 for (const [what, change, n, why] of [
-  ['a damaged line with a torn tail behind it', ([a, , c, d]) => `${a}\nx\n${c}\n${d}\n{"seq":5,`, 2, 'it is not a line of a journal'],
+  ['a damaged line with a torn tail behind it', ([a, , c, d]) => `${a}\nx\n${c}\n${d}\n{"seq":5,`, 2,
+    'it is not a line of a journal'],
   ['carriage returns, which are not one torn tail,', lines => lines.map(line => `${line}\r\n`).join(''), 1,
     'it is not a line of a journal'],
-  ['a changed hash', ([a, b]) => `${a!.replace(/.{4}"\}$/, '0000"}')}\n${b}\n`, 1, 'its hash does not follow from the line before it'],
+  ['a changed hash', ([a, b]) => `${a!.replace(/.{4}"\}$/, '0000"}')}\n${b}\n`, 1,
+    'its hash does not follow from the line before it'],
   ['a line that is missing', ([a, , c]) => `${a}\n${c}\n`, 2, 'its seq is 3'],
   ['an old line at its end', lines => [...lines, lines[0]].map(line => `${line}\n`).join(''), 5, 'its seq is 1']
 ] as readonly (readonly [string, (lines: readonly string[]) => string, number, string])[]) {
@@ -156,7 +158,8 @@ for (const [what, change, n, why] of [
 test('a record that does not fit the state is refused with its line and what is wrong', async t => {
   const origin = await made(t, events(1, 4))
   const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Error('there is no such thing') }
-  await assertRefused(origin.folder, 'journal-damaged', `line 3 at byte ${origin.at(3)}: there is no such thing`, { apply })
+  const says = `line 3 at byte ${origin.at(3)}: there is no such thing`
+  await assertRefused(origin.folder, 'journal-damaged', says, { apply })
 })
 
 test('zeros in the last write are cut off with what follows; in an older write they are refused', async t => {
@@ -255,7 +258,8 @@ test('progress is reported after each hundredth, and 1 at the end', async t => {
   putJournal(folder, `x\n${nine.toString('latin1')}`)
   const told: number[] = []
   const onProgress = (share: number): void => { told.push(share) }
-  assert.throws(() => readJournal(disk, journalPath(folder), keys, () => {}, { onProgress }), { code: 'journal-damaged' })
+  const read = (): unknown => readJournal(disk, journalPath(folder), keys, () => {}, { onProgress })
+  assert.throws(read, { code: 'journal-damaged' })
   assert.deepEqual(told, [1])
 })
 

@@ -6,8 +6,9 @@ import { copyFileSync, readdirSync, renameSync, statSync, writeFileSync } from '
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import {
-  assertRecovered, commitTogether, decisionOn, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long, makeJournal,
-  offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify, withoutContinued, writeKeys
+  assertRecovered, commitTogether, decisionOn, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long,
+  makeJournal, offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify,
+  withoutContinued, writeKeys
 } from '../support/journal.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'

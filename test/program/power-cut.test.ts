@@ -171,7 +171,9 @@ const SCENARIOS: readonly Scenario[] = [
     before: startFilled,
     act: async life => {
       const load = life.load({ ms: 2_500, clients: 3 })
-      for (const words of ['key rotate', 'key rewrite', 'journal compact', 'key rotate', 'journal compact --drop-history --yes']) {
+      for (const words of [
+        'key rotate', 'key rewrite', 'journal compact', 'key rotate', 'journal compact --drop-history --yes'
+      ]) {
         await life.admin(...words.split(' '))
       }
       await load

@@ -33,7 +33,8 @@ test('a purged entry is unknown to every operation and command, is never given a
       ] as const) assert.deepEqual((await send(url, method, `/api/${path}/${id}`, body)).json, UNKNOWN, `${path}/${id}`)
     }
     const id = isRestarted ? 3 : 2
-    for (const words of isRestarted ? ['delete', 'restore', 'history'] : ['get', 'edit --user x', 'history --reveal', 'purge --yes']) {
+    const commands = [['get', 'edit --user x', 'history --reveal', 'purge --yes'], ['delete', 'restore', 'history']]
+    for (const words of commands[Number(isRestarted)]!) {
       const [command, ...rest] = words.split(' ')
       const { code, out, error } = await admin(folder, ['entry', command, String(id), ...rest].join(' '))
       assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', 'error: contraseña no encontrada'], words)

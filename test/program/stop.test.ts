@@ -15,7 +15,7 @@ import { freshFolder, send } from '../support/service.ts'
 const ENTRY = { password: 'clave', sistema: 'correo', usuario: 'ana' }
 const BODY = JSON.stringify(ENTRY)
 
-/** A stop with nothing in flight takes milliseconds; this is for a machine with other things to do, and far below its bound. */
+/** A stop with nothing in flight takes milliseconds; this is for a busy machine, and far below the bound of a stop. */
 const PROMPT_MS = 5_000
 
 const portOf = ({ url }: Program): number => Number(new URL(url).port)

@@ -76,14 +76,17 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
 function durableOf(store: Store): DurableJournal { return store.journal as DurableJournal }
 
 /** Does to a store's journal what an operator can have done to it. */
-export function rotateKey(store: Store): Promise<Rotated> { return store.exclusively(() => durableOf(store).rotateKey()) }
+export function rotateKey(store: Store): Promise<Rotated> {
+  return store.exclusively(() => durableOf(store).rotateKey())
+}
 
 export function reencrypt(store: Store): Promise<Rewritten> {
   return store.exclusively(signal => durableOf(store).rewrite({ onProgress: () => {}, signal }))
 }
 
 export function compact(
-  store: Store, keepsHistory = true, onProgress = (_share: number): void => {}, change = (made: Checkpoint): Checkpoint => made
+  store: Store, keepsHistory = true, onProgress = (_share: number): void => {},
+  change = (made: Checkpoint): Checkpoint => made
 ): Promise<Rewritten> {
   return store.exclusively(async signal =>
     durableOf(store).rewrite({ checkpoint: change(await store.checkpoint()), keepsHistory, onProgress, signal }))

@@ -1,7 +1,7 @@
 /**
- * What the tests of the journal share: a journal in a folder behind the commit loop; a writer and a reader of its format
- * that were made from the text of the README alone, so that they share no mistake with the program's own; and a start
- * that must be refused.
+ * What the tests of the journal share: a journal in a folder behind the commit loop; a writer and a reader of its
+ * format that were made from the text of the README alone, so that they share no mistake with the program's own; and
+ * a start that must recover, or be refused.
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
@@ -141,7 +141,9 @@ export function writeKeys(folder: string, ...secrets: readonly Buffer[]): void {
 }
 
 /** The keys of a folder, in hexadecimal, the newest last. */
-export function keysOf(folder: string): string[] { return readFileSync(keyPath(folder), 'latin1').trimEnd().split('\n') }
+export function keysOf(folder: string): string[] {
+  return readFileSync(keyPath(folder), 'latin1').trimEnd().split('\n')
+}
 
 /** The newest key of a folder. */
 export function readSecret(folder: string): Buffer { return Buffer.from(keysOf(folder).at(-1)!, 'hex') }
@@ -154,7 +156,9 @@ export function bytesOf(lines: readonly string[]): Buffer {
 }
 
 /** The byte that a line (counted from 1) starts at. */
-export function offsetOf(lines: readonly string[], line: number): number { return bytesOf(lines.slice(0, line - 1)).length }
+export function offsetOf(lines: readonly string[], line: number): number {
+  return bytesOf(lines.slice(0, line - 1)).length
+}
 
 /** The files in a folder that hold a tail which was cut off. */
 export function tornFiles(folder: string): string[] {
