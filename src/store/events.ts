@@ -1,7 +1,7 @@
 /** The events that the journal may hold, and their subjects. */
 import { Buffer } from 'node:buffer'
 import type { ENTRY_FIELDS } from '../contract.ts'
-import type { Continued, Event } from '../journal/journal.ts'
+import type { Continued, Event, JournalRecord } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
 export interface Entry {
@@ -89,4 +89,13 @@ export interface Events {
 /** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
 export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): Event {
   return { type, by, data }
+}
+
+/** The fields that a record gives an entry, none where it deletes it; undefined where it is about something else. */
+export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
+  if (type === 'entries.imported' || type === 'entries.kept') {
+    const { first, entries } = data as Events['entries.kept']
+    return entries[id - first] ?? undefined
+  }
+  return type.startsWith('entry.') && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
 }

@@ -7,7 +7,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -147,11 +147,14 @@ for (const [shell, [before, after, asked]] of Object.entries(SHELLS)) {
     writeFileSync(join(folder, 'script'), script)
     writeFileSync(join(folder, 'list.csv'), '')
     assert.equal(spawnSync(shell, ['-n', join(folder, 'script')], { encoding: 'utf8' }).stderr, '')
+    const program = join(freshFolder(t), 'password-entry-admin')
+    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${ADMIN}' "$@"\n`, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${dirname(program)}:${process.env['PATH']}` }
     const questions = [
       ['user', ''], ['completion', ''], ['user', 'add', '--ab'], ['user', 'add', '--e'], ['journal', 'copy', '--'], ['import', 'li']
     ]
     const text = [before, script, after, ...questions.map(asked)].join('\n')
-    const { stdout } = spawnSync(shell, ['-c', text], { encoding: 'utf8', cwd: folder })
+    const { stdout } = spawnSync(shell, ['-c', text], { encoding: 'utf8', cwd: folder, env })
     // Bash and zsh sort and choose later.
     const [groups, shells, abilities, none, flags, files] = stdout.split('\n').map((line, at) =>
       line.split(' ').filter(word => word !== '' && word.startsWith(questions[at]?.at(-1) ?? '')).sort())

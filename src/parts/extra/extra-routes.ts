@@ -14,7 +14,7 @@ import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import type { Entry } from '../../store/events.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
-import { HistoryReader, type Change } from './history.ts'
+import { historyReader, type Change } from './history.ts'
 
 const UNKNOWN = messageReply(404, TEXTS.unknownId)
 const RESTORED = messageReply(200, 'contraseña restaurada')
@@ -44,14 +44,14 @@ export function extraRoutes({ store, journal, settings }: PartContext<object>): 
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
-    const reader = new HistoryReader(journal, nowMs)
+    const historyOf = historyReader(journal, nowMs)
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
       beforeBody: unknownId,
       handle: async ({ params }) => {
-        const history = await reader.read(idOf(params))
-        return history === undefined ? BUSY : jsonReply(200, { history: history.map(one => named(store, one)),
-          status: 200 })
+        const changes = await historyOf(idOf(params))
+        return changes === undefined ? BUSY
+          : jsonReply(200, { history: changes.map(change => named(store, change)), status: 200 })
       }
     })
   }

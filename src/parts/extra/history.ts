@@ -2,11 +2,12 @@
  * The history of an entry, read back from the journal a piece at a time, so that other requests are answered
  * meanwhile.
  */
+import { ENTRY_FIELDS } from '../../contract.ts'
 import { disk } from '../../disk/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import type { EntryFields, Events } from '../../store/events.ts'
+import { changesIn, type EntryChanges } from '../../store/events.ts'
 
 /** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000
@@ -22,30 +23,24 @@ export interface Change {
   readonly by: number | null
   /** `kept`: what the entry was when the journal was compacted; what came before is in an archive. */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
-  readonly fields: Partial<EntryFields>
+  readonly fields: EntryChanges
 }
 
-/** Reads histories, one at a time. */
-export class HistoryReader {
-  readonly #journal: DurableJournal
-  readonly #nowMs: () => number
-  #isReading = false
-
-  constructor(journal: DurableJournal, nowMs: () => number) {
-    this.#journal = journal
-    this.#nowMs = nowMs
-  }
-
-  /**
-   * The changes of an entry, newest first; undefined while another history is read, or where it would take too long.
-   */
-  async read(id: number): Promise<readonly Change[] | undefined> {
-    const { path, keyFile, bytes } = this.#journal.location()
+/**
+ * Reads histories, one at a time: the changes of an entry, newest first; undefined while another one is read, or where
+ * it would take too long.
+ */
+export function historyReader(
+  journal: DurableJournal, nowMs: () => number
+): (id: number) => Promise<readonly Change[] | undefined> {
+  let isReading = false
+  return async id => {
+    const { path, keyFile, bytes } = journal.location()
     const keys = readKeyFile(disk, keyFile)
-    if (this.#isReading || bytes > MAX_READ_BYTES || keys === undefined) return undefined
-    this.#isReading = true
+    if (isReading || bytes > MAX_READ_BYTES || keys === undefined) return undefined
+    isReading = true
     try {
-      const endMs = this.#nowMs() + MAX_READ_MS
+      const endMs = nowMs() + MAX_READ_MS
       const changes: Change[] = []
       const take = (record: JournalRecord): void => {
         const change = changeOf(record, id)
@@ -53,33 +48,25 @@ export class HistoryReader {
       }
       for (const _ of readInSteps(disk, path, keys, take, bytes)) {
         await new Promise(resolve => setImmediate(resolve))
-        if (this.#nowMs() > endMs) return undefined
+        if (nowMs() > endMs) return undefined
       }
       return changes.reverse()
     } finally {
-      this.#isReading = false
+      isReading = false
     }
   }
 }
 
-function changeOf({ time, by, type, data }: JournalRecord, id: number): Change | undefined {
-  if (type === 'entries.imported' || type === 'entries.kept') {
-    const { first, entries } = data as Events['entries.kept']
-    const entry = entries[id - first] ?? undefined
-    return entry && { time, by, change: type === 'entries.kept' ? 'kept' : 'created', fields: fieldsOf(entry) }
-  }
+const CHANGES: { readonly [type: string]: Change['change'] } = {
+  'entry.created': 'created', 'entry.updated': 'updated', 'entry.deleted': 'deleted', 'entry.restored': 'restored',
+  'entries.imported': 'created', 'entries.kept': 'kept'
+}
+
+function changeOf(record: JournalRecord, id: number): Change | undefined {
+  const { time, by, type } = record
+  const set = changesIn(record, id)
   const change = CHANGES[type]
-  if (change === undefined || (data as { readonly id: number }).id !== id) return undefined
-  return { time, by, change, fields: fieldsOf(data as Partial<EntryFields>) }
-}
-
-const CHANGES: { readonly [type: string]: Change['change'] | undefined } = {
-  'entry.created': 'created', 'entry.updated': 'updated', 'entry.deleted': 'deleted', 'entry.restored': 'restored'
-}
-
-function fieldsOf({ password, sistema, usuario }: Partial<EntryFields>): Partial<EntryFields> {
-  return {
-    ...password !== undefined && { password }, ...sistema !== undefined && { sistema },
-    ...usuario !== undefined && { usuario }
-  }
+  if (set === undefined || change === undefined) return undefined
+  const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
+  return { time, by, change, fields: Object.fromEntries(fields) }
 }

@@ -1,76 +1,57 @@
-/** Completion of the command line: scripts for bash, zsh and fish, made from the table of commands. */
-import { UsageError, type Command, type Option } from '../command.ts'
+/** Completion of the command line: each shell asks this program what may follow. */
+import { UsageError, type Command } from '../command.ts'
 import { optionsOf, settingsFor } from './command-line.ts'
 
 /** The name in `bin`: what is run by `node dist/admin.js` cannot be completed. */
 const NAME = 'password-entry-admin'
-const SHELLS = ['bash', 'zsh', 'fish']
 
-interface Continuation {
-  readonly before: string
-  readonly words: string
-  readonly flags: readonly (readonly [flag: string, option: Option])[]
+const BASH = `_password_entry_admin() {
+  local typed="\${COMP_WORDS[*]:1:$COMP_CWORD}" IFS=$'\\n'
+  COMPREPLY=($(${NAME} completion bash --typed="$typed" 2>/dev/null | cut -f1))
+}
+complete -o default -F _password_entry_admin ${NAME}
+`
+
+/** Where nothing may follow, files are offered. */
+const SCRIPTS: { readonly [shell: string]: string } = {
+  bash: BASH,
+  zsh: `autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+  fish: `function __password_entry_admin
+  set -l typed (string join -- ' ' (commandline -opc)[2..] (commandline -ct))
+  set -l found (${NAME} completion fish --typed="$typed" 2>/dev/null)
+  if test -n "$found"
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c ${NAME} -f -a '(__password_entry_admin)'
+`
 }
 
 /** `completion`. */
 export function completionCommand(others: readonly Command[]): Command {
   const command: Command = {
     name: 'completion', positionals: ['SHELL'],
+    options: { typed: { value: 'WORDS', help: 'print what may follow; the last of the words is not complete' } },
     help: 'prints what bash, zsh or fish need to complete commands and flags',
-    run: async ({ positionals: [shell = ''], store: { settings: { journal } }, terminal }) => {
-      if (!SHELLS.includes(shell)) throw new UsageError(`SHELL must be ${SHELLS.join(', ')}`)
-      const all = [...others, command]
-      terminal.pass(shell === 'fish' ? fish(all, journal) : bash(all, journal, shell === 'zsh'))
+    run: async ({ positionals: [shell = ''], flags: { typed }, store: { settings: { journal } }, terminal }) => {
+      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
+      if (script === undefined) throw new UsageError(`SHELL must be ${Object.keys(SCRIPTS).join(', ')}`)
+      terminal.pass(typeof typed === 'string' ? following([...others, command], typed, journal) : script)
     }
   }
   return command
 }
 
-/** What may follow some words: the next words of commands and, after a complete one, its flags. */
-function continuations(commands: readonly Command[], journal: string): readonly Continuation[] {
-  const names = [...commands.map(({ name }) => name), ...SHELLS.map(shell => `completion ${shell}`)]
-  const all = new Set(['', ...names.flatMap(name => name.split(' ').slice(0, -1)), ...commands.map(({ name }) => name)])
-  return [...all].map(before => {
-    const command = commands.find(({ name }) => name === before)
-    const rest = names.filter(name => before === '' || name.startsWith(`${before} `))
-      .map(name => name.slice(before.length).trimStart().split(' ')[0]!)
-    const options = command === undefined ? {} : optionsOf(command, settingsFor(command, journal))
-    return { before, words: [...new Set(rest)].join(' '), flags: Object.entries(options) }
-  })
-}
-
-/** After a complete command the shell's own completion offers files. */
-function bash(commands: readonly Command[], journal: string, isZsh: boolean): string {
-  const cases = continuations(commands, journal).toSorted((a, b) => b.before.length - a.before.length)
-    .map(({ before, words, flags }) => `    ${before === '' ? '" "' : `"${before} "*`}) ` +
-      `words='${words}' flags='${flags.map(([flag]) => `--${flag}`).join(' ')}' ;;\n`)
-  return `${isZsh ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_password_entry_admin() {
-  local words flags before="\${COMP_WORDS[*]:1:$((COMP_CWORD - 1))} " word="\${COMP_WORDS[COMP_CWORD]}"
-  case "$before" in
-${cases.join('')}  esac
-  case "$word" in -*) words=$flags ;; esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-}
-complete -o default -F _password_entry_admin ${NAME}
-`
-}
-
-function fish(commands: readonly Command[], journal: string): string {
-  const hasFile = new Set(commands.filter(({ positionals = [] }) => /FILE/.test(positionals.join()))
-    .map(({ name }) => name))
-  const lines = continuations(commands, journal).flatMap(({ before, words, flags }) => {
-    const condition = before === '' ? '__fish_use_subcommand'
-      : before.split(' ').map(word => `__fish_seen_subcommand_from ${word}`).join('; and ')
-    const start = `complete -c ${NAME} -n '${condition}'`
-    return [
-      ...words === '' ? [] : [`${start} -a '${words}'`],
-      ...hasFile.has(before) ? [`${start} -F`] : [],
-      ...flags.map(([flag, { value, help }]) => {
-        const takesFile = value === 'FILE' || value === 'FOLDER'
-        const takes = value === undefined || value.startsWith('[') ? '' : takesFile ? ' -r -F' : ' -x'
-        return `${start} -l ${flag}${takes} -d '${help.replaceAll(/['`]/g, '')}'`
-      })
-    ]
-  })
-  return `complete -c ${NAME} -f\n${lines.map(line => `${line}\n`).join('')}`
+/** The words that may follow, a line each, and what the flags among them are for. */
+function following(commands: readonly Command[], typed: string, journal: string): string {
+  const last = typed.split(' ').at(-1)!
+  const before = typed.slice(0, typed.length - last.length)
+  const command = commands.find(({ name }) => before.startsWith(`${name} `))
+  const names = [...commands.map(({ name }) => name), ...Object.keys(SCRIPTS).map(shell => `completion ${shell}`)]
+  const words = names.filter(name => name.startsWith(before)).map(name => name.slice(before.length).split(' ')[0]!)
+  const flags = command === undefined || !last.startsWith('-') ? []
+    : Object.entries(optionsOf(command, settingsFor(command, journal))).map(([flag, { help }]) => `--${flag}\t${help}`)
+  return [...new Set([...words, ...flags])].filter(line => line.startsWith(last)).map(line => `${line}\n`).join('')
 }

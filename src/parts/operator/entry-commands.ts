@@ -1,8 +1,7 @@
 /** The commands on entries: what the page offers, at a terminal. */
-import { TEXTS } from '../../contract.ts'
+import { ENTRY_FIELDS, TEXTS } from '../../contract.ts'
 import { randomInt } from 'node:crypto'
-import type { JournalRecord } from '../../journal/journal.ts'
-import type { Entry, EntryChanges, Events } from '../../store/events.ts'
+import { changesIn, type Entry, type Events } from '../../store/events.ts'
 import type { CommittedState } from '../../store/state.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type OnRecord, type Option
@@ -14,7 +13,6 @@ export const HIDDEN = '********'
 /** The flag that shows passwords. */
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-const FIELDS = ['password', 'sistema', 'usuario'] as const
 const SYSTEM = { system: { value: 'S', help: 'the system that the password is for' } }
 const USER = { user: { value: 'U', help: 'the user name there' } }
 const PASSWORD = {
@@ -60,15 +58,6 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 }
 
-/** What a record changes in an entry; undefined where it is about something else. */
-function changesOf({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
-  if (type === 'entries.imported' || type === 'entries.kept') {
-    const { first, entries } = data as Events['entries.kept']
-    return entries[id - first] ?? undefined
-  }
-  return type.startsWith('entry.') && (data as { id: number }).id === id ? data as EntryChanges : undefined
-}
-
 /** Who caused a record; `-` is the operator, or anybody in the open configuration. */
 export function authorOf(state: CommittedState, by: number | null): string {
   // Of a removed user a compaction keeps the number alone.
@@ -93,8 +82,8 @@ async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
   const id = idOf(context)
   const field = flags['field'] ?? (flags['clip'] === true ? 'password' : undefined)
-  const name = FIELDS.find(one => one === field)
-  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${FIELDS.join(', ')}`)
+  const name = ENTRY_FIELDS.find(one => one === field)
+  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${ENTRY_FIELDS.join(', ')}`)
   const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
   const found = await entryOf(context, id)
   if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
@@ -138,7 +127,7 @@ async function history(context: Context): Promise<void> {
   const lines: Parameters<typeof terminal.show>[] = []
   const take: OnRecord = (record, state) => {
     const { time, type, by } = record
-    const changes = changesOf(record, id)
+    const changes = changesIn(record, id)
     if (changes === undefined) return
     const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
     const values = { password: reveals ? password : HIDDEN, sistema, usuario }
