@@ -168,6 +168,7 @@ async function startFirefox(scene: Scene): Promise<Native> {
   const preferences = {
     'marionette.port': 0, 'intl.accept_languages': 'es', 'ui.prefersReducedMotion': 1, 'browser.startup.page': 0,
     'browser.shell.checkDefaultBrowser': false, 'datareporting.policy.dataSubmissionEnabled': false,
+    'dom.ipc.processPrelaunch.enabled': false, 'browser.newtabpage.enabled': false, 'toolkit.cosmeticAnimations.enabled': false,
     'signon.rememberSignons': true, 'browser.sessionhistory.max_total_viewers': 4
   }
   writeFileSync(join(scene.folder, 'user.js'), Object.entries(preferences)

@@ -3,10 +3,10 @@ import type { Store } from '../../src/store/store.ts'
 import { randomBytes } from 'node:crypto'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
-import { startService, type Started } from './service.ts'
+import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
 import { MISSING, startBrowser, type Engine } from './engines.ts'
-import type { Browser } from './webdriver.ts'
+import { KEYS, type Browser } from './webdriver.ts'
 
 /** All of them: for what browsers draw, focus, type or keep in their own way. */
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
@@ -20,6 +20,9 @@ PasswordHasher.prototype.hash = hash
 
 const WIDTH = 1200
 const HEIGHT = 900
+
+/** One origin for all tests of a process: another one costs a browser twice what the page does. No port that the system gives away. */
+const PORT = String(20_000 + process.pid % 10_000)
 
 type Test = (name: string, options: { skip: string | false }, body: (t: TestContext) => Promise<void>) => unknown
 
@@ -53,8 +56,10 @@ export function sharedBrowser(): Promise<Browser> { return shared ??= startBrows
 export async function closeSharedBrowser(): Promise<void> { await (await shared)?.close() }
 
 /** Opens the page of a service and waits until it shows a list, or that there is none, or asks for a login. */
-export async function openPage(url: string): Promise<Browser> {
+export async function openPage(t: TestContext, url: string): Promise<Browser> {
   const browser = await sharedBrowser()
+  // A page that is left sends what it has put off, which must not reach the service of the next test.
+  atEnd(t, () => browser.run('window.fetch = () => new Promise(() => {})').then(() => {}, () => {}))
   await browser.setSize(WIDTH, HEIGHT)
   await browser.go(`${url}/?lang=es`)
   await settled(browser)
@@ -87,17 +92,6 @@ export async function holdAnswers(browser: Browser): Promise<(count: number) => 
   }
 }
 
-/** Entries of everyday systems. */
-export async function everyday(store: Store): Promise<void> {
-  const entries = [
-    ['Correo', 'ana@example.org', 'S3cr3ta-del-correo'], ['Banco Central', 'ana.garcia', 'v7#Kq-92nR_wd'],
-    ['Nómina', 'agarcia', 'mesa-nube-faro-trigo-loro'], ['Router de la oficina', 'admin', 'R0uter!2026'],
-    ['GitHub', 'anagarcia', 'ghp-no-es-esto'], ['Impresora', 'pin', '4711'], ['Ágora', 'ana', 'x'.repeat(24)],
-    ['Biblioteca municipal', '0042-8817-3391', 'lectora']
-  ] as const
-  for (const [sistema, usuario, password] of entries) await store.createEntry({ sistema, usuario, password }, null)
-}
-
 /** Emulates a window of this size, and a scheme. */
 export async function show(
   browser: Browser, width: number, height: number, scheme: 'light' | 'dark', forcedColors: boolean = false
@@ -128,6 +122,33 @@ export function toasted(browser: Browser, text: string): Promise<unknown> {
   return browser.until("return document.querySelector('#toast span').textContent.startsWith(arguments[0])", text)
 }
 
+/** What a field holds. */
+export function valueOf(browser: Browser, id: string): Promise<string> {
+  return browser.run('return document.getElementById(arguments[0]).value', id)
+}
+
+/** Whether the dialog of an entry is open. */
+export function isEditing(browser: Browser): Promise<boolean> {
+  return browser.run("return document.getElementById('editor').open")
+}
+
+/** Fills the open dialog of an entry, each field with its name and what is given, and sends it. */
+export async function sendEntry(browser: Browser, after: string = ''): Promise<void> {
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name + after)
+  await browser.press(KEYS.enter)
+}
+
+/** Opens the dialog of a new entry, fills and sends it. */
+export async function createEntry(browser: Browser): Promise<void> {
+  await browser.click('#create')
+  await sendEntry(browser)
+}
+
+/** Opens the dialog of a system's entry. */
+export async function edit(browser: Browser, system: string): Promise<void> {
+  await browser.click(`${await rowOf(browser, system)} [data-act=edit]`)
+}
+
 /** Name and role of what has the focus. */
 export async function focus(browser: Browser): Promise<string> {
   const element = await browser.focused()
@@ -136,22 +157,43 @@ export async function focus(browser: Browser): Promise<string> {
   return `${await element.role()}: ${name}`
 }
 
-/** A service with everyday entries, or none, and its page. */
-export async function openService(
-  t: TestContext, flags: Record<string, string> = {}, isFilled: boolean = true
-): Promise<Started & { readonly browser: Browser }> {
-  const started = await startService(t, { page: 'on', journal: 'memory', ...flags })
-  if (isFilled) await everyday(started.service.store)
-  return { ...started, browser: await openPage(started.url) }
+/** A service and its page. */
+type Opened = Started & { readonly browser: Browser }
+
+/** Puts what a test needs into a store. */
+type Fill = (store: Store) => Promise<unknown>
+
+/** Fills a store with entries: system, user, password. */
+export function entries(...all: readonly (readonly [sistema: string, usuario: string, password: string])[]): Fill {
+  return async store => {
+    for (const [sistema, usuario, password] of all) await store.createEntry({ sistema, usuario, password }, null)
+  }
+}
+
+/** Entries of everyday systems. */
+export const everyday: Fill = entries(
+  ['Correo', 'ana@example.org', 'S3cr3ta-del-correo'], ['Banco Central', 'ana.garcia', 'v7#Kq-92nR_wd'],
+  ['Nómina', 'agarcia', 'mesa-nube-faro-trigo-loro'], ['Router de la oficina', 'admin', 'R0uter!2026'],
+  ['GitHub', 'anagarcia', 'ghp-no-es-esto'], ['Impresora', 'pin', '4711'], ['Ágora', 'ana', 'x'.repeat(24)],
+  ['Biblioteca municipal', '0042-8817-3391', 'lectora']
+)
+
+async function open(t: TestContext, start: (port: string) => Promise<Started>, fill: Fill): Promise<Opened> {
+  const started = await start(PORT).catch(() => start('0')) // where another one of the test has it
+  await fill(started.service.store)
+  return { ...started, browser: await openPage(t, started.url) }
+}
+
+/** A service with everyday entries, or others, and its page. */
+export function openService(t: TestContext, flags: Record<string, string> = {}, fill: Fill = everyday): Promise<Opened> {
+  return open(t, port => startService(t, { page: 'on', journal: 'memory', port, ...flags }), fill)
 }
 
 /** The protected configuration with one user, everyday entries, and its page. */
-export async function openProtected(
+export function openProtected(
   t: TestContext, abilities: readonly string[] = ['*'], flags: Record<string, string> = {}
-): Promise<Started & { readonly browser: Browser }> {
-  const started = await startProtected(t, { page: 'on', ...flags }, { [ANA]: abilities })
-  await everyday(started.service.store)
-  return { ...started, browser: await openPage(started.url) }
+): Promise<Opened> {
+  return open(t, port => startProtected(t, { page: 'on', port, ...flags }, { [ANA]: abilities }), everyday)
 }
 
 /** Waits until something holds in this process, where the service is. */

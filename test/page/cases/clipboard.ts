@@ -1,13 +1,22 @@
 /** What the clipboard holds after a copy, and for how long. */
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import {
   CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, toasted
 } from '../../support/page.ts'
+import { atEnd } from '../../support/service.ts'
+import type { Browser } from '../../support/webdriver.ts'
+
+/** Lets the page of a test read and write the clipboard, as its user may have allowed. */
+async function allowClipboard(t: TestContext, browser: Browser, url: string): Promise<void> {
+  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
+  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  atEnd(t, () => browser.devtools('Browser.resetPermissions'))
+}
 
 inBrowser('a password is copied, and the clipboard emptied after a while', CHROMIUM, async t => {
   const { browser, url } = await openService(t)
-  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
-  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  await allowClipboard(t, browser, url)
   const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
   const row = await rowOf(browser, 'Nómina')
   await browser.click(`${row} [data-act=copy]`)
@@ -69,8 +78,7 @@ inBrowser('a browser that refuses to empty the clipboard is asked again when it 
 
 inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, async t => {
   const { browser, url } = await openService(t)
-  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite']
-  await browser.devtools('Browser.grantPermissions', { origin: url, permissions })
+  await allowClipboard(t, browser, url)
   const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
   // The browser does not wait for the page to be done with that: on a busy machine it takes more than one try.
   let left = 'untried'
@@ -92,9 +100,7 @@ inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, a
 
 inBrowser('the toast says when the clipboard is cleared in this very browser', EVERYWHERE, async t => {
   const { browser, url } = await openService(t)
-  if (browser.native.devtools !== undefined) {
-    await browser.devtools('Browser.grantPermissions', { origin: url, permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] })
-  }
+  if (browser.native.devtools !== undefined) await allowClipboard(t, browser, url)
   await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
   await toasted(browser, 'Copiada.')
   const text = await textOf(browser, '#toast')

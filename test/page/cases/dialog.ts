@@ -1,7 +1,8 @@
 /** The dialog of an entry, and its generator. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, EVERYWHERE, focus, holdAnswers, inBrowser, openService, rowOf, settled, textOf, toasted
+  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, openService, sendEntry, settled, textOf,
+  toasted, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -46,7 +47,7 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
     window.setTimeout = (f, ms, ...rest) => ms === 60000 ? due.push(f) : real(f, ms, ...rest)
     window.clearTimeout = id => { if (due[id - 1]) due[id - 1] = () => {} }`)
   const wait = (which: number): Promise<unknown> => browser.run('due[arguments[0]]()', which)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await edit(browser, 'Correo')
   await browser.click('#peek')
   assert.ok(await isSeen())
   await browser.click('#peek')
@@ -55,7 +56,7 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
   assert.ok(await isSeen(), 'it was looked at again since')
   await wait(1)
   assert.ok(await browser.run(hidden))
-  assert.equal(await browser.run("return document.getElementById('password').value"), 'S3cr3ta-del-correo')
+  assert.equal(await valueOf(browser, 'password'), 'S3cr3ta-del-correo')
   await browser.click('#generate')
   await browser.click('#use')
   assert.ok(await isSeen())
@@ -64,17 +65,12 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
 })
 
 inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, {}, false)
-  await service.store.createEntry({ sistema: 'Dos\nlíneas', usuario: 'ana', password: 'a\nb' }, null)
-  await service.store.createEntry({ sistema: 'Zeta', usuario: 'ana', password: 'z' }, null)
-  await browser.click('#blank')
-  await browser.reload()
-  await settled(browser)
+  const { browser, service } = await openService(t, {}, entries(['Dos\nlíneas', 'ana', 'a\nb'], ['Zeta', 'ana', 'z']))
   // Somebody else changes it meanwhile: the dialog has it as it is now.
   await service.store.updateEntry(1, { usuario: 'eva' }, null)
   await browser.click('#rows [data-act=edit]')
   await browser.until("return document.getElementById('editor').open")
-  assert.equal(await browser.run("return document.getElementById('usuario').value"), 'eva')
+  assert.equal(await valueOf(browser, 'usuario'), 'eva')
   await browser.fill('#usuario', 'luz')
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
@@ -88,8 +84,6 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   const { browser, service } = await openService(t)
   const typed = (): Promise<unknown> =>
     browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")
-  const told = (text: string): Promise<unknown> =>
-    browser.until("return document.getElementById('toast').textContent.startsWith(arguments[0])", text)
   const create = async (text: string): Promise<void> => {
     await browser.click('#create')
     await browser.run("for (const one of document.querySelectorAll('#editor .field input')) one.value = arguments[0]", text)
@@ -101,7 +95,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await browser.press(KEYS.escape)
   await create('second')
   await release(1)
-  await told('Contraseña guardada.')
+  await toasted(browser, 'Contraseña guardada.')
   assert.deepEqual(await typed(), [true, 'second'])
   // The same, when the first one fails.
   const releaseFailure = await holdAnswers(browser)
@@ -110,7 +104,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await browser.press(KEYS.escape)
   await create('third')
   await releaseFailure(1)
-  await told('El servicio ha fallado. Respondió:')
+  await toasted(browser, 'El servicio ha fallado. Respondió:')
   assert.deepEqual(await typed(), [true, 'third'])
   assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
   await browser.press(KEYS.escape)
@@ -130,7 +124,7 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
     const note = () => { for (const one of document.querySelectorAll('#editor input')) kinds.add(one.type) }
     note()
     new MutationObserver(note).observe(document.body, { subtree: true, childList: true, attributes: true })`)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await edit(browser, 'Correo')
   await browser.find('#password')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'disc')
   await browser.click('#peek')
@@ -146,8 +140,7 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
 inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, `${name} typed`)
-  await browser.press(KEYS.enter)
+  await sendEntry(browser, ' typed')
   await toasted(browser, 'Contraseña guardada.')
   await new Promise(resolve => setTimeout(resolve, 300))
   assert.equal(await browser.native.chrome!("return window.PopupNotifications.getNotification('password') !== null"), false)
@@ -155,31 +148,30 @@ inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], asy
 
 inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE, async t => {
   const { browser } = await openService(t)
-  const isOpen = (): Promise<boolean> => browser.run("return document.getElementById('editor').open")
   await browser.click('#create')
   await browser.press(KEYS.escape)
-  assert.equal(await isOpen(), false, 'nothing was typed')
+  assert.equal(await isEditing(browser), false, 'nothing was typed')
   await browser.click('#create')
   await browser.click('#generate')
   await browser.click('#use')
-  const typed = await browser.run("return document.getElementById('password').value")
+  const typed = await valueOf(browser, 'password')
   // The browser lets a second Esc pass without asking the page, if that only listens for it to be cancelled.
   for (let i = 0; i < 4; i++) {
     await browser.press(KEYS.escape)
     assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), i % 2 === 1)
   }
-  assert.equal(await isOpen(), true)
-  assert.equal(await browser.run("return document.getElementById('password').value"), typed)
+  assert.equal(await isEditing(browser), true)
+  assert.equal(await valueOf(browser, 'password'), typed)
   await browser.click('#editor [data-close]')
   assert.equal(await focus(browser), 'button: Seguir editando')
   await browser.click('#discard')
-  assert.equal(await isOpen(), false)
-  assert.equal(await browser.run("return document.getElementById('password').value"), '')
+  assert.equal(await isEditing(browser), false)
+  assert.equal(await valueOf(browser, 'password'), '')
 })
 
 inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, async t => {
   const { browser } = await openService(t)
-  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=edit]`)
+  await edit(browser, 'GitHub')
   for (const [text, rating] of [
     ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'], ['kV8#qz!Rw2p', 'Aceptable'],
     ['kV8#qz!Rw2pLm9', 'Segura']
@@ -189,10 +181,13 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
   }
 })
 
-inBrowser('the generator keeps its options across a reload, and no password', CHROMIUM, async t => {
+inBrowser('the generator starts with words that the page calls strong, and keeps its options across a reload, but no password', CHROMIUM, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   await browser.click('#generate')
+  await browser.click('input[value=words]')
+  assert.ok(await browser.run("const meter = document.getElementById('strength'); return meter.value >= meter.high"))
+  await browser.click('input[value=characters]')
   await browser.click('#classes input[value=symbols]')
   await browser.run("const range = document.getElementById('length'); range.value = 31; range.dispatchEvent(new Event('input', { bubbles: true }))")
   await browser.reload()
@@ -202,12 +197,4 @@ inBrowser('the generator keeps its options across a reload, and no password', CH
   await browser.click('#generate')
   assert.match(await textOf(browser, '#proposal'), /^[A-Za-z2-9]{31}$/)
   assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie]'), [0, 0, ''])
-})
-
-inBrowser('words start at what the page calls strong', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await browser.click('#generate')
-  await browser.click('input[value=words]')
-  assert.ok(await browser.run("const meter = document.getElementById('strength'); return meter.value >= meter.high"))
 })

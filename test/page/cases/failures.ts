@@ -8,7 +8,8 @@ import { atEnd } from '../../support/service.ts'
 import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
-  CHROMIUM, holdAnswers, hurry, inBrowser, openPage, openService, rowOf, settled, systems, textOf, toasted
+  CHROMIUM, createEntry, edit, holdAnswers, hurry, inBrowser, isEditing, openPage, openService, rowOf, settled,
+  systems, textOf, toasted, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -26,13 +27,11 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   await browser.click('#notice button')
   await browser.find('#rows .row')
   // In the dialog as well; what was typed is still there.
-  await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  await browser.press(KEYS.enter)
+  await createEntry(browser)
   await browser.find('#editor .alert')
   assert.match(await textOf(browser, '#editor .alert'), /Demasiadas peticiones. Espera \d+ s/)
   assert.equal(await browser.run("return document.querySelector('#editor .end .main').disabled"), true)
-  assert.equal(await browser.run("return document.getElementById('sistema').value"), 'sistema')
+  assert.equal(await valueOf(browser, 'sistema'), 'sistema')
 })
 
 inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {
@@ -85,22 +84,16 @@ const lose = (browser: Browser, operation: string, isDone: boolean, times: numbe
     throw new TypeError('lost')
   }`, operation, isDone, times)
 
-const create = async (browser: Browser): Promise<void> => {
-  await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  await browser.press(KEYS.enter)
-}
-
 inBrowser('a create whose answer was lost is looked for before the page reports a failure', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await hurry(browser, CHECK_AFTER_MS)
   await lose(browser, 'createPassword', true)
-  await create(browser)
+  await createEntry(browser)
   await toasted(browser, 'El servicio no respondió, pero la contraseña se guardó.')
-  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  assert.equal(await isEditing(browser), false)
   assert.equal(service.store.activeCount, 9)
   await lose(browser, 'createPassword', false)
-  await create(browser)
+  await createEntry(browser)
   await browser.until("return /No se guardó. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await toasted(browser, 'Contraseña guardada.')
@@ -112,7 +105,7 @@ inBrowser('while the list cannot be read either, saving again checks first and m
   await hurry(browser, CHECK_AFTER_MS)
   await lose(browser, 'listPassword', false, 2)
   await lose(browser, 'createPassword', true)
-  await create(browser)
+  await createEntry(browser)
   await browser.until("return /No se sabe si se guardó/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await browser.until("return /Sigue sin poderse leer/.test(document.querySelector('#editor .alert').textContent)")
@@ -124,7 +117,7 @@ inBrowser('while the list cannot be read either, saving again checks first and m
 inBrowser('an update whose answer was lost is checked, and not reported as failed', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await lose(browser, 'updatePassword', true)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await edit(browser, 'Correo')
   await browser.fill('#usuario', 'otra')
   await browser.press(KEYS.enter)
   await toasted(browser, 'Cambios guardados.')
@@ -134,7 +127,7 @@ inBrowser('an update whose answer was lost is checked, and not reported as faile
 inBrowser('503 is not shown as too many requests, and long work is shown', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'full')) })
-  await create(browser)
+  await createEntry(browser)
   await browser.until("return /^El servicio está ocupado. Espera 1 s/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.escape)
   await browser.click('#discard')
@@ -153,6 +146,6 @@ async function composed(
   t: TestContext, options: Parameters<typeof composeService>[1]
 ): Promise<Awaited<ReturnType<typeof composeService>> & { readonly browser: Browser }> {
   const service = await composeService(t, { routes: pageRoutes(disk, () => []), ...options })
-  const browser = await openPage(service.url)
+  const browser = await openPage(t, service.url)
   return { ...service, browser }
 }

@@ -1,6 +1,6 @@
 /** The page by keyboard alone, and as a screen reader finds it. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, EVERYWHERE, focus, inBrowser, openService, textOf } from '../../support/page.ts'
+import { CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, openService, textOf, valueOf } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHERE, async t => {
@@ -50,7 +50,7 @@ inBrowser('in the list, the arrow keys go from row to row and from column to col
 })
 
 inBrowser('an entry is made, changed and deleted by keyboard alone', EVERYWHERE, async t => {
-  const { browser } = await openService(t, {}, false)
+  const { browser } = await openService(t, {}, entries())
   await browser.run("document.getElementById('create').focus()")
   await browser.press(KEYS.enter)
   assert.equal(await focus(browser), 'textbox: Sistema')
@@ -95,7 +95,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await browser.press('/')
   assert.equal(await focus(browser), 'searchbox: Buscar por sistema o usuario')
   await browser.press('n')
-  assert.equal(await browser.run("return document.getElementById('query').value"), 'n', 'in a field, a letter is a letter')
+  assert.equal(await valueOf(browser, 'query'), 'n', 'in a field, a letter is a letter')
   await browser.press(KEYS.escape)
   await browser.press(KEYS.down)
   await browser.press(KEYS.control, 'b')
@@ -108,7 +108,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await browser.click('#single-keys')
   await browser.press(KEYS.escape)
   await browser.press('n')
-  assert.equal(await browser.run("return document.getElementById('editor').open"), false, 'switched off')
+  assert.equal(await isEditing(browser), false, 'switched off')
   await browser.run("document.getElementById('help').click()")
   await browser.click('#single-keys')
   await browser.press(KEYS.escape)

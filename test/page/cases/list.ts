@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, toasted, until
+  CHROMIUM, entries, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, toasted,
+  until, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('an empty service says so, and its first entry is created with the generator', EVERYWHERE, async t => {
-  const { browser, service } = await openService(t, {}, false)
+  const { browser, service } = await openService(t, {}, entries())
   assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas/)
   await service.store.createEntry({ sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
   await browser.click('#refresh')
@@ -22,14 +23,14 @@ inBrowser('an empty service says so, and its first entry is created with the gen
   const proposed = await textOf(browser, '#proposal')
   assert.match(proposed, /^[!-~]{20}$/)
   await browser.click('#use')
-  assert.equal(await browser.run("return document.getElementById('password').value"), proposed)
+  assert.equal(await valueOf(browser, 'password'), proposed)
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
   await toasted(browser, 'Contraseña guardada.')
   assert.deepEqual(await systems(browser), ['Correo'])
   assert.deepEqual(JSON.parse(String(service.store.entryText(2))),
     { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
-  assert.equal(await browser.run("return document.getElementById('password').value"), '', 'nothing stays in the form')
+  assert.equal(await valueOf(browser, 'password'), '', 'nothing stays in the form')
 })
 
 inBrowser('the search takes words of system and user, without case and accents', CHROMIUM, async t => {
@@ -129,7 +130,7 @@ inBrowser('what was just created is in sight, focused and marked, also while a s
   for (const [name, text] of [['sistema', 'Zeta'], ['usuario', 'ana'], ['password', 'p']] as const) await browser.fill(`#${name}`, text)
   await browser.press(KEYS.enter)
   await browser.until("return document.activeElement.textContent === 'Zeta'")
-  assert.equal(await browser.run("return document.getElementById('query').value"), '')
+  assert.equal(await valueOf(browser, 'query'), '')
   const [top, bottom, isMarked] = await browser.run<[number, number, boolean]>(`
     const row = document.activeElement.closest('.row'), box = row.getBoundingClientRect()
     return [box.top, innerHeight - box.bottom, row.classList.contains('new')]`)
@@ -137,12 +138,8 @@ inBrowser('what was just created is in sight, focused and marked, also while a s
 })
 
 inBrowser('sorted by system, by user, or newest first, numbers by their value, and grouped', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, {}, false)
-  for (const [sistema, usuario] of [['srv 10', 'a2'], ['srv 9', 'a10'], ['SRV 9', 'a1'], ['alfa', 'z']] as const) {
-    await service.store.createEntry({ sistema, usuario, password: 'p' }, null)
-  }
-  await browser.click('#refresh')
-  await browser.find('#rows .row')
+  const { browser } = await openService(t, {},
+    entries(['srv 10', 'a2', 'p'], ['srv 9', 'a10', 'p'], ['SRV 9', 'a1', 'p'], ['alfa', 'z', 'p']))
   const users = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")
   const sort = (order: string): Promise<unknown> => browser.run(`
     const select = document.getElementById('order')
@@ -155,19 +152,16 @@ inBrowser('sorted by system, by user, or newest first, numbers by their value, a
   assert.deepEqual(await users(), ['z', 'a1', 'a10', 'a2'])
   await browser.click('#group')
   assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows > *')].map(one => one.innerText.split('\\n')[0].trim())"),
-    ['alfa 1', 'A', 'SRV 9 2', 'S', 'S', 'srv 10 1', 'S'].map(one => one))
+    ['alfa 1', 'A', 'SRV 9 2', 'S', 'S', 'srv 10 1', 'S'])
   await browser.reload()
   await browser.find('#rows .group')
-  assert.equal(await browser.run("return document.getElementById('order').value"), 'newest', 'a reload keeps it')
+  assert.equal(await valueOf(browser, 'order'), 'newest', 'a reload keeps it')
 })
 
 inBrowser('a system that is a web address opens in a new tab, without a referrer and without a password in it', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, {}, false)
-  for (const sistema of ['https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example']) {
-    await service.store.createEntry({ sistema, usuario: 'u', password: 'p' }, null)
-  }
-  await browser.reload()
-  await browser.find('#rows .row')
+  const { browser } = await openService(t, {}, entries(...[
+    'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example'
+  ].map(sistema => [sistema, 'u', 'p'] as const)))
   assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .visit a')].filter(one => one.checkVisibility())
     .map(one => [one.href, one.target, one.rel, one.referrerPolicy, one.ariaLabel])`), [
     ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer', 'Abrir https://one.example/x?y en otra pestaña']])

@@ -1,14 +1,11 @@
 /** What an entry holds is text, whatever it is, and the policy stops the rest. */
 import assert from 'node:assert/strict'
-import { EVERYWHERE, inBrowser, openService, rowOf, settled, systems } from '../../support/page.ts'
+import { entries, EVERYWHERE, inBrowser, openService, rowOf, systems } from '../../support/page.ts'
 
 inBrowser('what an entry holds is shown as text, and cannot rearrange the page', EVERYWHERE, async t => {
-  const { browser, service } = await openService(t, {}, false)
   const texts = ['<img src=x onerror="document.title=1">', 'abc\u202egnp.exe', 'a\u0000b\nc\u2066', '👨‍👩‍👧 x\u200dy', '\ud800',
     'Banco\u3164\u034f\ufe0f\u2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}👨${'y'.repeat(9)}`]
-  for (const sistema of texts) await service.store.createEntry({ sistema, usuario: sistema, password: sistema }, null)
-  await browser.reload()
-  await settled(browser)
+  const { browser } = await openService(t, {}, entries(...texts.map(text => [text, text, text] as const)))
   await browser.run("for (const one of document.querySelectorAll('[data-act=reveal]')) one.click()")
   const shown = ['<img src=x onerror="document.title=1">', 'abcU+202Egnp.exe', 'aU+0000bU+000AcU+2066', '👨‍👩‍👧 xU+200Dy',
     'U+D800', 'BancoU+3164U+034FU+FE0FU+2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}…`]

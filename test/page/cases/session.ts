@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, EVERYWHERE, holdAnswers, hurry, inBrowser, logIn, openProtected, openService, rowOf, settled, textOf, toasted
+  CHROMIUM, createEntry, EVERYWHERE, holdAnswers, hurry, inBrowser, isEditing, logIn, openProtected, openService,
+  rowOf, sendEntry, settled, textOf, toasted, until, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
-inBrowser('login and logout: the token is in memory alone, and revoked', EVERYWHERE, async t => {
+inBrowser('login and logout: who is logged in can be seen, the token is in memory alone, and revoked', EVERYWHERE, async t => {
   const { browser, service } = await openProtected(t)
   assert.equal(await (await browser.focused()).name(), 'Correo electrónico', 'the focus is on the first field')
   await browser.click('#login button')
@@ -17,15 +18,17 @@ inBrowser('login and logout: the token is in memory alone, and revoked', EVERYWH
   await browser.press(KEYS.enter)
   await browser.until("return /no son correctos/.test(document.querySelector('#login .alert').textContent)")
   await logIn(browser)
-  assert.equal(await textOf(browser, '#count'), '8 entradas')
-  assert.equal(await browser.run("return document.getElementById('secret').value"), '')
+  assert.deepEqual([await textOf(browser, '#count'), await textOf(browser, '#who')], ['8 entradas', 'ana'])
+  assert.equal(await valueOf(browser, 'secret'), '')
   assert.equal(service.store.accounts.tokens().length, 1)
   assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie, location.search]'),
     [0, 0, '', '?lang=es'])
+  await browser.click('#help')
+  assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)/)
+  await browser.press(KEYS.escape)
   await browser.click('#logout')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
-  for (let i = 0; i < 100 && service.store.accounts.tokens().length > 0; i++) await new Promise(r => setTimeout(r, 10))
-  assert.equal(service.store.accounts.tokens().length, 0)
+  await until(() => service.store.accounts.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
   await logIn(browser)
   await browser.reload()
@@ -62,7 +65,7 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   await browser.click('#logout')
   await release(3)
   await browser.run("return new Promise(done => setTimeout(done, 50))")
-  assert.equal(await browser.run("return document.getElementById('editor').open"), false)
+  assert.equal(await isEditing(browser), false)
   await logIn(browser, eva)
   await browser.until("return document.getElementById('limits').textContent === 'Tu cuenta no permite: ver la lista.'")
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
@@ -74,9 +77,8 @@ inBrowser('a revoked token leads back to the login, and what was typed comes bac
   await service.store.accounts.addUser(eva, 'Eva', ['*'], PASSWORD)
   const type = async (): Promise<void> => {
     await browser.click('#create')
-    for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, `${name} typed`)
     await service.store.accounts.revokeAll(ANA)
-    await browser.press(KEYS.enter)
+    await sendEntry(browser, ' typed')
     await browser.until("return document.getElementById('login-note').textContent === 'Tu sesión ha terminado. Entra de nuevo.'")
   }
   const logInAs = async (email: string): Promise<void> => {
@@ -91,19 +93,19 @@ inBrowser('a revoked token leads back to the login, and what was typed comes bac
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
   await logInAs(ANA)
   await browser.until("return document.getElementById('editor').open")
-  assert.equal(await browser.run("return document.getElementById('password').value"), 'password typed')
+  assert.equal(await valueOf(browser, 'password'), 'password typed')
   await browser.press(KEYS.enter)
   await toasted(browser, 'Contraseña guardada.')
   assert.equal(service.store.activeCount, 9)
   await type()
   await logInAs(eva)
   await browser.until("return document.activeElement.id === 'query'")
-  assert.equal(await browser.run("return document.getElementById('editor').open"), false, 'not to another person')
+  assert.equal(await isEditing(browser), false, 'not to another person')
 })
 
 inBrowser('once the token is no longer valid, nothing can be revealed or copied', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
   for (const act of ['reveal', 'copy']) {
-    const { browser, service } = await openProtected(t)
     await logIn(browser)
     await service.store.accounts.revokeAll(ANA)
     await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=${act}]`)
@@ -135,17 +137,8 @@ inBrowser('after ten minutes without input the page locks itself, and counts dow
   await logIn(browser)
   await later(browser, 10.1)
   await browser.until("return document.getElementById('login-note').textContent === 'La sesión se ha cerrado tras 10 minutos sin actividad.'")
-  for (let i = 0; i < 100 && service.store.accounts.tokens().length > 0; i++) await new Promise(r => setTimeout(r, 10))
-  assert.equal(service.store.accounts.tokens().length, 0)
+  await until(() => service.store.accounts.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
-})
-
-inBrowser('who is logged in can be seen', CHROMIUM, async t => {
-  const { browser } = await openProtected(t)
-  await logIn(browser)
-  assert.equal(await textOf(browser, '#who'), 'ana')
-  await browser.click('#help')
-  assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)/)
 })
 
 inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE, async t => {
@@ -168,9 +161,7 @@ inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE
 inBrowser('what the token may not do disappears once it was refused, with a message', CHROMIUM, async t => {
   const { browser } = await openProtected(t, ['password:read'])
   await logIn(browser)
-  await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  await browser.press(KEYS.enter)
+  await createEntry(browser)
   await browser.until("return /Tu cuenta no permite/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.escape)
   await browser.click('#discard')
@@ -204,9 +195,7 @@ inBrowser('without the ability to list, what is allowed is still there', CHROMIU
   await browser.fill('#secret', PASSWORD)
   await browser.press(KEYS.enter)
   await browser.until("return document.getElementById('limits').textContent === 'Tu cuenta no permite: ver la lista.'")
-  await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  await browser.press(KEYS.enter)
+  await createEntry(browser)
   await browser.until("return !document.getElementById('editor').open")
   assert.equal(service.store.activeCount, 9)
 })
