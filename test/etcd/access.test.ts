@@ -48,7 +48,7 @@ const TOKEN_KINDS = {
 } satisfies { [kind: string]: (folder: string) => string[] }
 
 // They mostly wait.
-describe('a user and its tokens', { concurrency: true }, () => {
+describe('access to etcd', { concurrency: true }, () => {
   for (const program of ['etcd', ...NEWER_ETCDS]) {
     for (const [kind, argsOf] of Object.entries(TOKEN_KINDS)) {
       const name = `etcd ${versionOf(program)}, ${kind} tokens: one that has ended, or that members have forgotten, is asked for again`
@@ -74,43 +74,43 @@ describe('a user and its tokens', { concurrency: true }, () => {
       })
     }
   }
+
+  test('etcd asks for a certificate and a user, and forgets its tokens', { skip: NO_ETCD }, async t => {
+    const folder = freshFolder(t)
+    const pem = certificate('') // with a name the gateway refuses it, for the user is to be the token's
+    const [cert, key] = [put(folder, 'cert.pem', pem.cert), put(folder, 'key.pem', pem.key)]
+    const { endpoints, members: [member] } = await startCluster(t, {
+      scheme: 'https',
+      args: ['--cert-file', cert, '--key-file', key, '--trusted-ca-file', cert, '--client-cert-auth']
+    })
+    const call = (path: string, body: object): Promise<void> => new Promise((resolve, reject) => {
+      request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key }, answer => {
+        answer.resume().on('end', () =>
+          answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`)))
+      }).on('error', reject).end(JSON.stringify(body))
+    })
+    const isReady = (): Promise<boolean> => call('/v3/kv/range', { key: 'AA==' }).then(() => true, () => false)
+    for (let tries = 0; tries < 200 && !await isReady(); tries++) await pause(50)
+    await enableUsers(call)
+    const flags: Record<string, string> = {
+      ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-ca': cert, 'etcd-cert': cert, 'etcd-key': key,
+      'etcd-user': 'pes', 'etcd-password-file': put(folder, 'password', `${PASSWORD}\n`)
+    }
+    const at = Object.entries(flags).filter(([name]) => !['data', 'rate-limit'].includes(name))
+    await done(flags['data']!, `init ${at.map(([name, value]) => `--${name} ${value}`).join(' ')}`)
+    const { url } = await startService(t, flags)
+    assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
+    await member!.stop()
+    member!.start()
+    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
+    assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
+    const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
+    await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': put(folder, 'other', 'no') }),
+      failure('journal-refused', /^the journal refused .*: user pes: .*invalid user ID or password$/))
+    await assert.rejects(startService(t, { ...wrong, 'etcd-prefix': '/elsewhere' }),
+      failure('journal-refused', /permission denied/))
+  })
 })
 
 const NO_NEWER = NEWER_ETCDS.length === 0 && 'ETCD_NEWER names no program; .ci/newer-etcd fetches some'
 test('there is a newer etcd than the installed one', { skip: NO_NEWER }, () => {})
-
-test('etcd asks for a certificate and a user, and forgets its tokens', { skip: NO_ETCD }, async t => {
-  const folder = freshFolder(t)
-  const pem = certificate('') // with a name the gateway refuses it, for the user is to be the token's
-  const [cert, key] = [put(folder, 'cert.pem', pem.cert), put(folder, 'key.pem', pem.key)]
-  const { endpoints, members: [member] } = await startCluster(t, {
-    scheme: 'https',
-    args: ['--cert-file', cert, '--key-file', key, '--trusted-ca-file', cert, '--client-cert-auth']
-  })
-  const call = (path: string, body: object): Promise<void> => new Promise((resolve, reject) => {
-    request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key }, answer => {
-      answer.resume().on('end', () => answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`)))
-    }).on('error', reject).end(JSON.stringify(body))
-  })
-  for (let tries = 0; tries < 200 && await call('/v3/kv/range', { key: 'AA==' }).then(() => false, () => true); tries++) {
-    await pause(50)
-  }
-  await enableUsers(call)
-  const flags: Record<string, string> = {
-    ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-ca': cert, 'etcd-cert': cert, 'etcd-key': key,
-    'etcd-user': 'pes', 'etcd-password-file': put(folder, 'password', `${PASSWORD}\n`)
-  }
-  const at = Object.entries(flags).filter(([name]) => !['data', 'rate-limit'].includes(name))
-  await done(flags['data']!, `init ${at.map(([name, value]) => `--${name} ${value}`).join(' ')}`)
-  const { url } = await startService(t, flags)
-  assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
-  await member!.stop()
-  member!.start()
-  assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
-  assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
-  const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
-  await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': put(folder, 'other', 'no') }),
-    failure('journal-refused', /^the journal refused .*: user pes: .*invalid user ID or password$/))
-  await assert.rejects(startService(t, { ...wrong, 'etcd-prefix': '/elsewhere' }),
-    failure('journal-refused', /permission denied/))
-})

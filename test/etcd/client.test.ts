@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
 import { failure } from '../support/journal.ts'
 import { atEnd } from '../support/service.ts'
@@ -41,37 +41,41 @@ function trickle(response: ServerResponse): void {
   response.on('close', () => clearInterval(timer))
 }
 
-test('an endpoint that answers a byte at a time is left in time, and less is asked for', async t => {
-  const near = await endpoint(t, (_request, response) => trickle(response))
-  const far = await endpoint(t, (request, response) => { request.pipe(response) })
-  const client = new EtcdClient({ endpoints: [near, far] })
-  atEnd(t, () => client.close())
-  const beganMs = performance.now()
-  assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), 5_000), { attempt: 1 })
-  assert.ok(performance.now() - beganMs < 3_500, 'within the time for one attempt')
-})
-
-test('so is one that lets the user wait for a token, and the watch for its beginning', async t => {
-  const slow = await endpoint(t, (_request, response) => trickle(response))
-  const client = new EtcdClient({ endpoints: [slow], user: { name: 'pes', password: 'p' } })
-  atEnd(t, () => client.close())
-  const beganMs = performance.now()
-  const { signal } = new AbortController()
-  await Promise.all([
-    assert.rejects(client.ask('/v3/kv/txn', () => ({}), 1_000), failure('journal-unreachable', /no answer in time/)),
-    assert.rejects(client.follow('/v3/watch', {}, () => {}, signal), /no answer in time/)
-  ])
-  assert.ok(performance.now() - beganMs < 4_500)
-})
-
-test('an answer of something that is not etcd is reported as that', async t => {
-  for (const [status, text, code] of [
-    [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'], [404, '<p>', 'journal-refused']
-  ] as const) {
-    const other = await endpoint(t, (_request, response) => { response.writeHead(status).end(text) })
-    const client = new EtcdClient({ endpoints: [other] })
+// They wait.
+describe('answers that come slowly, or are none', { concurrency: true }, () => {
+  test('an endpoint that answers a byte at a time is left in time, and less is asked for', async t => {
+    const near = await endpoint(t, (_request, response) => trickle(response))
+    const far = await endpoint(t, (request, response) => { request.pipe(response) })
+    const client = new EtcdClient({ endpoints: [near, far] })
     atEnd(t, () => client.close())
-    await assert.rejects(client.ask('/v3/kv/txn', () => ({}), 0),
-      failure(code, new RegExp(`HTTP status ${status}, and no answer of etcd's$`)))
-  }
+    const beganMs = performance.now()
+    assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), 5_000), { attempt: 1 })
+    assert.ok(performance.now() - beganMs < 3_500, 'within the time for one attempt')
+  })
+
+  test('so is one that lets the user wait for a token, and the watch for its beginning', async t => {
+    const slow = await endpoint(t, (_request, response) => trickle(response))
+    const client = new EtcdClient({ endpoints: [slow], user: { name: 'pes', password: 'p' } })
+    atEnd(t, () => client.close())
+    const beganMs = performance.now()
+    const { signal } = new AbortController()
+    await Promise.all([
+      assert.rejects(client.ask('/v3/kv/txn', () => ({}), 1_000), failure('journal-unreachable', /no answer in time/)),
+      assert.rejects(client.follow('/v3/watch', {}, () => {}, signal), /no answer in time/)
+    ])
+    assert.ok(performance.now() - beganMs < 4_500)
+  })
+
+  test('an answer of something that is not etcd is reported as that', async t => {
+    for (const [status, text, code] of [
+      [200, '<p>', 'journal-unreachable'], [502, '{"error":"x"}', 'journal-unreachable'],
+      [404, '<p>', 'journal-refused']
+    ] as const) {
+      const other = await endpoint(t, (_request, response) => { response.writeHead(status).end(text) })
+      const client = new EtcdClient({ endpoints: [other] })
+      atEnd(t, () => client.close())
+      await assert.rejects(client.ask('/v3/kv/txn', () => ({}), 0),
+        failure(code, new RegExp(`HTTP status ${status}, and no answer of etcd's$`)))
+    }
+  })
 })
