@@ -1,6 +1,6 @@
 /** Opening what is stored: the lock on the data folder, the journal, and the store that is read from it. */
 import { randomBytes, randomInt } from 'node:crypto'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { DEFAULT_DATA_DIR, type CoreSettings, type StorageSettings } from './config/core-settings.ts'
@@ -11,7 +11,7 @@ import { Failure, systemCode } from './errors.ts'
 import { DrainGate } from './http/drain-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
-import { JOURNAL_FILE, openFileJournal } from './journal/open-file.ts'
+import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
 import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
@@ -59,8 +59,7 @@ export async function openStorage(
     const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, observers)
     return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
   }
-  const folder = resolve(settings.dataDir)
-  const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
+  const { folder, path, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const isAsked = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
   if (isAsked && settings.journal === 'file' && files.stat(folder) === undefined) {
@@ -76,7 +75,7 @@ export async function openStorage(
     return undefined
   })
   try {
-    const isNew = settings.journal === 'file' && files.stat(join(folder, JOURNAL_FILE)) === undefined
+    const isNew = settings.journal === 'file' && files.stat(path) === undefined
     const onProgress = (share: number): void => log.progress?.('reading the journal', share)
     const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
     const state = emptyState()
@@ -90,8 +89,8 @@ export async function openStorage(
     if (isNew) log.info(`new, empty store in ${folder}`)
     log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
     log.info(`chain head     ${head}`)
-    const { path, endpoints } = journal.location()
-    if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
+    const { path: kept, endpoints } = journal.location()
+    if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${kept} at ${endpoints.join(', ')}`)
     return {
       store,
       journal,

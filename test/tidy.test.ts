@@ -55,7 +55,7 @@ const HOUSE: readonly (readonly Room[])[] = [
   }],
   [{ name: 'storage', holds: ['storage.ts'], modules: ['node:crypto', 'node:path'] }],
   [
-    part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:path'),
+    part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),

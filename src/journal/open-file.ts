@@ -1,5 +1,5 @@
 /** The journal in a file, `journal.jsonl`: how it is opened, and made on the first start. */
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import type { Apply } from './journal.ts'
 import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
@@ -13,6 +13,14 @@ import { readJournal, type Recovered } from './recover.ts'
 export type { FileJournal } from './file-journal.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
+
+/** Where settings put the journal, whatever links lead to. */
+export function locationOf(settings: { readonly dataDir: string, readonly keyFile: string | undefined }): {
+  readonly folder: string, readonly path: string, readonly keyFile: string
+} {
+  const folder = resolve(settings.dataDir)
+  return { folder, path: join(folder, JOURNAL_FILE), keyFile: resolve(settings.keyFile ?? join(folder, 'journal.key')) }
+}
 
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and applies every record. Rejects with

@@ -1,9 +1,8 @@
 /** The whole journal in etcd at once, for the operator: reading it, and moving one between a folder and etcd. */
-import { join, resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { JOURNAL_FILE } from '../../journal/open-file.ts'
+import { locationOf } from '../../journal/open-file.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { OperatorError, type Context } from '../command.ts'
 import type { JournalSource } from '../part.ts'
@@ -50,7 +49,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
 
 /** The journal from etcd into a folder that has none. */
 export async function copyToFile({ store, terminal }: Context): Promise<void> {
-  const target = join(resolve(store.settings.dataDir), JOURNAL_FILE)
+  const { path: target } = locationOf(store.settings)
   const { records, head } = await saveJournal(store, target, await store.status())
   report(terminal, target, records, head)
 }

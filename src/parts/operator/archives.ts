@@ -1,8 +1,9 @@
 /** Where a journal came from: the ends of those before it that it names, and the archives that join it there. */
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { CONTINUED, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { locationOf } from '../../journal/open-file.ts'
 import { OperatorError, type Context, type JournalStatus, type OnRecord, type Option } from '../command.ts'
 
 /** An end that a journal names: of the one before it, or of one before that. */
@@ -26,8 +27,7 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   const path = resolve(file)
   const stat = disk.stat(path)
   if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
-  const { keyFile, dataDir } = store.settings
-  return { path, keyFile: resolve(keyFile ?? join(resolve(dataDir), 'journal.key')), bytes: stat.bytes }
+  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes }
 }
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */

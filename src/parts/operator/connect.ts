@@ -4,7 +4,7 @@
  * file, and ask the service only how far it is acknowledged; without a service they need neither the lock nor a
  * writable file system.
  */
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
 import { disk, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
@@ -12,7 +12,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import { probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { JOURNAL_FILE } from '../../journal/open-file.ts'
+import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
 import { JOURNALS } from '../../settings.ts'
@@ -36,8 +36,8 @@ const PAUSE_MS = 100
 export function reachStore(
   settings: StorageSettings & Pick<CoreSettings, 'abilities'>, mayCreate: boolean, terminal: Terminal
 ): Reached {
-  let folder = resolve(settings.dataDir)
-  const keyFile = resolve(settings.keyFile ?? join(folder, 'journal.key'))
+  const { keyFile, ...location } = locationOf(settings)
+  let { folder } = location
   const isFile = settings.journal === 'file'
   let opened: Storage | undefined
   let asOwner = STAYS

@@ -1,6 +1,6 @@
 /** The commands on the journal and its keys. */
-import { join, resolve } from 'node:path'
-import { JOURNAL_FILE } from '../../journal/open-file.ts'
+import { resolve } from 'node:path'
+import { locationOf } from '../../journal/open-file.ts'
 import { disk, readPieces } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
@@ -112,14 +112,11 @@ async function show(context: Context): Promise<void> {
 /** Puts a copy where the journal was; as root it is made as the folder's owner, who must be able to read it. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   if (await store.look('/operator/status') !== undefined) throw new OperatorError('the service runs; stop it first')
-  const { dataDir, keyFile } = store.settings
-  const folder = resolve(dataDir)
-  const target = join(folder, JOURNAL_FILE)
+  const { folder, path: target, keyFile } = locationOf(store.settings)
   const old = disk.stat(target)
   if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
   const from = resolve(file)
-  const status = { path: from, keyFile: resolve(keyFile ?? join(folder, 'journal.key')),
-    bytes: disk.stat(from)?.bytes ?? 0 }
+  const status = { path: from, keyFile, bytes: disk.stat(from)?.bytes ?? 0 }
   const { records, head, goodBytes = 0 } = await store.read(status)
   const { files, end } = becomeOwner(folder, from)
   try {
@@ -139,7 +136,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'init', mayCreate: true,
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
-      const wasThere = disk.stat(join(resolve(store.settings.dataDir), JOURNAL_FILE)) !== undefined
+      const wasThere = disk.stat(locationOf(store.settings).path) !== undefined
       const { path, keyFile, records } = await store.ask('GET', '/operator/status')
       const done = wasThere ? `found, ${records} records` : 'made, empty'
       terminal.show({ path, keyFile, records, made: !wasThere }, `journal ${path} (${done})`, `key     ${keyFile}`)
