@@ -3,6 +3,7 @@
  * `core` all that need no browser and no etcd.
  */
 import { readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -27,6 +28,7 @@ if (unknown !== undefined) {
 }
 
 const files = all.filter(file => asked.includes(folderOf(file))).map(file => join(TEST, file))
-const events = run({ files, concurrency: 2 })
+// One more than there are cores: some wait most of their time.
+const events = run({ files, concurrency: availableParallelism() + 1 })
 events.on('test:fail', ({ todo }) => { if (todo === undefined) process.exitCode = 1 })
 for await (const text of report(events, folders.filter(name => !asked.includes(name)))) process.stdout.write(text)
