@@ -25,10 +25,7 @@ export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PART
 
 /** The table that reading, `--help` and the README's table come from. */
 export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
-  coreSettings({
-    journals: Object.fromEntries(Object.entries(JOURNALS).map(([name, { help }]) => [name, help])),
-    abilities: Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))
-  }),
+  coreSettings(JOURNALS, Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
   ...PARTS.map(({ settings }) => settings)
 ))
 

@@ -35,6 +35,7 @@ export type StorageSettings = Pick<CoreSettings, 'dataDir' | 'keyFile' | 'journa
 export interface SettingRow<T> {
   /** Where the flag has another name. */
   readonly flag?: string
+  /** What the flag's value is called in `--help`. */
   readonly value: string
   readonly fallback: T
   /** The default as a person reads it, where the value does not say it. */
@@ -60,15 +61,12 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** What parts add to the values of the core's settings. */
-export interface Additions {
-  readonly journals: { readonly [name: string]: string }
-  readonly abilities: { readonly [operation: string]: string }
-}
-
 export const DEFAULT_DATA_DIR = 'data'
 
-export const coreSettings = ({ journals, abilities }: Additions): SettingRows<CoreSettings> => ({
+/** `journals` are those of parts; `abilities`, those that operations ask for by default. */
+export const coreSettings = (
+  journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
+): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', listenAddress, 'The address to listen on.'),
   port: setting('N', 3000, integer(0, 65535), 'The port to listen on; 0 takes a free one.'),
   dataDir: setting('FOLDER', DEFAULT_DATA_DIR, nonEmpty, 'The folder of the journal.',
@@ -104,7 +102,7 @@ export const coreSettings = ({ journals, abilities }: Additions): SettingRows<Co
   accessLog: setting('on|off', false, onOrOff,
     'Whether each request is logged to standard output, a JSON line each.'),
   journal: setting('KIND', 'file', oneOf('file', 'memory', ...Object.keys(journals)),
-    ['Where records are kept: `file`', ...Object.values(journals),
+    ['Where records are kept: `file`', ...Object.values(journals).map(({ help }) => help),
       'or `memory`, which keeps nothing beyond the process.'].join('; '))
 })
 
