@@ -63,6 +63,7 @@ export const MAX_HASH_QUEUE_PER_CLIENT: number = 16
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
 /** The least length of a new login password. Length counts and composition does not (NIST SP 800-63B). */
 export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
+/** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
 export const TOKEN_SWEEP_MS: number = 60_000
 /** Clients that one generation of the rate limit's table holds; it holds two generations. */

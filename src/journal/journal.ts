@@ -65,6 +65,7 @@ export interface JournalOptions {
   readonly keyFile: string
   /** The wall clock, milliseconds since 1970. */
   readonly wallMs: () => number
+  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
   /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void

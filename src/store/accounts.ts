@@ -12,6 +12,7 @@ export interface AccountsOptions {
   readonly hasher: PasswordHasher
   /** For passwords that the operator sets, if not the same: a flood of logins should not delay those. */
   readonly operatorHasher?: PasswordHasher
+  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
   readonly wallMs: () => number
   /** The abilities that operations require; without it, any may be given. */
