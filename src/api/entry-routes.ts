@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import { route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
-const UNKNOWN = messageReply(404, TEXTS.unknownId)
+export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
 const CREATED = messageReply(200, TEXTS.created)
 const DELETED = messageReply(200, TEXTS.deleted)
 
@@ -27,10 +27,14 @@ export const UPDATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string | un
   password: optional(text), sistema: optional(text), usuario: optional(text)
 }
 
+/** Answers an unknown id. */
+export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {
+  return params => store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+}
+
 /** The routes of the five operations on a store. */
 export function entryRoutes(store: Store): readonly Route[] {
-  const unknownId = (params: Params): Reply | undefined =>
-    store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+  const unknownId = unknownIdIn(store)
   return [
     {
       // contract §3, §4.1

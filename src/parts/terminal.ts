@@ -6,11 +6,7 @@ import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
 /** The three standard streams. */
-interface Streams {
-  readonly input: NodeJS.ReadStream
-  readonly output: NodeJS.WriteStream
-  readonly error: NodeJS.WriteStream
-}
+type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
 /** Prints, asks, and shows progress. */
 export class Terminal {
@@ -27,7 +23,7 @@ export class Terminal {
    * entered are shown, not obeyed.
    */
   show(data: object, ...lines: readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.output.write(`${visible(line)}\n`)
+    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.stdout.write(`${visible(line)}\n`)
   }
 
   /** A list of results: a table with a header, or JSON. */
@@ -39,32 +35,32 @@ export class Terminal {
     this.show(items, ...rows.map(row => row.map((text, i) => text.padEnd(widths[i]!)).join('  ').trimEnd()))
   }
 
-  warn(line: string): void { this.#streams.error.write(`warning: ${visible(line)}\n`) }
+  warn(line: string): void { this.#streams.stderr.write(`warning: ${visible(line)}\n`) }
 
   /** Shows the share that is done, 0 to 1, on a terminal; nothing in a pipe. 1 clears the line. */
-  progress(what: string, share: number): void { showProgress(this.#streams.error, what, share) }
+  progress(what: string, share: number): void { showProgress(this.#streams.stderr, what, share) }
 
   /** Whether results go to a terminal, and not to a file or another program. */
-  get showsResults(): boolean { return this.#streams.output.isTTY }
+  get showsResults(): boolean { return this.#streams.stdout.isTTY }
 
   /** Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. */
-  pass(text: string): void { this.#streams.output.write(text) }
+  pass(text: string): void { this.#streams.stdout.write(text) }
 
   /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
   clip(text: string): void {
-    const terminal = [this.#streams.output, this.#streams.error].find(stream => stream.isTTY)
+    const terminal = [this.#streams.stdout, this.#streams.stderr].find(stream => stream.isTTY)
     if (terminal === undefined) throw new UsageError('there is no terminal whose clipboard --clip could use')
     terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
   }
 
   /** Whether a person can be asked. */
-  get isInteractive(): boolean { return this.#streams.input.isTTY && this.#streams.error.isTTY }
+  get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 
   /** The first line of standard input, or what is typed twice without echo; `fault` says what is wrong with it. */
   async newSecret(
     fromInput: boolean, fault: (secret: string) => string | undefined = () => undefined
   ): Promise<string> {
-    const { input, error } = this.#streams
+    const { stdin: input, stderr: error } = this.#streams
     const checked = (secret: string): string => {
       if (secret === '') throw new UsageError('the password is empty')
       const why = fault(secret)
@@ -99,7 +95,7 @@ export class Terminal {
   async readInput(maxBytes: number): Promise<Buffer> {
     const chunks: Buffer[] = []
     let bytes = 0
-    for await (const chunk of this.#streams.input) {
+    for await (const chunk of this.#streams.stdin) {
       bytes += (chunk as Buffer).length
       if (bytes > maxBytes) throw new OperatorError(`standard input is larger than ${maxBytes} bytes; split it`)
       chunks.push(chunk as Buffer)
@@ -111,13 +107,13 @@ export class Terminal {
   async confirm(what: string, isGiven: boolean): Promise<void> {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
-    this.#streams.error.write(`${what} Type yes to go on: `)
+    this.#streams.stderr.write(`${what} Type yes to go on: `)
     if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
   }
 
   async #firstLine(): Promise<string> {
     let text = ''
-    for await (const chunk of this.#streams.input.setEncoding('utf8')) {
+    for await (const chunk of this.#streams.stdin.setEncoding('utf8')) {
       text += chunk as string
       if (text.includes('\n')) break
     }

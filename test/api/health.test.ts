@@ -182,7 +182,7 @@ test('a write that failed is counted as a write and as a failure', () => {
   const metrics = new Metrics()
   metrics.journalWritten(20, true)
   metrics.journalWritten(30, false)
-  const text = exposition(metrics.all({ store: memoryStore(), rateLimitClients: 0, connections: 0 }))
+  const text = exposition(metrics.all(memoryStore(), { rateLimitClients: 0, connections: 0 }))
   const families = parseExposition(text)
   assert.deepEqual(samples(families, 'journal_write_errors_total'), { journal_write_errors_total: 1 })
   const writes = samples(families, 'journal_write_duration_seconds')

@@ -1,14 +1,12 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { BUSY, invalid } from '../../api/answers.ts'
-import { idOf } from '../../api/entry-routes.ts'
+import { idOf, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import { route, type Route, type RouteDescription, type Schema } from '../../api/route.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
-import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import type { Params } from '../../http/router.ts'
+import { jsonReply, messageReply } from '../../http/reply.ts'
 import { textUpTo } from '../../json/validator.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import type { Entry } from '../../store/events.ts'
@@ -16,7 +14,6 @@ import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
 import { historyReader, type Change } from './history.ts'
 
-const UNKNOWN = messageReply(404, TEXTS.unknownId)
 const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
 const WRONG = invalid({ password: ['The current password is not correct.'] })
@@ -29,8 +26,7 @@ const nowMs = (): number => performance.now()
 
 /** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
 export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly Route[] {
-  const unknownId = (params: Params): Reply | undefined =>
-    store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+  const unknownId = unknownIdIn(store)
   const routes: Route[] = [
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,

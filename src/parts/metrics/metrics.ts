@@ -3,6 +3,7 @@ import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import type { Observer } from '../../log.ts'
+import type { PartContext } from '../part.ts'
 import { Histogram, type Metric, type Sample } from './exposition.ts'
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -15,13 +16,6 @@ const HIGHEST_STATUS = 599
 interface RouteCounts {
   readonly byStatus: Float64Array
   readonly seconds: Histogram
-}
-
-/** What is asked when the metrics are. */
-interface Measured {
-  readonly store: Store
-  readonly rateLimitClients: number
-  readonly connections: number
 }
 
 /** The counters of one service, from its start on. */
@@ -55,7 +49,7 @@ export class Metrics implements Observer {
 
   close(): void { this.#loopDelay.disable() }
 
-  all({ store, rateLimitClients, connections }: Measured): readonly Metric[] {
+  all(store: Store, { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>): readonly Metric[] {
     const routes = [...this.#routes]
     const { entryCount, activeCount } = store
     const { fault, records, waiting } = store.health()

@@ -21,7 +21,7 @@ export const metrics: Part<MetricsSettings> = {
   open: async ({ settings, store, load }) => {
     const [{ Metrics }, { healthRoutes }] = await Promise.all([import('./metrics.ts'), import('./health.ts')])
     const observer = new Metrics()
-    const measure = (): readonly Metric[] => observer.all({ store, ...load() })
+    const measure = (): readonly Metric[] => observer.all(store, load())
     const routes = healthRoutes({ ...settings, journal: store, measure })
     return { routes, observer, close: () => observer.close() }
   }

@@ -1,5 +1,6 @@
 /** What is particular to each operation of the contract: its words, its body, and an example of each answer. */
 import { invalid } from '../../api/answers.ts'
+import { UNKNOWN } from '../../api/entry-routes.ts'
 import type { RouteDescription, Schema } from '../../api/route.ts'
 import { TEXTS } from '../../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -37,7 +38,6 @@ const UNKNOWN_ID = 999_999_999
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
-const unknown = messageReply(404, TEXTS.unknownId)
 const malformed = each('must be a string', ...Object.keys(FIELDS))
 
 /** By the name of the operation. */
@@ -50,7 +50,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   getPassword: {
     tag: 'entries', summary: 'Get one entry', description: 'Deleted entries, with status 0, are given too.',
     ids: { found: 1, unknown: UNKNOWN_ID },
-    answers: { found: jsonReply(200, { passwords: ENTRY, status: 200 }), unknown }
+    answers: { found: jsonReply(200, { passwords: ENTRY, status: 200 }), unknown: UNKNOWN }
   },
   createPassword: {
     tag: 'entries', summary: 'Create an entry', description: 'The entry is active; its id is the next one.',
@@ -67,14 +67,14 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     body: ref('EntryChanges'), isBodyOptional: true, bodies: { updated: CHANGE, unknown: CHANGE },
     answers: {
       updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: TEXTS.updated, status: 200 }),
-      malformed, unknown, storingFailed: messageReply(500, TEXTS.updateFailed)
+      malformed, unknown: UNKNOWN, storingFailed: messageReply(500, TEXTS.updateFailed)
     }
   },
   deletePassword: {
     tag: 'entries', summary: 'Delete an entry', description: 'Its status becomes 0; it is kept, and no longer listed.',
     ids: { deleted: 1, unknown: UNKNOWN_ID },
     answers: {
-      deleted: messageReply(200, TEXTS.deleted), unknown,
+      deleted: messageReply(200, TEXTS.deleted), unknown: UNKNOWN,
       storingFailed: messageReply(500, TEXTS.deleteFailed)
     }
   },

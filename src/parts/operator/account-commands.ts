@@ -8,8 +8,6 @@ import { OperatorError, UsageError, type Command, type Context } from '../comman
 const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
 const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
 
-interface ListedUser { readonly email: string, readonly abilities: readonly string[] }
-
 function abilitiesOf({ flags }: Context): string[] | undefined {
   if (typeof flags['abilities'] !== 'string') return undefined
   const abilities = flags['abilities'].split(',').map(ability => ability.trim())
@@ -31,7 +29,7 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
   isTaken: boolean): Promise<string> {
   const fault = emailRule.fault('email', email)
   if (fault !== undefined) throw new OperatorError(fault)
-  const users: readonly ListedUser[] = await store.ask('GET', '/operator/users')
+  const users: readonly { readonly email: string }[] = await store.ask('GET', '/operator/users')
   if (users.some(user => user.email === email.toLowerCase()) !== isTaken) {
     throw new OperatorError(isTaken ? 'there is no user with this address'
       : 'there is a user with this address already')

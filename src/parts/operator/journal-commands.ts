@@ -112,17 +112,16 @@ async function show(context: Context): Promise<void> {
 /** Puts a copy where the journal was; as root it is made as the folder's owner, who must be able to read it. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   if (await store.look('/operator/status') !== undefined) throw new OperatorError('the service runs; stop it first')
-  const { folder, path: target, keyFile } = locationOf(store.settings)
+  const { folder, path: target } = locationOf(store.settings)
   const old = disk.stat(target)
   if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
-  const from = resolve(file)
-  const status = { path: from, keyFile, bytes: disk.stat(from)?.bytes ?? 0 }
+  const status = fileStatus({ store }, file)
   const { records, head, goodBytes = 0 } = await store.read(status)
-  const { files, end } = becomeOwner(folder, from)
+  const { files, end } = becomeOwner(folder, status.path)
   try {
     if (old !== undefined) files.remove(target)
     await makeFile(target, file => {
-      for (const [piece] of readPieces(files, from, 0, goodBytes)) file.write(piece)
+      for (const [piece] of readPieces(files, status.path, 0, goodBytes)) file.write(piece)
     }, files)
   } finally {
     end()

@@ -58,8 +58,7 @@ async function main(words: readonly string[]): Promise<number> {
 
 async function run(command: Command, given: Arguments): Promise<void> {
   const { reachStore } = await import('./connect.ts')
-  const { stdin: input, stdout: output, stderr: error } = process
-  const terminal = new Terminal({ input, output, error }, given.flags['json'] === true)
+  const terminal = new Terminal(process, given.flags['json'] === true)
   const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
   const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
   const journal = command.journal?.(given.flags) ?? (storage.journal === 'memory' ? 'file' : storage.journal)

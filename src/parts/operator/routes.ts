@@ -1,7 +1,7 @@
 /** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
 import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
-import { CREATE_SHAPE, entryRoutes } from '../../api/entry-routes.ts'
+import { CREATE_SHAPE, entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number, oneOf, optional, text, type Shape, type Shaped } from '../../json/validator.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
@@ -14,7 +14,6 @@ import { route, type Route } from '../../api/route.ts'
 const DONE = messageReply(200, 'done')
 const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
 const UNKNOWN_TOKEN = messageReply(404, 'there is no token with this id')
-const UNKNOWN_ENTRY = messageReply(404, TEXTS.unknownId)
 const ADDRESS_TAKEN = messageReply(409, 'there is a user with this address already')
 const PURGED = messageReply(200, 'purged')
 const RESTORED = messageReply(200, 'active again')
@@ -55,8 +54,8 @@ export function operatorRoutes(store: Store, journal: DurableJournal): readonly 
     post('addEntry', 'entries/add', CREATE_SHAPE, async fields =>
       ({ id: (await store.createEntry(fields, null)).id, message: TEXTS.created })),
     post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => store.restoreEntry(id, null),
-      UNKNOWN_ENTRY, RESTORED),
-    post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => store.purgeEntry(id), UNKNOWN_ENTRY, PURGED),
+      UNKNOWN, RESTORED),
+    post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => store.purgeEntry(id), UNKNOWN, PURGED),
     post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, async disclosure => {
       await store.recordDisclosure(disclosure)
       return true
