@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
@@ -46,62 +43,6 @@ async function leaveDeadSocket(path: string): Promise<void> {
   server.close()
   await once(server, 'close')
   assert.ok(statSync(path).isSocket())
-}
-
-const url = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
-
-/** Takes lines, `hold FOLDER` and `release`, and answers each by a line. */
-const HOLDER = `
-  import { createInterface } from 'node:readline'
-  import { randomInt } from 'node:crypto'
-  const { lockFolder } = await import(${url('disk/lock.ts')})
-  const { disk } = await import(${url('disk/files.ts')})
-  const { localSockets } = await import(${url('http/local-socket.ts')})
-  const sockets = localSockets((request, response) => { response.end() })
-  let held
-  console.log('ready')
-  for await (const line of createInterface({ input: process.stdin })) {
-    if (line === 'release') { await held?.release(); held = undefined; console.log('released'); continue }
-    try {
-      held = await lockFolder(disk, line.slice('hold '.length), sockets, process.pid, randomInt)
-      console.log('held')
-    } catch (error) { console.log((error.code ?? 'error') + ' ' + error.message) }
-  }
-  process.exit(0)`
-
-/** Another process that can hold folders. */
-class Holder {
-  readonly process: ChildProcess
-  readonly #lines: AsyncIterator<string>
-
-  constructor(t: TestContext) {
-    this.process = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', HOLDER], {
-      cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: ['pipe', 'pipe', 'inherit']
-    })
-    this.#lines = createInterface({ input: this.process.stdout! })[Symbol.asyncIterator]()
-    t.after(() => this.kill())
-  }
-
-  get pid(): number { return this.process.pid! }
-
-  async answer(): Promise<string> { return (await this.#lines.next()).value as string }
-
-  ask(line: string): Promise<string> {
-    this.process.stdin!.write(`${line}\n`)
-    return this.answer()
-  }
-
-  async kill(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return
-    this.process.kill('SIGKILL')
-    await once(this.process, 'exit')
-  }
-}
-
-async function startHolders(t: TestContext, count: number): Promise<Holder[]> {
-  const holders = Array.from({ length: count }, () => new Holder(t))
-  for (const holder of holders) assert.equal(await holder.answer(), 'ready')
-  return holders
 }
 
 test('a folder is made with mode 0700 and shows who holds it by a socket of mode 0600', async t => {
@@ -229,34 +170,4 @@ test('of many that try at once in one process exactly one wins, and the others l
     assert.deepEqual(readdirSync(folder), [])
   }
   for (const contenders of [2, 3, 5]) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
-})
-
-test('of several processes that try at once exactly one wins, and the others learn why', async t => {
-  const holders = await startHolders(t, 3)
-  for (let round = 0; round < 3; round++) {
-    const folder = join(freshFolder(t), 'data')
-    const answers = await Promise.all(holders.map(holder => holder.ask(`hold ${folder}`)))
-    const winners = holders.filter((_, i) => answers[i] === 'held')
-    assert.equal(winners.length, 1, answers.join('; '))
-    for (const answer of answers) if (answer !== 'held') assert.match(answer, /^folder-held /)
-    await assert.rejects(hold(folder), { code: 'folder-held', message: new RegExp(` ${winners[0]!.pid}$`) })
-    for (const holder of holders) assert.equal(await holder.ask('release'), 'released')
-    assert.deepEqual(readdirSync(folder), [])
-  }
-})
-
-test('a stopped process still holds; a killed one leaves nothing that somebody would have to clean up', async t => {
-  const folder = freshFolder(t)
-  const [holder] = await startHolders(t, 1) as [Holder]
-  assert.equal(await holder.ask(`hold ${folder}`), 'held')
-  holder.process.kill('SIGSTOP')
-  await assert.rejects(hold(folder), { code: 'folder-held', message: new RegExp(` ${holder.pid}$`) })
-  holder.process.kill('SIGCONT')
-  await assert.rejects(hold(folder), { code: 'folder-held' })
-  await holder.kill()
-  assert.equal(heldSockets(disk, folder).length, 1)
-  const held = await hold(folder)
-  assert.deepEqual(heldSockets(disk, folder), [held.socket])
-  await held.release()
-  assert.deepEqual(readdirSync(folder), [])
 })

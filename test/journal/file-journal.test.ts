@@ -396,24 +396,6 @@ test('a start that fails leaves no descriptor open', async t => {
   })
 })
 
-test('close waits for what is queued; a commit after it is rejected; closing twice is fine', async t => {
-  const { journal, folder, faulty } = await openFaulty(t)
-  const held = faulty.hold()
-  const first = commitAll(journal, [1])
-  await held.reached
-  const queued = commitAll(journal, [2, 3])
-  const closed = journal.close()
-  const rejected = outcomeOf(journal.commit(() => assert.fail('it decided')))
-  const closedAgain = journal.close()
-  assert.equal(await isPending(closed), true)
-  held.release()
-  assert.deepEqual([await first, await queued, await rejected], [['done'], ['done', 'done'], 'journal-closed'])
-  await Promise.all([closed, closedAgain])
-  await journal.close()
-  assert.equal(faulty.open.size, 0)
-  assert.deepEqual(await recovered(folder), [1, 2, 3])
-})
-
 test('a file that cannot be closed after the last write rejects the close, and throws nowhere else', async t => {
   const faulty = new FaultyFiles()
   const { journal } = await openJournal(freshFolder(t), { files: faulty.files })

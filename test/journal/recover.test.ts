@@ -9,7 +9,6 @@ import { Failure } from '../../src/errors.ts'
 import { disk, readPieces, type Files } from '../../src/disk/files.ts'
 import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
-import { openLine, parseLine } from '../../src/journal/line.ts'
 import { makeWhole } from '../../src/disk/whole-file.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -329,18 +328,6 @@ test('on a full disk a torn tail stays where it is; reads go on, and changes are
     broken.fail({ of, code: 'EIO' })
     await assertRefused(folder, 'folder-unusable', 'EIO', { files: broken.files })
   }
-})
-
-test('a seal opens with the key of its line alone', async t => {
-  const folder = freshFolder(t)
-  const { journal } = await openJournal(folder)
-  await commitTogether(journal, [event(1)])
-  const { key: name } = await journal.rotateKey()
-  await journal.close()
-  const line = parseLine(linesOf(journalBytes(folder))[0]!)!
-  const keys = readKeyFile(disk, keyPath(folder))!
-  assert.deepEqual(openLine(line, '0'.repeat(64), keys.find(line.key)!), { n: 1 })
-  assert.throws(() => openLine(line, '0'.repeat(64), keys.find(name)!))
 })
 
 test('tails of the same millisecond are moved to files of their own', async t => {

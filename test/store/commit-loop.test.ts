@@ -130,10 +130,11 @@ test('a stop aborts the work that runs and the work that waits, and makes the ch
     signal.addEventListener('abort', () => reject(signal.reason)))
   const outcomes = [codeOf(loop.exclusively(forEver)), codeOf(loop.exclusively(() => assert.fail('it ran')))]
   const change = codeOf(loop.commit(recording(1)))
-  setTimeout(() => void loop.close(), 10)
+  await new Promise(resolve => setTimeout(resolve, 10))
+  await Promise.all([loop.close(), loop.close()])
+  assert.deepEqual(data, [1], 'a close waits for what is queued')
   assert.deepEqual(await Promise.all([...outcomes, change]), ['journal-closed', 'journal-closed', 'done'])
   assert.deepEqual(await all(loop, [2]), ['journal-closed'])
-  assert.deepEqual(data, [1])
 })
 
 test('the queue is bounded: one command more is rejected as queue-full', async () => {
