@@ -54,7 +54,8 @@ test('§5.8 the answer itself may be read, with its rate-limit fields, whatever 
     await asked('GET', '/api/listPassword', { token })
   ]
   assert.deepEqual(answers.map(answer => answer.status), [200, 400, 401, 404, 401, 429, 429])
-  for (const { headers } of answers) {
+  for (const { status, headers } of answers) {
+    assert.equal('retry-after' in headers, status === 429)
     assert.equal(headers['access-control-allow-origin'], APP)
     assert.equal(headers['access-control-allow-credentials'], 'true')
     assert.deepEqual(words(headers['access-control-expose-headers']).sort(),
