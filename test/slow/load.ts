@@ -1,16 +1,9 @@
 /**
- * The load of the soak test, in a process of its own: keep-alive connections that each ask again as soon as they are
- * answered, nine reads to a write, and a memory of everything that was acknowledged, which outlives the service.
+ * The load of the soak test: connections that each ask again as soon as they are answered, nine reads to a write, and a
+ * memory of everything that was acknowledged, which outlives the service.
  */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-
-/** What the soak test asks for, each answered by a message of the same kind, or by an `error`. */
-export type Order =
-  | { readonly kind: 'begin', readonly url: string }
-  | { readonly kind: 'slice' }
-  | { readonly kind: 'end' }
+import { send, type Answered } from '../support/service.ts'
 
 /** The latencies of a kind of request since the last slice, in milliseconds. */
 export interface Latencies {
@@ -18,14 +11,6 @@ export interface Latencies {
   readonly p50: number
   readonly p99: number
 }
-
-/** What the load says. */
-export type Report =
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'begin', readonly entries: number, readonly acknowledged: number }
-  | { readonly kind: 'slice', readonly reads: Latencies, readonly writes: Latencies }
-  | { readonly kind: 'end' }
-  | { readonly kind: 'error', readonly message: string }
 
 const CONNECTIONS = 32
 /** So many entries are made first; later writes change them, so that memory has no reason to grow. */
@@ -57,73 +42,21 @@ let acknowledged = 0
 let readMs: number[] = []
 let writeMs: number[] = []
 let isEnding = false
-let connections: Promise<void>[] = []
+let connections: Promise<unknown> = Promise.resolve()
 
-function fail(error: unknown): void {
-  tell({ kind: 'error', message: error instanceof Error ? error.stack ?? error.message : String(error) })
-}
-
-function tell(report: Report): void { process.send?.(report) }
-
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
-
-/** A connection that asks for one thing at a time. */
-class Client {
-  readonly #socket: Socket
-  #received = ''
-  #answered: ((answer: Answer | undefined) => void) | undefined
-
-  constructor(socket: Socket) {
-    this.#socket = socket.setEncoding('latin1')
-    socket.on('error', () => {})
-    socket.on('close', () => this.#answered?.(undefined))
-    socket.on('data', text => { this.#received += String(text); this.#look() })
-  }
-
-  /** Asks; undefined where the connection ended before the answer. */
-  ask(method: string, path: string, body?: object): Promise<Answer | undefined> {
-    if (!this.#socket.writable) return Promise.resolve(undefined)
-    const text = body === undefined ? '' : JSON.stringify(body)
-    const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n`
-    return new Promise(resolve => {
-      this.#answered = resolve
-      this.#socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n${text}`)
-    })
-  }
-
-  destroy(): void { this.#socket.destroy() }
-
-  #look(): void {
-    const headEnd = this.#received.indexOf('\r\n\r\n')
-    if (headEnd < 0) return
-    const length = Number(/content-length: (\d+)/i.exec(this.#received.slice(0, headEnd))?.[1])
-    if (this.#received.length < headEnd + 4 + length) return
-    const body = Buffer.from(this.#received.slice(headEnd + 4, headEnd + 4 + length), 'latin1').toString()
-    const status = Number(this.#received.slice(9, 12))
-    this.#received = this.#received.slice(headEnd + 4 + length)
-    this.#answered?.({ status, body })
-  }
-}
-
-async function open(url: string): Promise<Client> {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-  await once(socket, 'connect')
-  return new Client(socket)
+/** Asks; undefined where the service has gone before the answer. */
+function ask(url: string, method: string, path: string, body?: object): Promise<Answered | undefined> {
+  return send(url, method, path, body).catch(() => undefined)
 }
 
 /** Reads every entry and holds it against what is known; what was unsure is known from then on. */
 async function audit(url: string): Promise<void> {
-  const client = await open(url)
   numbers.length = 0
   const found = new Set<number>()
   for (let id = 1; ; id++) {
-    const answer = await client.ask('GET', `/api/getPassword/${id}`)
-    if (answer?.status === 404) break
-    const entry = JSON.parse(answer?.body ?? 'null').passwords as Entry
+    const answer = await send(url, 'GET', `/api/getPassword/${id}`)
+    if (answer.status === 404) break
+    const entry = answer.json.passwords as Entry
     assert.equal(entry.id, id)
     const number = Number(entry.password)
     const one = known.get(number) ?? unsure.get(number)
@@ -138,72 +71,65 @@ async function audit(url: string): Promise<void> {
   for (const number of known.keys()) assert.ok(found.has(number), `acknowledged, but lost: ${number}`)
   unsure.clear()
   // The list is the same, seen from the other side.
-  const list = await client.ask('GET', '/api/listPassword')
-  const active = [...known.values()].filter(({ status }) => status === 1).length
-  if (list?.status === 200) assert.equal(JSON.parse(list.body).length, active)
-  else assert.equal(active, 0)
-  client.destroy()
+  const { json } = await send(url, 'GET', '/api/listPassword')
+  assert.equal(json.length, [...known.values()].filter(({ status }) => status === 1).length)
 }
 
 /** Creates entries until there are enough, which the service has to keep from then on. */
 async function fill(url: string): Promise<void> {
   await Promise.all(Array.from({ length: CONNECTIONS }, async () => {
-    const client = await open(url)
-    while (known.size + unsure.size < ENTRIES) assert.ok(await create(client), 'the service has gone')
-    client.destroy()
+    while (known.size + unsure.size < ENTRIES) assert.ok(await create(url), 'the service has gone')
   }))
 }
 
 async function work(url: string, connection: number): Promise<void> {
-  const client = await open(url)
   const own = numbers.map((_, id) => id).filter(id => id > 0 && id % CONNECTIONS === connection)
   const total = numbers.length - 1
   while (!isEnding) {
     const startMs = performance.now()
     const isWrite = Math.random() < WRITES
     const isAnswered = isWrite
-      ? await write(client, own, connection)
-      : await read(client, 1 + Math.floor(Math.random() * total))
+      ? await write(url, own, connection)
+      : await read(url, 1 + Math.floor(Math.random() * total))
     if (!isAnswered) break
     ;(isWrite ? writeMs : readMs).push(performance.now() - startMs)
   }
-  client.destroy()
 }
 
-async function read(client: Client, id: number): Promise<boolean> {
-  const answer = await client.ask('GET', `/api/getPassword/${id}`)
+async function read(url: string, id: number): Promise<boolean> {
+  const answer = await ask(url, 'GET', `/api/getPassword/${id}`)
   if (answer === undefined) return false
   assert.equal(answer.status, 200)
-  assert.equal(JSON.parse(answer.body).passwords.password, String(numbers[id]))
+  assert.equal(answer.json.passwords.password, String(numbers[id]))
   return true
 }
 
-async function write(client: Client, own: readonly number[], connection: number): Promise<boolean> {
+async function write(url: string, own: readonly number[], connection: number): Promise<boolean> {
   // A few more creates, so that restarts meet them under way as well.
-  if (known.size + unsure.size < ENTRIES + 1_000 && Math.random() < 0.02) return create(client)
+  if (known.size + unsure.size < ENTRIES + 1_000 && Math.random() < 0.02) return create(url)
   const id = own[Math.floor(Math.random() * own.length)]!
   const one = known.get(numbers[id]!)!
   const isDelete = Math.random() < 0.02 && one.status === 1
   const usuario = isDelete ? one.usuario : `user ${connection} ${++serial}`
   one.maybe = { usuario, status: isDelete ? 0 : one.status }
-  const answer = isDelete ? await client.ask('POST', `/api/deletePassword/${id}`)
-    : await client.ask('POST', `/api/updatePassword/${id}`, { usuario })
+  const answer = isDelete ? await ask(url, 'POST', `/api/deletePassword/${id}`)
+    : await ask(url, 'POST', `/api/updatePassword/${id}`, { usuario })
   if (answer === undefined) return false
-  assert.equal(answer.status, 200, answer.body)
+  assert.equal(answer.status, 200, answer.text)
   Object.assign(one, one.maybe, { maybe: undefined })
   acknowledged++
   return true
 }
 
-async function create(client: Client): Promise<boolean> {
+async function create(url: string): Promise<boolean> {
   const number = ++serial
   const one = { usuario: `user ${number}`, status: 1, maybe: undefined }
   unsure.set(number, one)
-  const answer = await client.ask('POST', '/api/createPassword', {
+  const answer = await ask(url, 'POST', '/api/createPassword', {
     password: String(number), sistema: 's'.repeat(number % 100 + 1), usuario: one.usuario
   })
   if (answer === undefined) return false
-  assert.equal(answer.status, 200, answer.body)
+  assert.equal(answer.status, 200, answer.text)
   unsure.delete(number)
   known.set(number, one)
   acknowledged++
@@ -216,26 +142,27 @@ function latencies(ms: readonly number[]): Latencies {
   return { count: sorted.length, p50: at(0.5), p99: at(0.99) }
 }
 
-async function obey(order: Order): Promise<void> {
-  if (order.kind === 'begin') {
-    isEnding = false
-    if (known.size === 0) await fill(order.url)
-    await audit(order.url)
-    tell({ kind: 'begin', entries: numbers.length - 1, acknowledged })
-    readMs = []
-    writeMs = []
-    connections = Array.from({ length: CONNECTIONS }, (_, i) => work(order.url, i).catch(fail))
-  } else if (order.kind === 'slice') {
-    tell({ kind: 'slice', reads: latencies(readMs), writes: latencies(writeMs) })
-    readMs = []
-    writeMs = []
-  } else {
-    isEnding = true
-    await Promise.all(connections)
-    tell({ kind: 'end' })
-  }
+/** Begins on a service, after a look at all it has; gives how many entries there are, and changes were acknowledged. */
+export async function begin(url: string): Promise<{ readonly entries: number, readonly acknowledged: number }> {
+  isEnding = false
+  if (known.size === 0) await fill(url)
+  await audit(url)
+  slice()
+  connections = Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => work(url, i)))
+  connections.catch(() => {}) // whoever waits for the end gets it
+  return { entries: numbers.length - 1, acknowledged }
 }
 
-process.on('message', order => void obey(order as Order).catch(fail))
-process.on('disconnect', () => process.exit())
-tell({ kind: 'ready' })
+/** What was measured since the last slice. */
+export function slice(): { readonly reads: Latencies, readonly writes: Latencies } {
+  const measured = { reads: latencies(readMs), writes: latencies(writeMs) }
+  readMs = []
+  writeMs = []
+  return measured
+}
+
+/** Ends the load; rejects if an answer was wrong. */
+export async function end(): Promise<void> {
+  isEnding = true
+  await connections
+}

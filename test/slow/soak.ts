@@ -5,13 +5,12 @@
  * memory, descriptors or latency grow beyond the bounds below. Its figures want a machine that is otherwise quiet.
  */
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import type { Latencies, Order, Report } from './load.ts'
+import test from 'node:test'
+import { startProgram, type Program } from '../support/program.ts'
+import { freshFolder } from '../support/service.ts'
+import { begin, end, slice, type Latencies } from './load.ts'
 
 const MINUTES = Number(process.env['MINUTES'] ?? 3)
 /** Lives of equal length, and a last one, twice as long, in which a leak has time to show. */
@@ -36,74 +35,12 @@ interface Slice {
   readonly journalMiB: number
 }
 
-interface Server {
-  readonly child: ChildProcess
-  readonly url: string
-  readonly startMs: number
-}
-
-async function startServer(folder: string): Promise<Server> {
-  const path = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
-  const beganMs = performance.now()
-  const child = spawn(process.execPath, [path, '--port=0', '--rate-limit=0', `--data=${folder}`],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: {} })
-  let said = ''
-  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    said += String(text)
-    if (/^ready$/m.test(said)) break
-  }
-  child.stdout.resume()
-  const url = /^address +(\S+)$/m.exec(said)?.[1]
-  assert.ok(url !== undefined, `the service did not start: ${said}`)
-  return { child, url, startMs: performance.now() - beganMs }
-}
-
-async function endServer({ child }: Server, signal: NodeJS.Signals): Promise<void> {
-  const ended = once(child, 'exit')
-  child.kill(signal)
-  const [code] = await ended
-  assert.equal(code, signal === 'SIGKILL' ? null : 0, `the exit code after ${signal}`)
-}
-
-/** The process that makes the load. */
-class Load {
-  readonly #child: ChildProcess
-  #take: (report: Report) => void = () => {}
-
-  constructor() {
-    const path = fileURLToPath(new URL('load.ts', import.meta.url))
-    this.#child = spawn(process.execPath, ['--import', 'tsx', path], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    this.#child.on('message', report => this.#take(report as Report))
-    this.#child.on('exit', () => this.#take({ kind: 'error', message: 'the load has ended by itself' }))
-  }
-
-  /** Waits for a report; rejects when something went wrong instead. */
-  report<K extends Report['kind']>(kind: K): Promise<Extract<Report, { kind: K }>> {
-    return new Promise((resolve, reject) => {
-      this.#take = report => {
-        if (report.kind === 'error') reject(new Error(report.message))
-        else if (report.kind === kind) resolve(report as Extract<Report, { kind: K }>)
-      }
-    })
-  }
-
-  ask<K extends Order['kind']>(order: Order & { readonly kind: K }): Promise<Extract<Report, { kind: K }>> {
-    const answered = this.report(order.kind)
-    this.#child.send(order)
-    return answered
-  }
-
-  end(): void { this.#child.removeAllListeners('exit').kill() }
-}
-
-type Times = Pick<Slice, 'reads' | 'writes'>
-
-function measure(life: number, { child }: Server, folder: string, { reads, writes }: Times): Slice {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+function measure(life: number, { pid, folder }: Program): Slice {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return {
-    life, reads, writes,
+    life, ...slice(),
     memoryMiB: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024,
-    descriptors: readdirSync(`/proc/${child.pid}/fd`).length,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
     journalMiB: statSync(join(folder, 'journal.jsonl')).size / 2 ** 20
   }
 }
@@ -137,57 +74,47 @@ function judge(what: string, first: readonly Slice[], last: readonly Slice[]): s
   return faults
 }
 
-/** Gives what has grown too much. */
-async function soak(folder: string, load: Load): Promise<string[]> {
-  const slices: Slice[] = []
+test('what was acknowledged outlives kills and stops, and nothing grows', async t => {
+  const folder = freshFolder(t)
   const starts: number[] = []
+  const start = async (): Promise<Program> => {
+    const beganMs = performance.now()
+    const program = await startProgram(t, { flags: { data: folder } })
+    starts.push(performance.now() - beganMs)
+    return program
+  }
+  const slices: Slice[] = []
   let requests = 0
-  await load.report('ready')
   print('life', 'requests/s', 'read p50', 'p99 ms', 'write p50', 'p99 ms', 'RSS MiB', 'fds', 'journal MiB')
   for (let life = 1; life <= LIVES; life++) {
-    const server = await startServer(folder)
-    starts.push(server.startMs)
-    try {
-      await load.ask({ kind: 'begin', url: server.url })
-      for (let n = life === LIVES ? LAST_SLICES : SLICES; n > 0; n--) {
-        await new Promise(resolve => setTimeout(resolve, SLICE_MS))
-        const slice = measure(life, server, folder, await load.ask({ kind: 'slice' }))
-        slices.push(slice)
-        const { reads, writes, memoryMiB, descriptors, journalMiB } = slice
-        requests += reads.count + writes.count
-        const rate = Math.round((reads.count + writes.count) / SLICE_MS * 1000)
-        print(life, rate, reads.p50, reads.p99, writes.p50, writes.p99, memoryMiB, descriptors, journalMiB)
-      }
-      // The load goes on meanwhile, so that requests are under way.
-      await endServer(server, life % 2 === 0 ? 'SIGTERM' : 'SIGKILL')
-      await load.ask({ kind: 'end' })
-    } finally {
-      server.child.kill('SIGKILL')
+    const program = await start()
+    await begin(program.url)
+    for (let n = life === LIVES ? LAST_SLICES : SLICES; n > 0; n--) {
+      await new Promise(resolve => setTimeout(resolve, SLICE_MS))
+      const measured = measure(life, program)
+      slices.push(measured)
+      const { reads, writes, memoryMiB, descriptors, journalMiB } = measured
+      requests += reads.count + writes.count
+      const rate = Math.round((reads.count + writes.count) / SLICE_MS * 1000)
+      print(life, rate, reads.p50, reads.p99, writes.p50, writes.p99, memoryMiB, descriptors, journalMiB)
     }
+    // The load goes on meanwhile, so that requests are under way.
+    const signal = life % 2 === 0 ? 'SIGTERM' : 'SIGKILL'
+    assert.equal((await program.stop(signal)).code, signal === 'SIGKILL' ? null : 0, `the exit code after ${signal}`)
+    await end()
   }
-  const last = await startServer(folder)
-  const audited = await load.ask({ kind: 'begin', url: last.url })
-  await load.ask({ kind: 'end' })
-  await endServer(last, 'SIGTERM')
+  const last = await start()
+  const { acknowledged, entries } = await begin(last.url)
+  await end()
+  await last.stop()
   console.log(`${requests} requests, an hour at ${Math.round(requests / 3600)} a second; ${LIVES} restarts; ` +
-    `${audited.acknowledged} changes acknowledged and none lost; ${audited.entries} entries; ` +
-    `starts ${starts[1]?.toFixed(0)} → ${last.startMs.toFixed(0)} ms`)
+    `${acknowledged} changes acknowledged and none lost; ${entries} entries; ` +
+    `starts ${starts[1]?.toFixed(0)} → ${starts.at(-1)?.toFixed(0)} ms`)
   const lifeOf = (life: number): Slice[] => slices.filter(slice => slice.life === life)
   const long = lifeOf(LIVES)
   const third = Math.floor(long.length / 3)
-  return [
+  assert.deepEqual([
     ...judge('over all lives', lifeOf(2), lifeOf(LIVES - 1)),
     ...judge('within the last', long.slice(0, third), long.slice(-third))
-  ]
-}
-
-const folder = mkdtempSync(join(tmpdir(), 'pes-soak-'))
-const load = new Load()
-try {
-  const faults = await soak(folder, load)
-  for (const fault of faults) console.error(`beyond its bound: ${fault}`)
-  if (faults.length > 0) process.exitCode = 1
-} finally {
-  load.end()
-  rmSync(folder, { recursive: true, force: true })
-}
+  ], [], 'beyond its bound')
+})
