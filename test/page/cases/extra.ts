@@ -16,9 +16,6 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   await browser.until("return document.querySelectorAll('#rows .row').length === 8")
   assert.equal(service.store.entry(1)?.status, 1)
   assert.ok((await systems(browser)).includes('Correo'))
-  const off = await openService(t)
-  await off.browser.click('#help')
-  assert.equal(await off.browser.run("return document.getElementById('show-trash').hidden"), true)
 })
 
 inBrowser('the history of an entry, its former passwords hidden until asked for', CHROMIUM, async t => {

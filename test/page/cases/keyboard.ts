@@ -105,6 +105,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await browser.press('?')
   assert.equal(await focus(browser), 'button: Cerrar')
   assert.match(await textOf(browser, '#more'), /Ctrl B[^]*Copiar el usuario de la fila[^]*Importar y exportar[^]*dist\/admin\.js import/)
+  assert.equal(await browser.run("return document.getElementById('show-trash').hidden"), true, 'EXTRA_ROUTES is off')
   await browser.click('#single-keys')
   await browser.press(KEYS.escape)
   await browser.press('n')

@@ -1,18 +1,19 @@
 /** What is drawn: contrast, cut texts, sizes, forced colours, print. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, EVERYWHERE, inBrowser, openService, rowOf, show } from '../../support/page.ts'
+import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, rowOf, show } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
-inBrowser('a revealed password is shown whole at every width, with its spaces and look-alikes marked', EVERYWHERE, async t => {
-  const { browser, service } = await openService(t)
+inBrowser('at every width a row\'s tile is drawn whole, and a revealed password, its spaces and look-alikes marked', EVERYWHERE, async t => {
   const password = 'O0l1I| \u0430bc  '
-  await service.store.createEntry({ sistema: 'AAA', usuario: 'ana', password }, null)
   const long = `${'0123456789'.repeat(6)}END`
-  await service.store.createEntry({ sistema: 'AAB', usuario: 'ana', password: long }, null)
-  await browser.reload()
-  await browser.find('#rows .row')
+  const { browser } = await openService(t, {}, entries(['AAA', 'ana', password], ['AAB', 'ana', long], ['Ágora', 'ana', 'x']))
   for (const width of [360, 768, 1366]) {
     await browser.resize(width, 700)
+    // What is clipped is not hit either.
+    assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .tile')].map(tile => {
+      const { left, top, right, bottom } = tile.getBoundingClientRect()
+      return [top + 2, bottom - 2].every(y => document.elementFromPoint((left + right) / 2, y) === tile)
+    })`), [true, true, true], `${width}`)
     for (const [system, text] of [['AAA', password], ['AAB', long]] as const) {
       const row = await rowOf(browser, system)
       await browser.click(`${row} [data-act=reveal]`)
@@ -34,10 +35,8 @@ inBrowser('a revealed password is shown whole at every width, with its spaces an
 })
 
 inBrowser('a password of thousands of characters can be read to its end by keyboard', EVERYWHERE, async t => {
-  const { browser, service } = await openService(t)
-  await service.store.createEntry({ sistema: 'AAA', usuario: 'ana', password: `${'0123456789'.repeat(500)}END` }, null)
-  await browser.reload()
-  await browser.find('#rows .row')
+  const { browser } = await openService(t, {},
+    entries(['AAA', 'ana', `${'0123456789'.repeat(500)}END`], ['Ágora', 'ana', 'x']))
   await browser.resize(360, 700)
   await browser.click('#rows [data-act=reveal]')
   await browser.press(KEYS.left)
@@ -48,18 +47,6 @@ inBrowser('a password of thousands of characters can be read to its end by keybo
   assert.ok(await left() <= 1)
   await browser.press(KEYS.down)
   assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('.system').textContent"), 'Ágora')
-})
-
-inBrowser('the tile of a row is drawn whole at every width', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
-  for (const width of [360, 700, 1366]) {
-    await browser.resize(width, 700)
-    // What is clipped is not hit either.
-    assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .tile')].slice(0, 3).map(tile => {
-      const { left, top, right, bottom } = tile.getBoundingClientRect()
-      return [top + 2, bottom - 2].every(y => document.elementFromPoint((left + right) / 2, y) === tile)
-    })`), [true, true, true], `${width}`)
-  }
 })
 
 inBrowser('the buttons of the generator stay in sight in a small window', EVERYWHERE, async t => {
