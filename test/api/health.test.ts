@@ -131,6 +131,8 @@ test('§5.9 in production behind a proxy, who watches from this machine needs no
   const url = await service.listen()
   assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
   assert.equal((await call(t, url, 'GET', '/api/listPassword')).status, 403)
+  const byHttps = { fields: ['X-Forwarded-Proto: HTTPS'] }
+  assert.equal((await call(t, url, 'GET', '/api/listPassword', byHttps)).status, 404)
   assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 403)
 })
 
