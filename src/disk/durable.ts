@@ -31,21 +31,23 @@ export function sync(files: Files, path: string): boolean {
 /**
  * Makes a file durable that somebody else may have written. After an I/O error a sync may succeed though the device
  * lacks what the cache holds, if another process has seen the error; so what may be hit by that, from `doubtfulFrom`
- * on, is written again. Where the runtime refuses to sync, the whole file is.
+ * on, is written again. Where the runtime refuses to sync, the whole file is; false where that has nothing to write.
  */
-export function makeDurable(files: Files, path: string, doubtfulFrom: number = Infinity): void {
-  const from = sync(files, path) ? doubtfulFrom : 0
-  if (from >= files.stat(path)!.bytes) return
+export function makeDurable(files: Files, path: string, doubtfulFrom: number = Infinity): boolean {
+  const isSynced = sync(files, path)
+  const from = isSynced ? doubtfulFrom : 0
+  if (from >= files.stat(path)!.bytes) return isSynced
   overwrite(files, path, target => {
     for (const [piece, at] of readPieces(files, path, from)) writeAll(files, target, piece, at)
   })
+  return true
 }
 
 /**
- * Cuts a file back to a length, durably. What is cut off is overwritten with zeros first: until the truncation is
- * durable, a power cut during the next write would mix its sectors with old ones.
+ * Cuts a file back to a length, durably; false where that cannot be asked for. What is cut off is overwritten with
+ * zeros first: until the truncation is durable, a power cut during the next write would mix its sectors with old ones.
  */
-export function cutBack(files: Files, path: string, bytes: number): void {
+export function cutBack(files: Files, path: string, bytes: number): boolean {
   overwrite(files, path, target => {
     const size = files.openStat(target).bytes
     const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
@@ -59,7 +61,7 @@ export function cutBack(files: Files, path: string, bytes: number): void {
     }
     files.truncate(target, bytes)
   })
-  makeDurable(files, path, Math.max(0, bytes - 1))
+  return makeDurable(files, path, Math.max(0, bytes - 1))
 }
 
 function overwrite(files: Files, path: string, act: (target: Descriptor) => void): void {

@@ -174,7 +174,8 @@ export class FileJournal implements DurableJournal {
   #undo(what: string, heals: boolean): Failure {
     if (!this.#checkFile(true)) return new Failure('journal-failed', this.#fault!)
     try {
-      cutBack(this.#options.files, this.#path, this.#goodBytes)
+      // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
+      heals = cutBack(this.#options.files, this.#path, this.#goodBytes) && heals
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }

@@ -109,3 +109,15 @@ test('syncing a folder asks the system for it, and leaves nothing open', t => {
   assert.throws(() => disk.sync('/proc'), { code: 'EINVAL' }) // where nothing can be synced
   assert.equal(open(), before)
 })
+
+test('a file that is cut back to nothing where nothing can be synced is not said to be durable', t => {
+  const path = join(freshFolder(t), 'file')
+  const refused = (): never => { throw Object.assign(new Error('refused'), { code: 'ERR_ACCESS_DENIED' }) }
+  for (const [files, bytes, isDurable] of [
+    [disk, 0, true], [{ ...disk, sync: refused }, 0, false], [{ ...disk, sync: refused }, 1, true]
+  ] as const) {
+    writeFileSync(path, 'abc')
+    assert.equal(cutBack(files, path, bytes), isDurable)
+    assert.equal(disk.stat(path)?.bytes, bytes)
+  }
+})
