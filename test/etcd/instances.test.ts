@@ -8,7 +8,7 @@ import { Failure } from '../../src/errors.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { assertEqual, FIELDS, flagsOf, settingsOf, startInstances } from '../support/instances.ts'
+import { assertEqual, FIELDS, flagsOf, settingsOf, startInstances, startPair } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -189,12 +189,7 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
 })
 
 test('a decision that comes to no change was made on the newest state', { skip: NO_ETCD }, async t => {
-  const { members: [member] } = await startCluster(t)
-  const proxy = await startProxy(t, member!.url)
-  proxy.hidesChanges = true
-  const secret = randomBytes(32)
-  const one = await startService(t, await flagsOf(t, member!.url, secret))
-  const other = await startService(t, await flagsOf(t, proxy.url, secret))
+  const { near: one, behind: other } = await startPair(t)
   const { id } = await one.service.store.createEntry(FIELDS, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true, 'the entry is known to it')
   await one.service.store.restoreEntry(id, null)
@@ -203,14 +198,7 @@ test('a decision that comes to no change was made on the newest state', { skip: 
 })
 
 test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {
-  const { members: [member] } = await startCluster(t)
-  const proxy = await startProxy(t, member!.url)
-  proxy.hidesChanges = true // the watch must not be what tells it
-  const secret = randomBytes(32)
-  const [one, other] = [
-    await startService(t, { ...await flagsOf(t, member!.url, secret), auth: 'bearer' }),
-    await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer' })
-  ]
+  const { near: one, behind: other } = await startPair(t, { auth: 'bearer' }) // the watch is not what tells it
   await one.service.store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const list = (url: string, token: string): Promise<number> =>
     fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)

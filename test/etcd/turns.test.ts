@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test, type TestContext } from 'node:test'
-import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay, startProxy } from '../support/etcd.ts'
-import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay } from '../support/etcd.ts'
+import { assertEqual, create, FIELDS, flagsOf, startInstances, startPair } from '../support/instances.ts'
 import { atEnd, send, startService, type Started } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
@@ -54,12 +54,7 @@ describe('an instance that is farther away than the others', () => {
 })
 
 test('changes that write nothing pass while others write', { skip: NO_ETCD }, async t => {
-  const { members: [member] } = await startCluster(t)
-  const proxy = await startProxy(t, member!.url)
-  proxy.hidesChanges = true // each question finds something new
-  const secret = randomBytes(32)
-  const other = await startService(t, await flagsOf(t, member!.url, secret))
-  const one = await startService(t, await flagsOf(t, proxy.url, secret))
+  const { near: other, behind: one } = await startPair(t) // each time it asks it finds something new
   await create(other)
   await send(other.url, 'POST', '/api/deletePassword/1')
   keepBusy(t, [other, other])

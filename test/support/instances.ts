@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { ETCD_SETTINGS, type EtcdSettings } from '../../src/parts/etcd/etcd-settings.ts'
-import { base64, callEtcd, pause } from './etcd.ts'
+import { base64, callEtcd, pause, startCluster, startProxy, type LossyProxy } from './etcd.ts'
 import { keyName, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
@@ -36,6 +36,19 @@ export async function startInstances(t: TestContext, endpoints: string, count: n
   const started: Started[] = []
   for (let i = 0; i < count; i++) started.push(await startService(t, await flagsOf(t, endpoints, secret)))
   return started
+}
+
+/** Starts an instance at a member, and one behind a proxy that keeps the changes of others from it until it asks. */
+export async function startPair(
+  t: TestContext, flags: Record<string, string> = {}
+): Promise<{ readonly proxy: LossyProxy, readonly near: Started, readonly behind: Started }> {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true
+  const secret = randomBytes(32)
+  const near = await startService(t, { ...await flagsOf(t, member!.url, secret), ...flags })
+  const behind = await startService(t, { ...await flagsOf(t, proxy.url, secret), ...flags })
+  return { proxy, near, behind }
 }
 
 /** Creates an entry, lists all; gives the status. */
