@@ -92,10 +92,11 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
-  // `log` may be any object, so its methods are called on it.
+  // `log` may be any object, so its methods are called on it. What they throw must not end a change halfway.
+  const safely = (call: () => void): void => { try { call() } catch { /* There is no one else to tell. */ } }
   const log: Log = {
-    info: line => given.info(line), warn: line => given.warn(line),
-    progress: (what, share) => given.progress?.(what, share), access
+    info: line => safely(() => given.info(line)), warn: line => safely(() => given.warn(line)),
+    progress: (what, share) => safely(() => given.progress?.(what, share)), access
   }
   signal?.throwIfAborted()
   const service = embedded(await open(environment, log, prefix), prefix)

@@ -30,6 +30,8 @@ export const UNSUPPORTED: Reply = messageReply(415,
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
 /** One request more than the rate limit allows (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
+/** What the access log says where a client left before it was answered (nginx's number for it). */
+export const CLIENT_GONE = 499
 /** A full queue. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 

@@ -8,14 +8,13 @@ import { bodyKind, readBody } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { readHead } from '../http/head.ts'
 import type { Answer } from '../http/listener.ts'
-import { NO_PARAMS } from '../http/router.ts'
 import { limitHeaders } from '../http/rate-limit.ts'
 import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { tokenId } from '../store/accounts.ts'
-import { BAD_REQUEST, failureReply, invalid, serverError, TOO_LARGE, UNAUTHENTICATED, UNSUPPORTED } from './answers.ts'
+import { BAD_REQUEST, CLIENT_GONE, failureReply, invalid, serverError, TOO_LARGE, UNSUPPORTED } from './answers.ts'
 import { idOf } from './entry-routes.ts'
 import { isUnderApi, type Exchange, type PipelineOptions, type RoutedExchange } from './exchange.ts'
 import {
@@ -23,15 +22,12 @@ import {
   withoutHttps
 } from './guards.ts'
 
-/** What the access log says where a client left before it was answered (nginx's number for it). */
-const CLIENT_GONE = 499
-
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Answer {
   return (request, response, done, target, peer) => {
     const x: Exchange = {
       options, request, response, peer, target, done, startMs: options.nowMs(), head: undefined, client: peer.address,
-      route: undefined, params: NO_PARAMS, session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
+      route: undefined, params: {}, session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
     }
     attempt(x, () => begin(x))
   }
@@ -90,7 +86,8 @@ function readJson(x: RoutedExchange): void {
     if (body === 'gone') { response.destroy(); return record(x, CLIENT_GONE) }
     if (typeof body === 'number') { response.shouldKeepAlive = false; return answer(x, statusReply(body)) }
     // A body can take its time: what was revoked meanwhile is refused like any other.
-    if (x.session !== undefined && authenticate(x, head) === undefined) return answer(x, UNAUTHENTICATED)
+    const refused = x.session && unauthorized({ ...x, session: authenticate(x, head) })
+    if (refused !== undefined) return answer(x, refused)
     if (body.length === 0) return validate(x, {})
     const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
     if (parsed.ok) return validate(x, parsed.value)

@@ -29,7 +29,10 @@ const MAX_PARTS = 100
 /** Where files have no second names: FAT, some network file systems. */
 const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** Makes a file, mode 0600; gives what `make` gives. When it throws, nothing is left under either name. */
+/**
+ * Makes a file, mode 0600; gives what `make` gives. When it throws, nothing is left under either name, unless
+ * it was the folder's last sync that failed.
+ */
 export async function makeWhole<T>(
   files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
 ): Promise<T> {
@@ -64,10 +67,13 @@ export async function makeWhole<T>(
  * program's own: beside one that somebody has named, what has such a name may be theirs.
  */
 export function removeLeftovers(files: Files, path: string): void {
+  for (const name of files.list(dirname(path))) if (isPartOf(path, name)) files.remove(join(dirname(path), name))
+}
+
+/** Whether a name is a temporary one of a file. */
+export function isPartOf(path: string, name: string): boolean {
   const start = `${basename(path)}.`
-  for (const name of files.list(dirname(path))) {
-    if (name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))) files.remove(join(dirname(path), name))
-  }
+  return name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))
 }
 
 function createPart(files: Files, path: string): readonly [part: string, descriptor: Descriptor] {

@@ -114,6 +114,9 @@ export class FileJournal implements DurableJournal {
     try {
       const made = await rewriteJournal({
         ...rewrite, files, path: this.#path, from, time, keys: this.#keys, nonce: nonces(random)
+      }).catch((error: unknown) => {
+        if (this.#checkFile()) throw error
+        throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(error)}`, { cause: error })
       })
       this.#reopen(made, made.records > 0 ? time : null)
       const { names, newest } = this.#keys

@@ -46,25 +46,25 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
   const { links } = files.stat(path)!
-  const half = links === 2 ? (await import('./rewrite.ts')).halfArchive(files, path) : undefined
-  if (half === undefined && links > 1) {
+  const second = links === 2 ? (await import('./rewrite.ts')).secondName(files, path) : undefined
+  if (second === undefined && links > 1) {
     const why = `${path} is a hard link, and another service could use its other name; put a copy in its place`
     throw new Failure('folder-unusable', why)
   }
   let time: string | null = null
   const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
-  const fault = unlocked ?? await prepare(options, path, found, isNew, half)
+  const fault = unlocked ?? await prepare(options, path, found, isNew, second)
   if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
   return new FileJournal(options, path, keys, { ...found, time }, fault)
 }
 
 /** Makes a journal that was read ready to be written; gives why it is not where the disk is full. */
 async function prepare(
-  options: FileJournalOptions, path: string, found: Recovered, isNew: boolean, half: string | undefined
+  options: FileJournalOptions, path: string, found: Recovered, isNew: boolean, second: string | undefined
 ): Promise<string | undefined> {
   const { files, folder, keyFile } = options
   const older = `${path}.rewrite` // what a killed re-encryption of the first version leaves
-  for (const left of [half, older]) if (left !== undefined && files.stat(left) !== undefined) files.remove(left)
+  for (const left of [second, older]) if (left !== undefined && files.stat(left) !== undefined) files.remove(left)
   for (const file of [path, keyFile]) removeLeftovers(files, file)
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)

@@ -87,7 +87,7 @@ export function * readInSteps(
   }
   /** What is left has to be one torn write. */
   const torn = (): Recovered => {
-    const tail = readText(files, descriptor, goodBytes, MAX_WRITE_BYTES + 1)
+    const tail = readText(files, descriptor, goodBytes, Math.min(MAX_WRITE_BYTES + 1, endBytes - goodBytes))
     const fault = tornFault(tail, goodBytes, records + 1)
     if (fault === undefined) return found(tail.length)
     throw damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)

@@ -1,12 +1,12 @@
 /**
  * Writing a whole journal again: into a new file beside it, which is read back and compared, and then takes its name.
- * Loaded when the operator asks for it.
+ * Loaded when the operator asks for it, and at a start on a journal with two names.
  */
 import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import type { Files } from '../disk/files.ts'
-import { hasNoLinks, makeWhole, type NewFile } from '../disk/whole-file.ts'
+import { hasNoLinks, isPartOf, makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { Failure } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 import { sealBatch } from './batch.ts'
@@ -145,15 +145,14 @@ function archiveOf(path: string, earlier: readonly JournalRecord[], records: num
 }
 
 /**
- * The name that a compaction which was killed has given the journal: its file is the journal still, and was to become
- * an archive.
+ * The second name of a journal whose making was killed: that of the archive which it was to become, or the temporary
+ * one of a restore.
  */
-export function halfArchive(files: Files, path: string): string | undefined {
+export function secondName(files: Files, path: string): string | undefined {
   const stat = files.stat(path)!
-  const start = `${stemOf(path)}-`
-  const isArchive = (name: string): boolean =>
-    name.startsWith(start) && /^\d+-\d+\.jsonl$/.test(name.slice(start.length))
-  return files.list(dirname(path)).filter(isArchive).map(name => join(dirname(path), name)).find(name => {
+  const isOurs = (name: string): boolean =>
+    (name.startsWith(`${stemOf(path)}-`) && /-\d+-\d+\.jsonl$/.test(name)) || isPartOf(path, name)
+  return files.list(dirname(path)).filter(isOurs).map(name => join(dirname(path), name)).find(name => {
     const other = files.stat(name)
     return other?.inode === stat.inode && other.device === stat.device
   })

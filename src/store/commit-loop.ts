@@ -30,6 +30,13 @@ export interface Applied<S> {
 /** Exclusive work on the journal; the signal aborts it. */
 type Work<T> = (signal: AbortSignal) => T | Promise<T>
 
+/** Work whose turn it is. */
+interface Running<T> {
+  readonly work: Work<T>
+  readonly resolve: (outcome: T) => void
+  readonly reject: (error: unknown) => void
+}
+
 /** A command or work that waits for its turn. */
 interface Waiting<S> {
   readonly decide: Command<S, unknown> | undefined
@@ -76,7 +83,7 @@ export class CommitLoop<S> {
    */
   exclusively<T>(work: Work<T>): Promise<T> {
     if (this.#journal.catchUp === undefined) return this.#add(undefined, work)
-    return Promise.resolve().then(() => work(this.#stopping.signal))
+    return new Promise((resolve, reject) => void this.#work({ work, resolve, reject }))
   }
 
   /** The journal's health, and how many commands wait. */
@@ -109,7 +116,7 @@ export class CommitLoop<S> {
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
-      if (this.#queue[0]?.work !== undefined) await this.#work(this.#queue.shift()!)
+      if (this.#queue[0]?.work !== undefined) await this.#work(this.#queue.shift() as Running<unknown>)
       else await this.#write()
     }
     this.#running = undefined
@@ -128,20 +135,20 @@ export class CommitLoop<S> {
     }
   }
 
-  async #work({ work, resolve, reject }: Waiting<S>): Promise<void> {
+  async #work<T>({ work, resolve, reject }: Running<T>): Promise<void> {
     try {
       const { signal } = this.#stopping
       signal.throwIfAborted()
-      resolve(await work!(signal))
+      resolve(await work(signal))
     } catch (error) {
       reject(error)
     }
   }
 
   async #write(): Promise<void> {
+    if (this.#fault !== undefined) return this.#rejectAll(new Failure('journal-failed', this.#fault))
     let { batch, events } = this.#decide()
     try {
-      if (this.#fault !== undefined) throw new Failure('journal-failed', this.#fault)
       const asksFirst = events.length === 0 && this.#journal.catchUp !== undefined
       if (asksFirst) {
         await this.#journal.catchUp!() // what changes nothing here may change something on the newest state
@@ -165,7 +172,9 @@ export class CommitLoop<S> {
     if (events.length === 0) return this.#journal.append(events)
     const startMs = performance.now()
     const ended = (isMade: boolean): void => {
-      for (const one of this.#observers) one.journalWritten?.(performance.now() - startMs, isMade)
+      const ms = performance.now() - startMs
+      // By itself: what an observer throws is no failure of the append.
+      for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
     }
     try {
       const appended = await this.#journal.append(events)

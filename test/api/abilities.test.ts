@@ -4,7 +4,7 @@ import { hasAbility } from '../../src/store/accounts.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ANA, call, FIVE, startProtected, tokenOf } from '../support/accounts.ts'
+import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -244,4 +244,18 @@ test('§5.7 a request whose body comes after its token was revoked is refused, a
   await client.send(request.subarray(-body.length + 5))
   assert.equal((await client.answer()).status, 401)
   assert.equal(started.service.store.entryCount, entryCount)
+})
+
+test('a login whose request brings a token along succeeds, though that is revoked before its body comes', async t => {
+  const started = await startProtected(t)
+  const { accounts } = started.service.store
+  const token = await tokenOf(started)
+  const body = JSON.stringify({ email: ANA, password: PASSWORD })
+  const request = message('POST', '/api/login', body, [`Authorization: Bearer ${token}`])
+  const client = await connectRaw(t, started.url)
+  await client.send(request.subarray(0, -body.length + 5))
+  const { hash, user } = accounts.session(token)!
+  assert.equal(await accounts.revoke(hash, user), true)
+  await client.send(request.subarray(-body.length + 5))
+  assert.equal((await client.answer()).status, 200)
 })

@@ -1,8 +1,10 @@
 /** The service in somebody else's process, by what `index.ts` exports and nothing else. */
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, get } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
@@ -89,6 +91,16 @@ test('a log that throws costs a connection at most, and is reported', async t =>
   for (let n = 0; n < 2; n++) await send(url, 'POST', '/api/createPassword', ENTRY).catch(() => {})
   assert.equal((await service.listPassword()).length, 2)
   assert.equal(warnings.filter(line => line.includes('the log is full')).length, 2)
+})
+
+test('a log that throws what it is warned with ends no change halfway, and nothing but the change fails', async t => {
+  const dataDir = freshFolder(t)
+  const log = { info() { throw new Error('info') }, warn() { throw new Error('warn') } }
+  const service = await openService({ dataDir, log })
+  rmSync(join(dataDir, 'journal.jsonl'))
+  for (let n = 0; n < 2; n++) await assert.rejects(service.createPassword(ENTRY), { code: 'journal-failed' })
+  assert.deepEqual(await service.listPassword(), [])
+  await service.close()
 })
 
 test('a log that takes progress gets that of a start; the console will do where no access log is wanted', async t => {

@@ -2,7 +2,9 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, copyFileSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, copyFileSync, linkSync, readdirSync, readFileSync, statSync, unlinkSync, writeFileSync
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
@@ -394,4 +396,15 @@ test('a flipped bit anywhere is refused with line and byte, and that of the last
     if (random.int(12) > 0 && !mayCut) continue // a whole start for some of them: it costs more
     await (mayCut ? origin.recovers(flipped, whole, 'a flipped line end') : origin.refuses(flipped, whole + 1))
   }
+})
+
+test('a restore that was killed after it gave the journal its name leaves a second one, which the next start removes', async t => {
+  const folder = freshFolder(t)
+  await makeJournal(folder, [events(1, 3)])
+  linkSync(journalPath(folder), `${journalPath(folder)}.1.part`)
+  const { journal, records } = await openJournal(folder)
+  assert.equal(records.length, 3)
+  await commitTogether(journal, events(4, 4))
+  await journal.close()
+  assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })
