@@ -71,7 +71,7 @@ export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
 
 /** Records that one write to the journal may hold. */
 export const MAX_COMMIT_RECORDS: number = 1024
-/** Turns of the event loop that a write may wait for further records. */
+/** Further turns of the event loop that a write may wait for records. */
 export const MAX_GATHER_TURNS: number = 16
 /** Bytes of events, as JSON, after which a write to the journal takes no further one. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024

@@ -46,7 +46,7 @@ export function authenticate({ options }: Exchange, { token }: Head): Session | 
   return token === undefined ? undefined : options.authenticate?.(token)
 }
 
-/** Counts a request against the limits of `/api` and its route (contract §8, §8.4); where one is used up, neither. */
+/** Counts a request in the limits of `/api` and its route (contract §8, §8.4); if either is used up, in neither. */
 export function tooMany(x: Exchange): Reply | undefined {
   const { options: { rateLimit, limitsByUser }, session, client, route } = x
   const general = isUnderApi(x) ? rateLimit : undefined
@@ -94,7 +94,7 @@ export function unauthorized({ options, session, route: { isPublic, ability } }:
   return ability === undefined || hasAbility(session.abilities, ability) ? undefined : FORBIDDEN
 }
 
-/** Whether a request is answered the same whatever others have written meanwhile. */
+/** Whether a request need not wait for what others have written. */
 export function allowsStaleReads({ options, route }: RoutedExchange): boolean {
   return route.allowsStaleReads === true && (options.authenticate === undefined || route.isPublic === true)
 }

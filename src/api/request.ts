@@ -122,7 +122,7 @@ function answer(x: Exchange, reply: Reply, id?: string): void {
   record(x, reply.status, id, reply.logged)
 }
 
-/** The one place where a request is counted and logged, once it is answered or its client is gone. */
+/** The one place where a request is measured and logged, once it is answered or its client is gone. */
 function record(x: Exchange, status: number, id?: string, logged?: Reply['logged']): void {
   const { options: { nowMs, observers = [], log }, route, session } = x
   const ms = nowMs() - x.startMs

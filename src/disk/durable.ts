@@ -12,7 +12,7 @@ const EDQUOT = -constants.errno.EDQUOT
 
 /** Whether an error says that there is no room, which may change. */
 export function isFull(error: unknown): boolean {
-  // This Node has no name for the error of an exhausted quota; another one may have.
+  // Node 20 has no name for the error of an exhausted quota.
   return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
     (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
 }
@@ -51,9 +51,8 @@ export function cutBack(files: Files, path: string, bytes: number): boolean {
   overwrite(files, path, target => {
     const size = files.openStat(target).bytes
     const blockEnd = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
-    // The rest of its last block by itself: a tail that begins with zeros within a block is known to be no record.
-    // Where the file ends with a block, zeros would look like a lost one; and there is no block to share with old
-    // bytes.
+    // First the rest of the last block: a tail that begins with zeros within a block is known to be no record. Where
+    // what stays ends with a block, zeros would look like a lost one, and there are no old bytes to share it with.
     if (blockEnd > bytes) {
       for (let at = bytes, end = blockEnd; at < size; at = end, end = at + READ_CHUNK_BYTES) {
         writeAll(files, target, Buffer.alloc(Math.min(end, size) - at), at)

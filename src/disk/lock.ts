@@ -93,7 +93,7 @@ async function tryToLock(
       throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
     }
     for (const dead of await deadSockets()) remove(files, dead)
-    // What is left of those that died while they opened; one that is opening just now will fail, and try again.
+    // Left by those that died while they opened; one that opens just now fails, and tries again.
     for (const left of heldSockets(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, release }
   } catch (error) {

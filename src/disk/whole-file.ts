@@ -17,7 +17,7 @@ export interface NewFile {
 interface WholeFileOptions {
   /** The file takes the place of another one. Without it the name must be free; else the error's code is EEXIST. */
   readonly replaces?: boolean
-  /** The name, in the same folder, that the file which is replaced keeps; a kill may leave it with both. */
+  /** The name, in the same folder, under which the replaced file is kept; a kill may leave both names. */
   readonly keepsAs?: string | undefined
   /** The caller syncs the folder, or can do without. Otherwise a sync is tried before anything is made. */
   readonly leavesNames?: boolean

@@ -1,7 +1,7 @@
 /**
- * The one owner of a connection: whose it is, what it has asked for, and in which order that is answered. Requests are
- * answered one at a time (RFC 9112 §9.3.2), each when the answer before it has gone out. A client that pipelines is
- * read in small pieces from then on: what node:http had read by then waits, and the rest stays with the client.
+ * All that is known of a connection: whose it is, what it has asked for, and in which order that is answered. Requests
+ * are answered one at a time (RFC 9112 §9.3.2), each when the answer before it has gone out. A client that pipelines
+ * is read in small pieces from then on: what node:http had read by then waits, and the rest stays with the client.
  */
 import type { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ import { rawReply, sendReply, statusReply, type Refused } from './reply.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
-  /** The address as it was when the connection was accepted; empty for a Unix socket. */
+  /** The address as it was when the connection was opened; empty for a Unix socket. */
   readonly address: string
   readonly isSecure: boolean
 }
@@ -43,7 +43,7 @@ export class Connections {
   /** Over TLS also those that have not shaken hands yet, which node:https does not know. */
   readonly #sockets = new Set<Socket>()
   readonly #perClient = new Map<string, number>()
-  /** Those of them that pipeline: all that they have open is read in small pieces. */
+  /** Clients that pipeline: all their connections are read in small pieces. */
   readonly #pipelining = new Set<string>()
 
   constructor(answer: Answer, options: ConnectionsOptions = {}) {
@@ -98,7 +98,7 @@ export class Connections {
     this.open(request.socket)?.take({ request, response, target, isOver: false })
   }
 
-  /** Answers what is not a request once all before it is answered, and ends the connection; undefined: just ends it. */
+  /** Ends a connection; with a status, answers what is not a request first, once all before it is answered. */
   refuse(socket: Socket, status: Refused | undefined): void {
     const connection = this.#bySocket.get(socket)
     // No answer is possible: the client is gone, or its handshake has not ended.
@@ -112,7 +112,7 @@ export class Connections {
     for (const connection of this.#open) if (connection.isIdleSince(sinceMs)) connection.socket.destroy()
   }
 
-  /** Closes those that have not asked for anything, which node:http takes for busy; a handshake asks for nothing. */
+  /** Closes those that have not asked for anything, and which node:http calls busy; a handshake is no request. */
   destroySilent(): void {
     for (const { socket } of this.#open) if (socket.bytesRead === 0) socket.destroy()
     for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
@@ -140,7 +140,7 @@ class Connection implements Peer {
   readonly isSecure: boolean
   readonly client: string
   readonly #all: Connections
-  /** The request that is being answered, or whose body is still coming although it is. */
+  /** The request that is being answered, or was, while its body is still coming. */
   #current: Turn | undefined
   /** Those that node:http has parsed before it was their turn. */
   readonly #waiting: Turn[] = []
@@ -217,7 +217,7 @@ class Connection implements Peer {
     else begin()
   }
 
-  /** `resume` comes when the body of a request is wanted. A piece is enough for a turn if a request begins in it. */
+  /** `resume` comes when the body of a request is wanted. It reads until a request has begun. */
   readonly #read = (): void => {
     for (this.#isStarted = false; !this.#isStarted;) {
       if (this.#waiting.length > 0) return

@@ -46,7 +46,7 @@ export class FileJournal implements DurableJournal {
   /** When the newest record was made. */
   #time: string | null
   #fault: string | undefined
-  /** Whether the file may differ from what this process knows of it. */
+  /** Whether a write or a rewrite is under way. */
   #isBusy = false
 
   /** Without the lock another process may write: what was read is served while the file is as it was. */
@@ -146,7 +146,7 @@ export class FileJournal implements DurableJournal {
     }
   }
 
-  /** Not `async`, so that the lines can be freed while the write is under way. */
+  /** Not `async`, so that nothing holds the lines while they are written. */
   #write(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
     const time = isoTime(this.#options.wallMs())
     const { records, lines, head } = sealBatch(

@@ -83,11 +83,11 @@ export interface Journal {
   readonly maxBatchBytes: number
   readonly maxEventBytes: number
   /**
-   * Makes events durable after the newest record, all or none. Never called while another call is under way. Resolves
-   * with the records that the caller has yet to apply, or with 'raced': records of others came first and were applied
-   * meanwhile, and nothing of this batch is or will be recorded. Rejects with `write-failed` or `journal-refused`,
-   * which concern this batch alone, or with a failure that the next batch would meet as well. Without events it writes
-   * nothing, and is not called where `catchUp` is.
+   * Makes events durable after the newest record; resolves once all are. Never called while another call is under way.
+   * Resolves with the records that the caller has yet to apply, or with 'raced': records of others came first and were
+   * applied meanwhile, and nothing of this batch is or will be recorded. Rejects with `write-failed` or `journal-
+   * refused`, which concern this batch alone, or with a failure that the next batch would meet as well. Without events
+   * it writes nothing, and is not called where `catchUp` is.
    */
   append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'>
   /**

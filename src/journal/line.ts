@@ -9,7 +9,7 @@
  * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
  *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key no one can
  *   read a line, nor change, move, insert or cut one out unnoticed.
- * - The nonce is 96 random bits but for the first, which says whether the line is the first of its write. Recovery
+ * - The first bit of the nonce says whether the line is the first of its write; the other 95 are random. Recovery
  *   needs that to distinguish a write that a crash cut in pieces from damage to older lines.
  */
 import { Buffer } from 'node:buffer'

@@ -24,7 +24,8 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
 
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and applies every record. Rejects with
- * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`, having changed nothing.
+ * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`;
+ * but for the last one, nothing was changed.
  */
 export async function openFileJournal(options: FileJournalOptions, apply: Apply): Promise<FileJournal> {
   const { files, folder } = options
@@ -54,11 +55,11 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   let time: string | null = null
   const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)
-  if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
+  if (fault !== undefined) options.warn(`the journal takes no more writes until a restart: ${fault}`)
   return new FileJournal(options, path, keys, { ...found, time }, fault)
 }
 
-/** Makes a journal that was read ready to be written; gives why it is not where the disk is full. */
+/** Makes a journal that was read ready to be written; gives the reason if a full disk prevents that. */
 async function prepare(
   options: FileJournalOptions, path: string, found: Recovered, isNew: boolean, second: string | undefined
 ): Promise<string | undefined> {
@@ -96,7 +97,7 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
 }
 
-/** What was read may be in the system's cache alone: of a copy that was just made, or of a write that has failed. */
+/** What was read may be in the system's cache alone, as of a fresh copy or a failed write. */
 function makeAllDurable(options: FileJournalOptions, path: string, found: Recovered, isNew: boolean): void {
   const { files, keyFile, warn } = options
   try {

@@ -21,7 +21,7 @@ export interface Recovered {
   readonly goodBytes: number
   /** The length of the torn tail, 0 if there is none. */
   readonly tornBytes: number
-  /** Where the last write begins, of which it is not known whether it was acknowledged. */
+  /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
 }
 
@@ -40,7 +40,7 @@ export type OnLine = (record: JournalRecord, text: string) => void
 
 /**
  * Reads a journal and hands on each record in order. Changes nothing. Throws `journal-damaged`, naming line and byte
- * offset, or `key-unknown`; what `onLine` throws is taken for damage of that line.
+ * offset, or `key-unknown`; what `onLine` throws, unless it is a `Failure`, is taken for damage of that line.
  */
 export function readJournal(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, options: ReadOptions = {}

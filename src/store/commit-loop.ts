@@ -46,7 +46,7 @@ interface Waiting<S> {
   readonly reject: (error: unknown) => void
 }
 
-/** Gets each append: how long it took, and whether it succeeded. A lost race is neither. */
+/** Gets each append: how long it took, and whether it succeeded. Of a lost race it is not told. */
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
 /** Failures of one batch that need not hit the next one. */
@@ -78,8 +78,8 @@ export class CommitLoop<S> {
   commit<T>(decide: Command<S, T>): Promise<T> { return this.#add(decide) }
 
   /**
-   * Runs work between two appends. Where others write too, no turn of this process keeps them out, so the journal has
-   * to, and the work runs at once.
+   * Runs work between two appends. Where others write too, the journal has to keep them out by itself, and the
+   * work runs at once.
    */
   exclusively<T>(work: Work<T>): Promise<T> {
     if (this.#journal.catchUp === undefined) return this.#add(undefined, work)
@@ -151,13 +151,13 @@ export class CommitLoop<S> {
     try {
       const asksFirst = events.length === 0 && this.#journal.catchUp !== undefined
       if (asksFirst) {
-        await this.#journal.catchUp!() // what changes nothing here may change something on the newest state
+        await this.#journal.catchUp!() // on the newest state these may change something
         this.#queue = [...batch, ...this.#queue];
         ({ batch, events } = this.#decide(batch.length))
       }
       const appended = asksFirst && events.length === 0 ? [] : await this.#append(events)
       if (appended === 'raced') {
-        this.#queue = [...batch, ...this.#queue] // these decide first, and again
+        this.#queue = [...batch, ...this.#queue] // decided again, before all others
         return
       }
       this.#apply(appended)
