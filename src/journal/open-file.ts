@@ -55,7 +55,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   let time: string | null = null
   const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)
-  if (fault !== undefined) options.warn(`the journal takes no more writes until a restart: ${fault}`)
+  if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
   return new FileJournal(options, path, keys, { ...found, time }, fault)
 }
 
