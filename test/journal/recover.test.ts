@@ -16,7 +16,7 @@ import { readJournal } from '../../src/journal/recover.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
   assertRecovered, assertRefused, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long,
-  makeJournal, offsetOf, openJournal, putJournal, recordsOf, snapshot, startAndStop, tornFiles, verdictOf, verify
+  makeJournal, offsetOf, openJournal, putJournal, rechain, recordsOf, snapshot, startAndStop, tornFiles, verdictOf, verify
 } from '../support/journal.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { randomOf } from '../support/random.ts'
@@ -396,6 +396,31 @@ test('a flipped bit anywhere is refused with line and byte, and that of the last
     if (random.int(12) > 0 && !mayCut) continue // a whole start for some of them: it costs more
     await (mayCut ? origin.recovers(flipped, whole, 'a flipped line end') : origin.refuses(flipped, whole + 1))
   }
+})
+
+test('of several faults near each other the first one is named, and every record before it is handed on', async t => {
+  const folder = freshFolder(t)
+  await makeJournal(folder, [events(1, 6)])
+  const lines = linesOf(journalBytes(folder))
+  const change = (n: number, from: RegExp, to: string): void => { lines[n - 1] = lines[n - 1]!.replace(from, to) }
+  const keys = readKeyFile(disk, keyPath(folder))!
+  const read = (): readonly [string, number] => {
+    const got: JournalRecord[] = []
+    putJournal(folder, lines)
+    try {
+      readJournal(disk, journalPath(folder), keys, record => { got.push(record) })
+    } catch (error) {
+      return [(error as Failure).message.replace(/^.*?, line/, 'line'), got.length]
+    }
+    return ['', got.length]
+  }
+  change(6, /"seq"/, '"Seq"')
+  assert.match(read()[0], /^line 6 at byte \d+: it is not a line/)
+  change(5, /.{66}$/, `${'0'.repeat(64)}"}`)
+  assert.deepEqual(read(), [`line 5 at byte ${offsetOf(lines, 5)}: its hash does not follow from the line before it`, 4])
+  change(3, /"sealed":"....................../, '"sealed":"AAAAAAAAAAAAAAAAAAAAAA')
+  lines.splice(0, 4, ...rechain(lines.slice(0, 4)))
+  assert.deepEqual(read(), [`line 3 at byte ${offsetOf(lines, 3)}: its seal does not open`, 2])
 })
 
 test('a restore that was killed after it gave the journal its name leaves a second one, which the next start removes', async t => {
