@@ -1,6 +1,6 @@
 /**
  * Runs the tests: all of them, or those of the folders of `test` that are named (`npm test -- http api`), or with
- * `core` all that need no browser and no etcd.
+ * `core` those that need no browser, no etcd and no second build.
  */
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
-import { freshFolder } from './support/service.ts'
+import { freshFolder } from '../support/service.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SUMS = 'SHA256SUMS'
 
 /** The files of a build by their paths, without the checksums. */
