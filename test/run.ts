@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { report } from './support/reporter.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** They need a browser, or etcd. */
-const NOT_CORE = ['page', 'etcd']
+/** They need a browser or etcd, or build the program again, or measure it. */
+const NOT_CORE = ['bench', 'build', 'etcd', 'page']
 
 /** `.` is the folder `test` itself. */
 const folderOf = (file: string): string => file.includes('/') ? file.slice(0, file.indexOf('/')) : '.'
