@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { hasAbility } from '../../src/store/accounts.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
@@ -231,31 +231,30 @@ test('§8 by default a token makes no difference to whom a request counts agains
   assert.deepEqual(statuses, [404, 404, 429, 429])
 })
 
-test('§5.7 a request whose body comes after its token was revoked is refused, and changes nothing', async t => {
-  const started = await startProtected(t)
-  const { accounts, entryCount } = started.service.store
+/** The status of a request whose token is revoked before its body has come whole. */
+async function revokedMeanwhile(
+  t: TestContext, started: Awaited<ReturnType<typeof startProtected>>, path: string, fields: object
+): Promise<number> {
+  const { accounts } = started.service.store
   const token = await tokenOf(started)
-  const body = JSON.stringify(ENTRY)
-  const request = message('POST', '/api/createPassword', body, [`Authorization: Bearer ${token}`])
+  const body = JSON.stringify(fields)
+  const request = message('POST', path, body, [`Authorization: Bearer ${token}`])
   const client = await connectRaw(t, started.url)
   await client.send(request.subarray(0, -body.length + 5))
   const { hash, user } = accounts.session(token)!
   assert.equal(await accounts.revoke(hash, user), true)
   await client.send(request.subarray(-body.length + 5))
-  assert.equal((await client.answer()).status, 401)
+  return (await client.answer()).status
+}
+
+test('§5.7 a request whose body comes after its token was revoked is refused, and changes nothing', async t => {
+  const started = await startProtected(t)
+  const { entryCount } = started.service.store
+  assert.equal(await revokedMeanwhile(t, started, '/api/createPassword', ENTRY), 401)
   assert.equal(started.service.store.entryCount, entryCount)
 })
 
 test('a login whose request brings a token along succeeds, though that is revoked before its body comes', async t => {
   const started = await startProtected(t)
-  const { accounts } = started.service.store
-  const token = await tokenOf(started)
-  const body = JSON.stringify({ email: ANA, password: PASSWORD })
-  const request = message('POST', '/api/login', body, [`Authorization: Bearer ${token}`])
-  const client = await connectRaw(t, started.url)
-  await client.send(request.subarray(0, -body.length + 5))
-  const { hash, user } = accounts.session(token)!
-  assert.equal(await accounts.revoke(hash, user), true)
-  await client.send(request.subarray(-body.length + 5))
-  assert.equal((await client.answer()).status, 200)
+  assert.equal(await revokedMeanwhile(t, started, '/api/login', { email: ANA, password: PASSWORD }), 200)
 })
