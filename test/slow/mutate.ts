@@ -28,11 +28,12 @@ const ALIKE: { readonly [path: string]: number } = {
   'api/guards.ts': 0
 }
 
-/** The tests of a source's room, the one of its own name first. */
+/** The tests of a source's room, the one of its own name first. Tests of `http` hold guards of `api`, too. */
 function testsOf(path: string): string[] {
   const [room = '', name = ''] = path.replace(/\.ts$/, '').split('/')
-  const all = readdirSync(join(ROOT, 'test', room)).filter(file => file.endsWith('.test.ts'))
-    .map(file => `${room}/${file.replace('.test.ts', '')}`)
+  const all = (room === 'api' ? ['api', 'http'] : [room]).flatMap(folder =>
+    readdirSync(join(ROOT, 'test', folder)).filter(file => file.endsWith('.test.ts'))
+      .map(file => `${folder}/${file.replace('.test.ts', '')}`))
   return all.sort((a, b) => Number(b.endsWith(`/${name}`)) - Number(a.endsWith(`/${name}`)))
 }
 
