@@ -7,7 +7,7 @@ import { healthRoutes } from '../../src/parts/metrics/health.ts'
 import { Metrics } from '../../src/parts/metrics/metrics.ts'
 import { readSettings } from '../../src/settings.ts'
 import type { Reply } from '../../src/http/reply.ts'
-import { exposition } from '../../src/parts/metrics/exposition.ts'
+import { exposition, watchEventLoop } from '../../src/parts/metrics/exposition.ts'
 import { openService } from '../../src/service.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
 import { memoryStore } from '../support/compose.ts'
@@ -103,7 +103,7 @@ test('only this machine may ask, not through a proxy, or another with any token;
 test('without a token no other machine may ask, whatever it claims to be', () => {
   const allowedHosts = new Set<string>()
   const journal = memoryStore().journal
-  const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts, journal, measure: () => [] })
+  const [health] = healthRoutes({ health: 'local', metrics: 'local', allowedHosts }, journal, () => '')
   const statusFor = (client: string): unknown => {
     const head = { method: 'GET', path: '/healthz', host: 'localhost' }
     return (health!.handle({ head, client, isGone: () => false, params: {}, body: undefined, session: undefined }) as Reply).status
@@ -184,7 +184,9 @@ test('a write that failed is counted as a write and as a failure', () => {
   const metrics = new Metrics()
   metrics.journalWritten(20, true)
   metrics.journalWritten(30, false)
-  const text = exposition(metrics.all(memoryStore(), { rateLimitClients: 0, connections: 0 }))
+  const delay = watchEventLoop()
+  const text = exposition(metrics, delay, memoryStore(), { rateLimitClients: 0, connections: 0 })
+  delay.disable()
   const families = parseExposition(text)
   assert.deepEqual(samples(families, 'journal_write_errors_total'), { journal_write_errors_total: 1 })
   const writes = samples(families, 'journal_write_duration_seconds')

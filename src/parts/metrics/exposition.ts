@@ -1,62 +1,109 @@
 /**
- * Prometheus' text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): the lines of a metric
- * are together, HELP and TYPE first; the buckets of a histogram are cumulative and end in `+Inf`.
+ * What `/metrics` says, in Prometheus' text format, version 0.0.4
+ * (prometheus.io/docs/instrumenting/exposition_formats): the lines of a metric are together, HELP and TYPE first; the
+ * buckets of a histogram are cumulative and end in `+Inf`. Names follow Prometheus: base units, `_total`.
  */
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+import type { Store } from '../../store/store.ts'
+import { VERSION } from '../../version.ts'
+import type { PartContext } from '../part.ts'
+import type { Histogram, Metrics } from './metrics.ts'
 
 /** The format's content type. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** How often the event loop's delay is looked at; what Node measures includes it. */
+const DELAY_INTERVAL_MS = 10
+const QUANTILES = [0.5, 0.9, 0.99]
 
 /** Label values by their names. */
 type Labels = { readonly [name: string]: string }
 
 /** A value, its labels, and what follows the metric's name. */
-export type Sample = readonly [value: number, labels?: Labels, suffix?: string]
+type Sample = readonly [value: number, labels?: Labels, suffix?: string]
 
-/** A metric: what its values mean, and one value for each combination of labels. */
-export interface Metric {
-  readonly name: string
-  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
-  readonly help: string
-  readonly samples: readonly Sample[]
-}
+/** The types of Node 20 lack its count. */
+type LoopDelay = IntervalHistogram & { readonly count: number }
 
-/** Writes metrics down. Names are the program's own and not checked; texts and label values are escaped. */
-export function exposition(metrics: readonly Metric[]): string {
-  return metrics.flatMap(({ name, type, help, samples }) => [
-    `# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}`, `# TYPE ${name} ${type}`,
-    ...samples.map(([value, labels = {}, suffix = '']) => {
-      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\\n"]/g, escaped)}"`)
-      return `${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}`
-    })
-  ]).map(line => `${line}\n`).join('')
+/**
+ * The lines of a metric, one for each combination of labels. Names are the program's own and not checked; texts and
+ * label values are escaped.
+ */
+export function metric(
+  type: 'counter' | 'gauge' | 'histogram' | 'summary', name: string, help: string, ...samples: readonly Sample[]
+): string {
+  const lines = samples.map(([value, labels = {}, suffix = '']) => {
+    const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\\n"]/g, escaped)}"`)
+    return `${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  })
+  return `# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}\n# TYPE ${name} ${type}\n${lines.join('')}`
 }
 
 function escaped(character: string): string { return character === '\n' ? '\\n' : `\\${character}` }
 
-/** How many values there were up to each bound, and their sum; what it costs is a walk along the bounds. */
-export class Histogram {
-  /** Upper bounds, included, ascending; what is above the last one has a bucket of its own. */
-  readonly #bounds: readonly number[]
-  /** The values in each bucket alone. */
-  readonly #counts: Float64Array
-  #sum = 0
+/** Begins to measure how late the timers of the event loop are. */
+export function watchEventLoop(): LoopDelay {
+  const delay = monitorEventLoopDelay({ resolution: DELAY_INTERVAL_MS }) as LoopDelay
+  delay.enable()
+  return delay
+}
 
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds
-    this.#counts = new Float64Array(bounds.length + 1)
-  }
+/** All metrics of a service. */
+export function exposition(
+  { routes, malformed, writes, writeErrors }: Metrics, delay: LoopDelay, store: Store,
+  { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
+): string {
+  const { entryCount, activeCount } = store
+  const { fault, records, waiting } = store.health()
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  return [
+    metric('gauge', 'build_info', 'The program and its runtime.', [1, { version: VERSION, node: process.version }]),
+    metric('counter', 'http_requests_total', 'Requests that were answered; route is none where no route was reached.',
+      ...Array.from(routes, ([route, { byStatus }]) => statusSamples(byStatus, { route })).flat()),
+    metric('histogram', 'http_request_duration_seconds', 'From the head of a request to its answer.',
+      ...Array.from(routes, ([route, { seconds }]) => histogramSamples(seconds, { route })).flat()),
+    metric('counter', 'http_malformed_requests_total', 'Answers to what was not an HTTP request, or came too late.',
+      ...statusSamples(malformed)),
+    metric('histogram', 'journal_write_duration_seconds',
+      'Writes to the journal, each of one or more records, until they were durable or had failed.',
+      ...histogramSamples(writes)),
+    metric('counter', 'journal_write_errors_total', 'Writes to the journal that failed.', [writeErrors]),
+    metric('gauge', 'journal_records', 'Records in the journal.', [records]),
+    metric('gauge', 'journal_queue_length', 'Changes that wait for the journal.', [waiting]),
+    metric('gauge', 'journal_failed', '1 while the journal takes no writes.', [fault === undefined ? 0 : 1]),
+    metric('gauge', 'entries', 'Entries in the store.',
+      [activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]),
+    metric('gauge', 'rate_limit_clients', 'Clients in the table of the rate limit.', [rateLimitClients]),
+    metric('gauge', 'http_connections', 'Open connections.', [connections]),
+    metric('summary', 'nodejs_eventloop_delay_seconds', 'How late a timer of the event loop was.', ...lateness(delay)),
+    metric('gauge', 'process_resident_memory_bytes', 'Resident memory.', [rss]),
+    metric('gauge', 'nodejs_heap_size_total_bytes', 'The heap.', [heapTotal]),
+    metric('gauge', 'nodejs_heap_size_used_bytes', 'What is used of the heap.', [heapUsed]),
+    metric('gauge', 'nodejs_external_memory_bytes', 'Memory of buffers outside the heap.', [external]),
+    metric('counter', 'process_cpu_seconds_total', 'Time on a processor, user and system.', [(user + system) / 1e6]),
+    metric('gauge', 'process_start_time_seconds', 'When the process began, in Unix time.',
+      [performance.timeOrigin / 1000])
+  ].join('')
+}
 
-  observe(value: number): void {
-    let bucket = 0
-    while (value > this.#bounds[bucket]!) bucket++ // ends after the last bound: nothing is greater than undefined
-    this.#counts[bucket]!++
-    this.#sum += value
-  }
+/** The samples of a histogram. */
+export function histogramSamples({ counts, bounds, sum }: Histogram, labels: Labels = {}): Sample[] {
+  let count = 0
+  const buckets = Array.from(counts, (inBucket, i): Sample =>
+    [count += inBucket, { ...labels, le: String(bounds[i] ?? '+Inf') }, '_bucket'])
+  return [...buckets, [sum, labels, '_sum'], [count, labels, '_count']]
+}
 
-  samples(labels: Labels = {}): Sample[] {
-    let count = 0
-    const buckets = Array.from(this.#counts, (inBucket, i): Sample =>
-      [count += inBucket, { ...labels, le: String(this.#bounds[i] ?? '+Inf') }, '_bucket'])
-    return [...buckets, [this.#sum, labels, '_sum'], [count, labels, '_count']]
-  }
+function statusSamples(byStatus: Float64Array, labels: Labels = {}): Sample[] {
+  return Array.from(byStatus, (count, status): Sample => [count, { ...labels, status: `${status}` }])
+    .filter(([count]) => count > 0)
+}
+
+function lateness(delay: LoopDelay): Sample[] {
+  const seconds = (measuredNs: number): number => Math.max(0, measuredNs / 1e9 - DELAY_INTERVAL_MS / 1000)
+  return [
+    ...QUANTILES.map((quantile): Sample => [seconds(delay.percentile(quantile * 100)), { quantile: `${quantile}` }]),
+    [delay.count === 0 ? 0 : seconds(delay.mean) * delay.count, {}, '_sum'], [delay.count, {}, '_count']
+  ]
 }

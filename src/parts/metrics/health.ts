@@ -5,20 +5,11 @@
 import { isLoopback } from '../../http/address.ts'
 import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
-import { exposition, EXPOSITION_TYPE, type Metric } from './exposition.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Call, Route, RouteDescription } from '../../api/route.ts'
-import type { Audience } from './part.ts'
-
-interface HealthRoutesOptions {
-  readonly health: Audience
-  readonly metrics: Audience
-  /** Names by which a client on this machine may call the service. */
-  readonly allowedHosts: ReadonlySet<string>
-  readonly journal: Pick<Journal, 'health'>
-  /** Gives what is measured. */
-  readonly measure: () => readonly Metric[]
-}
+import type { CoreSettings } from '../../config/core-settings.ts'
+import { EXPOSITION_TYPE, metric } from './exposition.ts'
+import type { Audience, MetricsSettings } from './part.ts'
 
 const HEALTHY = messageReply(200, 'OK')
 const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
@@ -26,8 +17,7 @@ const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
 const NOT_LOCAL =
   messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
-const exposed = (metrics: readonly Metric[]): Reply =>
-  ({ status: 200, body: exposition(metrics), kind: EXPOSITION })
+const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOSITION })
 
 const HEALTH: RouteDescription = {
   tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
@@ -35,15 +25,14 @@ const HEALTH: RouteDescription = {
 }
 const METRICS: RouteDescription = {
   tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
-  answers: {
-    exposed: exposed([
-      { name: 'entries', type: 'gauge', help: 'Entries in the store.', samples: [[1, { status: 'active' }]] }
-    ])
-  }
+  answers: { exposed: exposed(metric('gauge', 'entries', 'Entries in the store.', [1, { status: 'active' }])) }
 }
 
-/** The routes that the settings leave. */
-export function healthRoutes({ health, metrics, allowedHosts, journal, measure }: HealthRoutesOptions): Route[] {
+/** The routes that the settings leave; `measure` gives the text of the metrics. */
+export function healthRoutes(
+  { health, metrics, allowedHosts }: MetricsSettings & Pick<CoreSettings, 'allowedHosts'>,
+  journal: Pick<Journal, 'health'>, measure: () => string
+): Route[] {
   const routeFor = (
     audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply
   ): Route[] => audience === 'off' ? [] : [{
