@@ -232,32 +232,6 @@ test('RFC 8259 §2: every document cut short is taken or refused as by JSON.pars
   }
 })
 
-test('RFC 8259 §4: __proto__ is a key and nothing more', () => {
-  const body = '{"__proto__":{"polluted":1},"a":{"__proto__":[2],"constructor":{"prototype":{"polluted":3}}}}'
-  const value = valueOf(parse(body)) as { readonly [key: string]: Json }
-  const before = Reflect.ownKeys(Object.prototype)
-  assert.deepEqual(Object.keys(value), ['__proto__', 'a'])
-  assert.equal(Object.getPrototypeOf(value), null)
-  assert.equal(Object.getPrototypeOf(value['a']), null)
-  assert.equal(Object.getPrototypeOf(value['__proto__']), null)
-  assertSame(value['__proto__'], { polluted: 1 })
-  assert.equal('polluted' in value, false)
-  assert.equal('polluted' in {}, false)
-  assert.equal('polluted' in [], false)
-  assert.deepEqual(Reflect.ownKeys(Object.prototype), before)
-  assert.equal(JSON.stringify(value), body)
-})
-
-test('RFC 8259 §4: every key that could be inherited may be given once, and not twice', () => {
-  const names = new Set([Object.prototype, Array.prototype, String.prototype, Function.prototype]
-    .flatMap(prototype => Object.getOwnPropertyNames(prototype)))
-  for (const name of names) {
-    const member = `${JSON.stringify(name)}:1`
-    assertSame(valueOf(parse(`{${member}}`)), JSON.parse(`{${member}}`))
-    assert.equal(faultOf(parse(`{${member},"":0,${member}}`)), TWICE)
-  }
-})
-
 test('RFC 8259 §7: each of the 65,536 code units may be escaped, in either case of digits', () => {
   for (let unit = 0; unit < 0x10000; unit++) {
     const digits = unit.toString(16).padStart(4, '0')
@@ -317,17 +291,6 @@ test('RFC 8259 §9: depth does not leak from one sibling to the next', () => {
     assertSame(valueOf(parse(body, depth)), JSON.parse(body))
     assert.equal(faultOf(parse(body, depth - 1)), `nests deeper than ${depth - 1} levels`)
   }
-})
-
-test('RFC 8259 §9: the bound is the caller\'s', () => {
-  assert.equal(valueOf(parse('1', 0)), 1)
-  assert.equal(faultOf(parse('[]', 0)), 'nests deeper than 0 levels')
-  assert.equal(faultOf(parse(' {}', 0)), 'nests deeper than 0 levels')
-  assertSame(valueOf(parse('{"a":1}', 1)), { a: 1 })
-  assert.equal(faultOf(parse('{"a":[]}', 1)), 'nests deeper than 1 levels')
-  const deep = '['.repeat(500) + ']'.repeat(500)
-  assertSame(valueOf(parse(deep, 500)), JSON.parse(deep))
-  assert.equal(faultOf(parse(deep, 499)), 'nests deeper than 499 levels')
 })
 
 type Place = readonly [body: string, line: number, column: number]
@@ -433,15 +396,6 @@ test('a parser looks at its own bytes alone, not at those around them in memory'
   }
 })
 
-test('the bytes are not changed, and the value does not change with them', () => {
-  const body = '{"key":["text","ñ🔑","\\n",12.5]}'
-  const bytes = Buffer.from(body)
-  const value = valueOf(parseJson(bytes, maxDepth))
-  assert.equal(bytes.toString(), body)
-  bytes.fill('x')
-  assertSame(value, JSON.parse(body))
-})
-
 test('RFC 8259 §4: where an object is required, an object is taken, and another value refused at its place', () => {
   for (const body of ['{}', ' {"a":[1,{"b":null}]}\n', '{"__proto__":{"a":1}}', '{"constructor":""}', '{"length":0}']) {
     const value: { readonly [key: string]: Json } = valueOf(parseJsonObject(Buffer.from(body), maxDepth))
@@ -488,15 +442,6 @@ test('RFC 8259 §2 to §8: mutated documents are taken or refused as by JSON.par
   assert.ok(Math.min(kinds.accepted, kinds.syntax, kinds.invalid) > COUNT / 20 && kinds.twice > 0)
 })
 
-test('RFC 8259 §6: numbers are the doubles that JSON.parse and Number have them be', t => {
-  const random = randomOf(t)
-  for (let k = 0; k < COUNT; k++) {
-    const source = someNumber(random)
-    const value = valueOf(parse(source))
-    assert.ok(Object.is(value, Number(source)) && Object.is(value, JSON.parse(source)), source)
-  }
-})
-
 const repeatTo = (length: number, unit: string): string => unit.repeat(Math.ceil(length / unit.length))
 const membersTo = (length: number, member: (k: number) => string): string =>
   Array.from({ length: Math.ceil(length / Buffer.byteLength(`${member(1000)},`)) }, (_, k) => member(k)).join()
@@ -504,9 +449,7 @@ const membersTo = (length: number, member: (k: number) => string): string =>
 /** Bodies of about so many bytes, each costly for a parser that goes back, copies or counts anew; which are JSON. */
 const HOSTILE: readonly (readonly [name: string, ok: boolean, body: (length: number) => string | Buffer])[] = [
   ['many keys', true, length => `{${membersTo(length, k => `"k${k}":0`)}}`],
-  ['many keys that are array indices', true, length => `{${membersTo(length, k => `"${k}":0`)}}`],
   ['many keys that are sparse array indices', true, length => `{${membersTo(length, k => `"${k * 9973}":0`)}}`],
-  ['many keys outside ASCII', true, length => `{${membersTo(length, k => `"ñ🔑${k}":0`)}}`],
   ['a key twice after many others', false, length => `{"a":0,${membersTo(length, k => `"k${k}":0`)},"a":0}`],
   ['one long key', true, length => `{"${repeatTo(length, 'k')}":0}`],
   ['arrays to the bound, again and again', true,
@@ -515,25 +458,14 @@ const HOSTILE: readonly (readonly [name: string, ok: boolean, body: (length: num
     length => `[${membersTo(length, () => '{"a":'.repeat(maxDepth - 1) + '0' + '}'.repeat(maxDepth - 1))}]`],
   ['many values of every kind', true, length => `[${membersTo(length, k => `[],{},"",true,null,${k / 7}`)}]`],
   ['arrays that open and never close', false, length => repeatTo(length, '[')],
-  ['a long string', true, length => `"${repeatTo(length, 'abcdefgh')}"`],
   ['a long string of four-byte characters', true, length => `"${'🔑'.repeat(length / 4)}"`],
   ['many one-letter escapes', true, length => `"${repeatTo(length, '\\n')}"`],
-  ['many escapes by number', true, length => `"${repeatTo(length, '\\ud83d\\udd11')}"`],
-  ['escapes and characters outside ASCII by turns', true, length => `"${'é\\n'.repeat(length / 4)}"`],
   ['long white space before', true, length => `${repeatTo(length, ' \n\t\r')}0`],
-  ['long white space after', true, length => `0${repeatTo(length, ' \n\t\r')}`],
-  ['white space around every token', true, length => `[${membersTo(length, () => '  \n 0 \n  ')}]`],
   ['an unterminated string', false, length => `"${repeatTo(length, 'a')}`],
-  ['an unterminated string of characters outside ASCII', false, length => `"${'🔑'.repeat(length / 4)}`],
   ['an unterminated array', false, length => `[${repeatTo(length, '0,')}`],
-  ['many strings that only the last leaves open', false, length => `[${repeatTo(length, '"a",')}"`],
   ['a long integer', true, length => repeatTo(length, '9')],
-  ['a long fraction', true, length => `0.${repeatTo(length, '0')}1`],
-  ['a long exponent', true, length => `1e${repeatTo(length, '9')}`],
-  ['a long number that ends badly', false, length => `${repeatTo(length, '9')}.`],
   ['a fault after many lines', false, length => `[${repeatTo(length, '0,\n')}x`],
   ['a fault at the end of a long line outside ASCII', false, length => `["${'é'.repeat(length / 2)}" x`],
-  ['bytes that are not UTF-8, all of them', false, length => Buffer.alloc(length, 0xff)],
   ['a byte that is not UTF-8 after many lines', false,
     length => Buffer.concat([Buffer.from('"é",\n'.repeat(length / 6)), Buffer.of(0xff)])]
 ]

@@ -29,18 +29,10 @@ const READ: readonly (readonly [what: string, text: string, cells: readonly (rea
   ['rows ended by LF, by CR, and by all in turn', 'a,b\nc,d\re,f\r\ng,h', [['a', 'b'], ['c', 'd'], ['e', 'f'], ['g', 'h']]],
   ['each line end in quotes, as it is', '"\r","\n","\r\n","\n\r"', [['\r', '\n', '\r\n', '\n\r']]],
   ['empty cells, in quotes or not', ',\r\n"",""\r\n,""', [['', ''], ['', ''], ['', '']]],
-  ['nothing but quotes', '"""","""""",""""""""', [['"', '""', '"""']]],
   ['empty lines are no rows', '\n\r\n\ra,b\n\n\nc,d\n\n', [['a', 'b'], ['c', 'd']]],
   ['an empty cell in quotes is a row', '""\n\n""', [[''], ['']]],
   ['no text', '', []],
-  ['nothing but line ends', '\r\n\n\r', []],
-  ['a byte order mark', '\ufeffa,b\n', [['a', 'b']]],
-  ['a byte order mark before a quote', '\ufeff"a",b\n', [['a', 'b']]],
-  ['a second byte order mark is text', '\ufeff\ufeffa,\ufeff', [['\ufeffa', '\ufeff']]],
-  ['what is not ASCII', 'contraseña,"пароль","密码",🔑,"\u202eabc"', [['contraseña', 'пароль', '密码', '🔑', '\u202eabc']]],
-  ['control characters and other line separators', 'a\0b,\t\v\f\x1b,\x85\u2028\u2029', [['a\0b', '\t\v\f\x1b', '\x85\u2028\u2029']]],
-  ['other separators and quotes are text', "a;b\tc,'d,e'", [["a;b\tc", "'d", "e'"]]],
-  ['formulas are text', '=1+1,@x,"+1","-2"', [['=1+1', '@x', '+1', '-2']]]
+  ['a byte order mark', '\ufeffa,b\n', [['a', 'b']]]
 ]
 
 for (const [what, text, cells] of READ) test(`CSV: ${what}`, () => assert.deepEqual(cellsOf(text), cells))
@@ -84,7 +76,7 @@ test('CSV: what is written reads back the same, quoted only where that is needed
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)
   const random = seeded(seed)
-  const pieces = ['"', '""', ',', '\r', '\n', '\r\n', ' ', 'a', 'ñ', '🔑', '\ufeff', '\0', '\u202e', '=', '\ufffd', ';']
+  const pieces = ['"', '""', ',', '\r', '\n', '\r\n', ' ', 'a', 'ñ', '🔑', '\ufeff', '\0', '\u202e', '=', '\ufffd', ';', '\t\v\f\x1b', '\x85\u2028']
   const cell = (): string => Array.from({ length: random.int(6) }, () => random.pick(pieces)).join('')
   for (let round = 0; round < 2_000; round++) {
     const columns = 1 + random.int(4)

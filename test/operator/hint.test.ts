@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { openService, type Options, type Service } from '../../src/index.ts'
 import { done } from '../support/admin.ts'
-import { etcdMissing, startCluster } from '../support/etcd.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
 
 const HINT = /^hint +.*node dist\/admin\.js journal compact/
@@ -55,22 +54,3 @@ test('a long start with more than ten records an entry hints at compaction, unti
   assert.deepEqual((await opened(t, folder, 1_100)).hints, [])
 })
 
-const NO_ETCD = etcdMissing()
-
-test('on etcd a start reports how much is read, and hints at no command that is refused there', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t)
-  const folder = join(freshFolder(t), 'data')
-  const options: Options = { journal: 'etcd', etcdEndpoints: endpoints, rateLimit: 0 }
-  await done(folder, 'init --journal file')
-  const first = await opened(t, folder, 0)
-  await first.service.createPassword({ password: 'a', sistema: 'b', usuario: 'c' })
-  await Promise.all(Array.from({ length: 499 }, (_, n) => first.service.updatePassword(1, { password: String(n) })))
-  await first.service.close()
-  await done(folder, `journal copy --to etcd --etcd-endpoints ${endpoints}`)
-  const { hints, shares } = await opened(t, folder, 1_100, options)
-  assert.deepEqual(shares.slice(0, 3).map(share => Math.round(share * 500)), [128, 256, 384])
-  assert.equal(shares.at(-1), 1)
-  assert.equal(hints.length, 1)
-  assert.match(hints[0]!, /a copy of the journal/)
-  assert.doesNotMatch(hints[0]!, HINT)
-})

@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import test from 'node:test'
-import { Failure } from '../../src/errors.ts'
-import { OperatorError } from '../../src/parts/command.ts'
 import { readSource, type Row } from '../../src/parts/operator/import-formats.ts'
-import { countFromEnv, mutate } from '../support/mutations.ts'
-import { seeded, seedFromEnv } from '../support/random.ts'
 
 function sourceOf(text: string | Buffer): { readonly format: string, readonly rows: readonly Row[] } {
   const { format, rows } = readSource(Buffer.from(text as string))
@@ -269,25 +265,4 @@ test('a large file of empty rows is refused or counted without the memory for al
   }
   assert.equal(count, 2_000_000)
   assert.ok(process.memoryUsage().heapUsed - before < 200 * 1024 * 1024)
-})
-
-test('a mutated file is read or refused, and nothing else happens', t => {
-  const seed = seedFromEnv()
-  t.diagnostic(`SEED=${seed}`)
-  const random = seeded(seed)
-  const lines = [A, B].map(entry => `${JSON.stringify(entry)}\n`).join('')
-  const samples = [lines, JSON.stringify([A, B]), ...SAMPLES.map(sample => sample.lines.join(sample.end))].map(text => Buffer.from(text))
-  const seen = { read: 0, refused: 0 }
-  for (let count = countFromEnv(600); count > 0; count--) {
-    try {
-      for (const { entry } of readSource(mutate(random.pick(samples), random, samples)).rows) {
-        assert.ok(entry === undefined || Object.values(entry).every(value => value !== ''))
-      }
-      seen.read++
-    } catch (error) {
-      assert.ok(error instanceof OperatorError || error instanceof Failure, String(error))
-      seen.refused++
-    }
-  }
-  assert.ok(seen.read > 50 && seen.refused > 50, JSON.stringify(seen))
 })
