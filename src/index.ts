@@ -12,7 +12,7 @@ import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { readEmbedderSettings, type Options } from './settings.ts'
 import { shaped } from './store/account-rules.ts'
-import type { Accounts } from './store/accounts.ts'
+import { Accounts } from './store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields } from './store/events.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
@@ -99,7 +99,9 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     progress: (what, share) => safely(() => given.progress?.(what, share)), access
   }
   signal?.throwIfAborted()
-  const service = embedded(await open(environment, log, prefix), prefix)
+  const opened = await open(environment, log, prefix)
+  const accounts = new Accounts(opened.store, { abilities: environment.abilities.values() })
+  const service = embedded(opened, accounts, prefix)
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
@@ -114,8 +116,8 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   return { ...service, close }
 }
 
-function embedded({ store, gate, listen, close }: OpenService, prefix: string): Service {
-  const { accounts, journal } = store
+function embedded({ store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string): Service {
+  const { journal } = store
   const connections = new Connections(gate.take)
   return {
     accounts,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { entryRoutes } from './api/entry-routes.ts'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
+import { nowMs } from './clock.ts'
 import { disk } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import type { AccessLog } from './http/access-log.ts'
@@ -16,19 +17,19 @@ import type { Log, Observer } from './log.ts'
 import type { OpenPart } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
+import type { Accounts } from './store/accounts.ts'
 import type { Store } from './store/store.ts'
 
 /** An open service. Embedders get more: see `index.ts`. */
 export interface OpenService {
   readonly store: Store
+  /** Users and tokens, in the protected configuration. */
+  readonly accounts: Accounts | undefined
   /** Answers requests until it closes. */
   readonly gate: DrainGate
   listen(): Promise<string>
   close(): Promise<void>
 }
-
-/** A monotonic clock, in milliseconds. */
-const nowMs = (): number => performance.now()
 
 /**
  * Opens a service, which does not listen yet. `prefix` is the path below which an embedder serves it: empty, or
@@ -42,14 +43,16 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   const rateLimit = limitOf(settings.rateLimit)
   const routes: Route[] = []
   const opened: OpenPart[] = []
+  let accounts: Accounts | undefined
   let listener: Listener | undefined
   let certificate: FollowedCertificate | undefined
   let accessLog: AccessLog | undefined
   try {
-    routes.push(...await coreRoutes(settings, store))
+    accounts = await openAccounts(settings, store)
+    routes.push(...await coreRoutes(settings, store, accounts))
     for (const part of PARTS) {
       opened.push(await part.open?.({
-        settings, store, journal, readMs, log, prefix, routes: () => routes,
+        settings, store, accounts, journal, readMs, log, prefix, routes: () => routes,
         load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
       }) ?? {})
     }
@@ -79,10 +82,10 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     limitsByUser: settings.rateLimitBy === 'user',
     trustedProxies: trustProxy,
     asksForHttps: settings.isProduction,
-    guardedHosts: settings.auth === 'bearer' ? undefined : settings.allowedHosts,
+    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
     readBarrier: store.journal.readBarrier,
-    authenticate: settings.auth === 'bearer' ? token => store.accounts.session(token) : undefined,
+    authenticate: accounts && (token => accounts.session(token)),
     maxBodyBytes: settings.maxBodyBytes,
     headers: certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: gate.isClosed,
@@ -92,7 +95,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     warn: log.warn
   })
   gate.open(answer)
-  const sweeping = setInterval(() => store.accounts.sweep(), TOKEN_SWEEP_MS).unref()
+  const sweeping = setInterval(() => accounts?.sweep(), TOKEN_SWEEP_MS).unref()
 
   let opening: Promise<Listener> | undefined
   let closed: Promise<void> | undefined
@@ -108,6 +111,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   }
   return {
     store,
+    accounts,
     gate,
     listen: async () => {
       checkTransport(settings)
@@ -127,19 +131,26 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
       if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
       certificate?.onChange(renewed => listening.renew(renewed))
       const url = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listening.port}`
-      announce(settings, store, url, log)
+      announce(settings, accounts, url, log)
       return url
     },
     close: () => closed ??= close()
   }
 }
 
-async function coreRoutes(settings: ServiceSettings, store: Store): Promise<Route[]> {
+/** In the protected configuration, the accounts that requests are authenticated with. */
+async function openAccounts({ auth, abilities }: ServiceSettings, store: Store): Promise<Accounts | undefined> {
+  if (auth !== 'bearer') return undefined
+  const { Accounts } = await import('./store/accounts.ts')
+  return new Accounts(store, { abilities: abilities.values() })
+}
+
+async function coreRoutes(settings: ServiceSettings, store: Store, accounts: Accounts | undefined): Promise<Route[]> {
   const routes = [...entryRoutes(store)]
-  if (settings.auth === 'bearer') {
+  if (accounts !== undefined) {
     const { sessionRoutes } = await import('./api/login-routes.ts')
     const { loginLimit, tokenTtlMinutes: ttlMinutes } = settings
-    routes.push(...sessionRoutes({ accounts: store.accounts, loginLimit: limitOf(loginLimit), ttlMinutes }))
+    routes.push(...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }))
   }
   return routes.map(route => withAbility(settings, route))
 }
@@ -153,15 +164,15 @@ function limitOf(requests: number): RateLimit | undefined {
   return requests === 0 ? undefined : new RateLimit(requests, nowMs)
 }
 
-function announce(settings: ServiceSettings, store: Store, url: string, log: Log): void {
-  const { auth, host, rateLimit, tlsCert, trustProxy } = settings
+function announce(settings: ServiceSettings, accounts: Accounts | undefined, url: string, log: Log): void {
+  const { host, rateLimit, tlsCert, trustProxy } = settings
   log.info(`address        ${url}`)
-  log.info(auth === 'bearer'
-    ? `configuration  protected: ${store.accounts.users().length} users, ${store.accounts.tokens().length} tokens`
-    : 'configuration  open: anyone who reaches the address can read and change every entry')
+  log.info(accounts === undefined
+    ? 'configuration  open: anyone who reaches the address can read and change every entry'
+    : `configuration  protected: ${accounts.users().length} users, ${accounts.tokens().length} tokens`)
   if (rateLimit === 0) log.warn('the rate limit is off')
   if (host === 'localhost' || isLoopback(host)) return
-  if (auth === 'none') {
+  if (accounts === undefined) {
     log.warn(`${host} is reachable from other machines, and this configuration asks for no password`)
   }
   if (tlsCert === undefined && trustProxy === undefined) {

@@ -3,7 +3,8 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
-import { DEFAULT_DATA_DIR, type CoreSettings, type StorageSettings } from './config/core-settings.ts'
+import { nowMs } from './clock.ts'
+import { DEFAULT_DATA_DIR, type StorageSettings } from './config/core-settings.ts'
 import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
 import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
@@ -16,7 +17,6 @@ import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
 import type { JournalObserver } from './store/commit-loop.ts'
-import { PasswordHasher } from './store/password-hash.ts'
 import { apply, emptyState } from './store/state.ts'
 import { Store } from './store/store.ts'
 
@@ -32,8 +32,8 @@ export interface Storage {
   close(): Promise<void>
 }
 
-/** Where the journal is; the abilities that a user may be given, any without them; whether this is production. */
-type StoreSettings = StorageSettings & Partial<Pick<CoreSettings, 'abilities'>> & { readonly isProduction?: boolean }
+/** Where the journal is, and whether this is production. */
+type StoreSettings = StorageSettings & { readonly isProduction?: boolean }
 
 /** How a store is opened; with `mayCreate` even a journal that others share is made. */
 interface How {
@@ -49,14 +49,10 @@ export async function openStorage(
   settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
   { observers, mayCreate, mayOnlyRead = false, files = disk }: How = {}
 ): Promise<Storage> {
-  const accounts = {
-    hasher: new PasswordHasher(randomBytes), operatorHasher: new PasswordHasher(randomBytes), random: randomBytes,
-    wallMs: Date.now, abilities: settings.abilities && [...settings.abilities.values()]
-  }
   if (settings.journal === 'memory') {
     const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const store = new Store(openMemoryJournal(Date.now), emptyState(), accounts, observers)
+    const store = new Store(openMemoryJournal(Date.now), emptyState(), observers)
     return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
   }
   const { folder, path, keyFile } = locationOf(settings)
@@ -80,11 +76,11 @@ export async function openStorage(
     const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
     const state = emptyState()
     const applyRecord: Apply = record => apply(state, record)
-    const beganMs = performance.now()
+    const beganMs = nowMs()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
       await openFileJournal({ ...options, files, folder, unlocked }, applyRecord)
-    const readMs = performance.now() - beganMs
-    const store = new Store(journal, state, accounts, observers)
+    const readMs = nowMs() - beganMs
+    const store = new Store(journal, state, observers)
     const { records, head } = journal.health()
     if (isNew) log.info(`new, empty store in ${folder}`)
     log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
@@ -97,7 +93,7 @@ export async function openStorage(
       readMs,
       serveLocally: routes => gate.open(createPipeline({
         router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, tellsFailures: true,
-        readBarrier: journal.readBarrier, isStopping: () => false, nowMs: () => performance.now(), warn: log.warn
+        readBarrier: journal.readBarrier, isStopping: () => false, nowMs, warn: log.warn
       })),
       close: async () => {
         store.abortWork() // the operator may wait for it

@@ -6,7 +6,7 @@ import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
 import type { Params, Router } from '../http/router.ts'
 import type { Observer } from '../log.ts'
-import type { Session } from '../store/accounts.ts'
+import type { Session } from '../store/session.ts'
 import type { Route } from './route.ts'
 
 /** What is undefined is not on the way. */
@@ -67,10 +67,4 @@ export interface Exchange {
 export interface RoutedExchange extends Exchange {
   readonly head: Head
   readonly route: Route
-}
-
-/** Whether a request is for what is limited and shared with other origins (contract §8, §9). */
-export function isUnderApi({ head, target }: Exchange): boolean {
-  const path = head?.path ?? target
-  return path.startsWith('/api/') || path === '/api'
 }

@@ -5,15 +5,21 @@ import type { Head } from '../http/head.ts'
 import { foreignIn } from '../http/origin.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Found } from '../http/router.ts'
-import { hasAbility, type Session } from '../store/accounts.ts'
+import { hasAbility, type Session } from '../store/session.ts'
 import {
   FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, SERVER_OPTIONS, TOO_MANY,
   UNAUTHENTICATED, UNEXPECTED
 } from './answers.ts'
-import { isUnderApi, type Exchange, type RoutedExchange } from './exchange.ts'
+import type { Exchange, RoutedExchange } from './exchange.ts'
 import type { Route } from './route.ts'
 
 const NONE: ReadonlySet<string> = new Set()
+
+/** Whether a request is for what is limited and shared with other origins (contract §8, §9). */
+export function isUnderApi({ head, target }: Exchange): boolean {
+  const path = head?.path ?? target
+  return path.startsWith('/api/') || path === '/api'
+}
 
 function isHttps({ options, peer }: Exchange, { forwardedProto }: Head): boolean {
   return peer.isSecure ||

@@ -13,13 +13,13 @@ import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } fro
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
-import { tokenId } from '../store/accounts.ts'
+import { tokenId } from '../store/session.ts'
 import { BAD_REQUEST, CLIENT_GONE, failureReply, invalid, serverError, TOO_LARGE, UNSUPPORTED } from './answers.ts'
 import { idOf } from './entry-routes.ts'
-import { isUnderApi, type Exchange, type PipelineOptions, type RoutedExchange } from './exchange.ts'
+import type { Exchange, PipelineOptions, RoutedExchange } from './exchange.ts'
 import {
-  allowsStaleReads, authenticate, foreignPage, preflight, tooMany, unauthorized, uncounted, unexpected, unrouted,
-  withoutHttps
+  allowsStaleReads, authenticate, foreignPage, isUnderApi, preflight, tooMany, unauthorized, uncounted, unexpected,
+  unrouted, withoutHttps
 } from './guards.ts'
 
 /** Makes the function that answers every request. */

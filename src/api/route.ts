@@ -4,7 +4,8 @@ import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
 import { Router, type Params } from '../http/router.ts'
 import type { Shape, Shaped } from '../json/validator.ts'
-import type { Session } from '../store/accounts.ts'
+import type { Session } from '../store/session.ts'
+import type { RouteDescription } from './route-description.ts'
 
 /** A request that has come as far as its handler. */
 export interface Call<Body> {
@@ -18,25 +19,6 @@ export interface Call<Body> {
   readonly isGone: () => boolean
   /** Who asks; undefined in the open configuration. */
   readonly session: Session | undefined
-}
-
-/** A JSON Schema. */
-export type Schema = { readonly [keyword: string]: unknown }
-
-/** What `/openapi.json` says of a route besides what the route itself does. Names tie requests to their answers. */
-export interface RouteDescription {
-  readonly tag: string
-  readonly summary: string
-  readonly description: string
-  /** Examples of the path's `{id}`. */
-  readonly ids?: { readonly [name: string]: number }
-  /** The schema of the request's body, and examples of it. */
-  readonly body?: Schema
-  readonly isBodyOptional?: boolean
-  readonly bodies?: { readonly [name: string]: unknown }
-  /** Examples of answers, and the schemas of those that are not all alike. */
-  readonly answers: { readonly [name: string]: Reply }
-  readonly schemas?: { readonly [name: string]: Schema }
 }
 
 /** A route of the interface. */

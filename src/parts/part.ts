@@ -8,6 +8,7 @@ import type { Apply, DurableJournal, JournalOptions } from '../journal/journal.t
 import type { KeyFinder } from '../journal/keys.ts'
 import type { OnLine } from '../journal/recover.ts'
 import type { Log, Observer } from '../log.ts'
+import type { Accounts } from '../store/accounts.ts'
 import type { Store } from '../store/store.ts'
 import type { Command } from './command.ts'
 
@@ -50,6 +51,8 @@ export interface JournalSource {
 export interface PartContext<S extends object> {
   readonly settings: S & CoreSettings & { readonly isProduction: boolean }
   readonly store: Store
+  /** Users and tokens, in the protected configuration. */
+  readonly accounts: Accounts | undefined
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
   /** How long the start took to read it. */

@@ -1,10 +1,9 @@
 /** The rules for users and tokens: the same for the operator's program, for embedders, and for logins. */
 import { Failure } from '../errors.ts'
-import {
-  check, email, number, optional, sentenceOf, text, texts, textUpTo, type Rule, type Shape, type Shaped
-} from '../json/validator.ts'
+import { email, number, texts, textUpTo } from '../json/rules.ts'
+import { check, optional, sentenceOf, text, type Rule, type Shape, type Shaped } from '../json/validator.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
-import { ANY_ABILITY } from './events.ts'
+import { ANY_ABILITY } from './session.ts'
 
 const anyPassword = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
 

@@ -1,22 +1,20 @@
 /** Users and their tokens (contract §5). */
-import type { Buffer } from 'node:buffer'
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { Event } from '../journal/journal.ts'
 import { ADDRESS_SHAPE, assertKnown, assertPassword, shaped, TOKEN_SHAPE, USER_SHAPE } from './account-rules.ts'
-import type { HashClient, PasswordHasher } from './password-hash.ts'
-import { ANY_ABILITY, event, type Token, type User } from './events.ts'
-import { userOf, type Commit, type State } from './state.ts'
+import { PasswordHasher, type HashClient } from './password-hash.ts'
+import type { Token, User } from './events.ts'
+import { hasAbility, tokenId, type Session } from './session.ts'
+import { event, userOf, type State } from './state.ts'
+import type { Store } from './store.ts'
 
-export interface AccountsOptions {
-  readonly hasher: PasswordHasher
-  /** For passwords that the operator sets, if not the same: a flood of logins should not delay those. */
-  readonly operatorHasher?: PasswordHasher
-  /** Cryptographically random bytes. */
-  readonly random: (bytes: number) => Buffer
-  readonly wallMs: () => number
+interface AccountsOptions {
+  /** One that others do not use: what waits in it does not delay what they hash. */
+  readonly hasher?: PasswordHasher
+  readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
-  readonly abilities?: readonly string[] | undefined
+  readonly abilities?: Iterable<string> | undefined
 }
 
 /** A user as others may see it. */
@@ -24,12 +22,6 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 
 /** A user as the operator sees it. */
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
-
-export interface Session {
-  readonly user: number
-  readonly hash: string
-  readonly abilities: readonly string[]
-}
 
 /** A token as the operator sees it; its id is the beginning of its hash. */
 export type ListedToken = Omit<Token, 'user'> & { readonly id: string, readonly email: string }
@@ -43,15 +35,7 @@ export interface Issued {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
-const TOKEN_ID_DIGITS = 12
 const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
-
-/** The id of a token in logs and for the operator. */
-export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
-
-export function hasAbility(abilities: readonly string[], ability: string): boolean {
-  return abilities.includes(ability) || abilities.includes(ANY_ABILITY)
-}
 
 /** Finds what a command is about in the state of its turn. */
 type Find<T> = (state: State) => T | undefined
@@ -77,24 +61,28 @@ function stillAs({ id, passwords }: User): Find<User> {
  * `CommitLoop.commit`; those that hash a password also with `hashes-busy`.
  */
 export class Accounts {
-  readonly #state: State
-  readonly #commit: Commit
-  readonly #options: AccountsOptions
+  readonly #store: Store
+  readonly #hasher: PasswordHasher
+  readonly #wallMs: () => number
+  readonly #abilities: readonly string[] | undefined
 
-  constructor(state: State, commit: Commit, options: AccountsOptions) {
-    this.#state = state
-    this.#commit = commit
-    this.#options = options
+  constructor(store: Store, { hasher, wallMs, abilities }: AccountsOptions = {}) {
+    this.#store = store
+    this.#hasher = hasher ?? new PasswordHasher(randomBytes)
+    this.#wallMs = wallMs ?? Date.now
+    this.#abilities = abilities && [...abilities]
   }
+
+  get #state(): State { return this.#store.state }
 
   /** Undefined if the address is taken. Without a name it is the address. */
   async addUser(
     email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
   ): Promise<ListedUser | undefined> {
     const given = shaped(USER_SHAPE, { email, name, abilities, password })
-    assertKnown(given.abilities ?? [], this.#options.abilities)
+    assertKnown(given.abilities ?? [], this.#abilities)
     const passwordHash = await this.#hash(email, password)
-    return this.#commit<ListedUser | undefined>(state => {
+    return this.#store.commit<ListedUser | undefined>(state => {
       const address = normalized(email)
       if (userOf(state, address) !== undefined) return { outcome: undefined }
       const user = {
@@ -112,12 +100,11 @@ export class Accounts {
 
   /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
   async changePassword(id: number, current: string, password: string, client?: HashClient): Promise<boolean> {
-    const { hasher } = this.#options
     const user = this.#state.users.get(id)
-    const { isRight } = await hasher.verify(current, user?.passwordHash, client)
+    const { isRight } = await this.#hasher.verify(current, user?.passwordHash, client)
     if (!isRight || user === undefined) return false
     assertPassword(user.email, password)
-    const passwordHash = await hasher.hash(password, client)
+    const passwordHash = await this.#hasher.hash(password, client)
     return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }))
   }
 
@@ -147,7 +134,7 @@ export class Accounts {
     email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
-    assertKnown(given.abilities ?? [], this.#options.abilities)
+    assertKnown(given.abilities ?? [], this.#abilities)
     return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null)
   }
 
@@ -158,9 +145,8 @@ export class Accounts {
   async login(
     email: string, password: string, ttlMinutes: number | undefined, client?: HashClient
   ): Promise<Issued | undefined> {
-    const { hasher } = this.#options
     const user = userOf(this.#state, normalized(email))
-    const { isRight, isOutdated } = await hasher.verify(password, user?.passwordHash, client)
+    const { isRight, isOutdated } = await this.#hasher.verify(password, user?.passwordHash, client)
     if (!isRight || user === undefined) return undefined
     const issued = await this.#issue(stillAs(user), undefined, ttlMinutes, user.id)
     if (isOutdated) await this.#rehash(user, password, client)
@@ -172,12 +158,12 @@ export class Accounts {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
     const found = this.#state.tokens.get(hash)
-    if (found === undefined || isExpired(found, this.#options.wallMs())) return undefined
+    if (found === undefined || isExpired(found, this.#wallMs())) return undefined
     return { user: found.user, hash, abilities: found.abilities }
   }
 
   sweep(): void {
-    const nowMs = this.#options.wallMs()
+    const nowMs = this.#wallMs()
     for (const [hash, token] of [...this.#state.tokens.entries()]) {
       if (isExpired(token, nowMs)) this.#state.tokens.delete(hash)
     }
@@ -197,28 +183,19 @@ export class Accounts {
 
   /** The same, each as it is kept. */
   liveTokens(): (Token & { readonly hash: string })[] {
-    const nowMs = this.#options.wallMs()
+    const nowMs = this.#wallMs()
     return Array.from(this.#state.tokens.entries(), ([hash, token]) => ({ hash, ...token }))
       .filter(token => !isExpired(token, nowMs))
   }
 
-  /** Throws unless every token belongs to a user who was not removed. */
-  check(): void {
-    const users = this.users()
-    for (const [hash, token] of this.#state.tokens.entries()) {
-      if (!users.some(user => user.id === token.user)) throw new Error(`token ${tokenId(hash)} belongs to no user`)
-    }
-  }
-
   async #hash(email: string, password: string): Promise<string> {
     assertPassword(email, password)
-    const { hasher, operatorHasher = hasher } = this.#options
-    return operatorHasher.hash(password)
+    return this.#hasher.hash(password)
   }
 
   /** Records an event about what is found; false where nothing is. */
   #record<T>(find: Find<T>, eventOf: (found: T) => Event): Promise<boolean> {
-    return this.#commit(state => {
+    return this.#store.commit(state => {
       const found = find(state)
       return found === undefined ? { outcome: false } : { outcome: true, event: eventOf(found) }
     })
@@ -227,7 +204,7 @@ export class Accounts {
   /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
   async #rehash({ id, passwordHash: old }: User, password: string, client: HashClient | undefined): Promise<void> {
     try {
-      const passwordHash = await this.#options.hasher.hash(password, client)
+      const passwordHash = await this.#hasher.hash(password, client)
       await this.#record(({ users }) => users.get(id)?.passwordHash === old ? id : undefined,
         () => event('password.rehashed', id, { id, passwordHash }))
     } catch (error) {
@@ -238,12 +215,12 @@ export class Accounts {
   async #issue(
     find: Find<User>, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, by: number | null
   ): Promise<Issued | undefined> {
-    const token = `pes_${this.#options.random(TOKEN_BYTES).toString('base64url')}`
-    const issued = await this.#commit<Issued | Failure | undefined>(state => {
+    const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
+    const issued = await this.#store.commit<Issued | Failure | undefined>(state => {
       const user = find(state)
       if (user === undefined) return { outcome: undefined }
       if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) return { outcome: TOO_ABLE }
-      const nowMs = this.#options.wallMs()
+      const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
       const { id, email, name } = user
       return {

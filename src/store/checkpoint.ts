@@ -2,8 +2,8 @@
 import { Buffer } from 'node:buffer'
 import type { Checkpoint, Event } from '../journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../limits.ts'
-import { event, type ImportedEntry, type KeptUser, type Token, type User } from './events.ts'
-import { apply, emptyState, type CommittedState } from './state.ts'
+import type { ImportedEntry, KeptUser, Token, User } from './events.ts'
+import { apply, emptyState, event, type CommittedState } from './state.ts'
 
 /** A token with its hash. */
 type KeptToken = Token & { readonly hash: string }

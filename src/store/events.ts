@@ -1,7 +1,6 @@
 /** The events that the journal may hold, and their subjects. */
-import { Buffer } from 'node:buffer'
 import type { ENTRY_FIELDS } from '../contract.ts'
-import type { Continued, Event, JournalRecord } from '../journal/journal.ts'
+import type { Continued } from '../journal/journal.ts'
 
 /** A password entry (contract §2). */
 export interface Entry {
@@ -21,9 +20,6 @@ export type EntryChanges = { readonly [F in keyof EntryFields]?: EntryFields[F] 
 
 /** An entry that is imported: it gets an id of its own. */
 export type ImportedEntry = Omit<Entry, 'id'>
-
-/** What an imported entry takes in a record, bytes. */
-export function importedBytes(entry: ImportedEntry): number { return Buffer.byteLength(JSON.stringify(entry)) + 1 }
 
 /** Who may log in (contract §5). A removed user is kept, so that the journal's `by` can still be shown. */
 export interface User {
@@ -50,9 +46,6 @@ export interface Token {
   readonly issued: string
   readonly expires: string | null
 }
-
-/** The ability that includes all others. */
-export const ANY_ABILITY = '*'
 
 /** The data of each type of record. `hash` is the SHA-256 of a token, 64 hexadecimal digits. */
 export interface Events {
@@ -84,18 +77,4 @@ export interface Events {
   'entries.kept': { readonly first: number, readonly entries: readonly (ImportedEntry | null)[] }
   'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
   'tokens.kept': { readonly tokens: readonly (Token & { readonly hash: string })[] }
-}
-
-/** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
-export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): Event {
-  return { type, by, data }
-}
-
-/** The fields that a record gives an entry, none where it deletes it; undefined where it is about something else. */
-export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
-  if (type === 'entries.imported' || type === 'entries.kept') {
-    const { first, entries } = data as Events['entries.kept']
-    return entries[id - first] ?? undefined
-  }
-  return type.startsWith('entry.') && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
 }

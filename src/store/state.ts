@@ -1,8 +1,9 @@
 /** The state, and the one reducer that makes it: every event ever recorded, applied in order from the first. */
 import type { Event } from '../journal/journal.ts'
-import type { Applied, Command } from './commit-loop.ts'
+import type { Applied } from './commit-loop.ts'
 import { EntryTable } from './entry-pages.ts'
 import type { Entry, Events, KeptUser, Token, User } from './events.ts'
+import { tokenId } from './session.ts'
 import { Draft, type Collection, type Table } from './drafts.ts'
 
 /** What commands read: the committed state, or a draft of what it will be. */
@@ -14,12 +15,14 @@ export interface State {
   readonly tokens: Collection<string, Token>
 }
 
-/** Decides when its turn comes; resolves once that is durable. Rejects with the failures of `CommitLoop.commit`. */
-export type Commit = <T>(decide: Command<State, T>) => Promise<T>
-
 /** The committed state, which is served. */
 export interface CommittedState extends State {
   readonly entries: EntryTable
+}
+
+/** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
+export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): Event {
+  return { type, by, data }
 }
 
 /** The state before the first record. */
@@ -140,4 +143,12 @@ function known<V>(table: Table<number, V>, id: number): V {
 
 function endTokens({ tokens }: State, user: number): void {
   for (const [hash, token] of [...tokens.entries()]) if (token.user === user) tokens.delete(hash)
+}
+
+/** Throws unless the whole state agrees with itself. */
+export function checkState({ entries, users, tokens }: CommittedState): void {
+  entries.check()
+  for (const [hash, { user }] of tokens.entries()) {
+    if (users.get(user)?.passwordHash === undefined) throw new Error(`token ${tokenId(hash)} belongs to no user`)
+  }
 }

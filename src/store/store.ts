@@ -4,52 +4,47 @@
  */
 import type { Buffer } from 'node:buffer'
 import { ENTRY_FIELDS } from '../contract.ts'
-import type { Checkpoint, Journal, JournalHealth } from '../journal/journal.ts'
-import { CommitLoop, type JournalObserver } from './commit-loop.ts'
-import { event, type Entry, type EntryChanges, type EntryFields, type Events, type ImportedEntry } from './events.ts'
-import { Accounts, type AccountsOptions } from './accounts.ts'
-import { applied, type CommittedState, type State } from './state.ts'
+import type { Journal, JournalHealth } from '../journal/journal.ts'
+import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
+import type { Entry, EntryChanges, EntryFields } from './events.ts'
+import { applied, checkState, event, type CommittedState, type State } from './state.ts'
 
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
-  readonly #state: CommittedState
-  readonly #loop: CommitLoop<State>
   readonly journal: Journal
-  /** Users and tokens. */
-  readonly accounts: Accounts
+  /** What is served; the commit loop alone changes it. */
+  readonly state: CommittedState
+  readonly #loop: CommitLoop<State>
 
   /** `state` is what the journal was read into. */
-  constructor(
-    journal: Journal, state: CommittedState, accounts: AccountsOptions, observers?: readonly JournalObserver[]
-  ) {
+  constructor(journal: Journal, state: CommittedState, observers?: readonly JournalObserver[]) {
     this.journal = journal
-    this.#state = state
+    this.state = state
     this.#loop = new CommitLoop(journal, applied(state), observers)
-    this.accounts = new Accounts(state, decide => this.#loop.commit(decide), accounts)
   }
 
   /** The newest id; those of entries that were purged are below it as well. */
-  get lastId(): number { return this.#state.entries.size }
-  get entryCount(): number { return this.#state.entries.count }
-  get activeCount(): number { return this.#state.entries.active }
+  get lastId(): number { return this.state.entries.size }
+  get entryCount(): number { return this.state.entries.count }
+  get activeCount(): number { return this.state.entries.active }
 
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
-  entryText(id: number): string | undefined { return this.#state.entries.text(id) }
+  entryText(id: number): string | undefined { return this.state.entries.text(id) }
 
   /** An entry, deleted ones too; undefined for an unknown id. */
-  entry(id: number): Entry | undefined { return this.#state.entries.get(id) }
+  entry(id: number): Entry | undefined { return this.state.entries.get(id) }
 
   /** The active entries, ascending by id. */
   activeList(): Entry[] {
-    return Array.from(this.#state.entries.entries(), ([, entry]) => entry).filter(({ status }) => status === 1)
+    return Array.from(this.state.entries.entries(), ([, entry]) => entry).filter(({ status }) => status === 1)
   }
 
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
-  list(): Buffer[] | undefined { return this.#state.entries.list() }
+  list(): Buffer[] | undefined { return this.state.entries.list() }
 
   /** Creates an active entry and returns it (contract §2). */
   createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
-    return this.#loop.commit(state => {
+    return this.commit(state => {
       const { password, sistema, usuario } = fields
       const data = { id: state.entries.size + 1, password, sistema, usuario }
       return { outcome: { ...data, status: 1 }, event: event('entry.created', by, data) }
@@ -58,7 +53,7 @@ export class Store {
 
   /** Changes the given fields of an entry and returns it as changed; undefined for an unknown id. */
   updateEntry(id: number, fields: EntryChanges, by: number | null): Promise<Entry | undefined> {
-    return this.#loop.commit<Entry | undefined>(state => {
+    return this.commit<Entry | undefined>(state => {
       const old = state.entries.get(id)
       if (old === undefined) return { outcome: undefined }
       const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
@@ -70,55 +65,18 @@ export class Store {
 
   /** Marks an entry as deleted (contract §3); false for an unknown id. */
   deleteEntry(id: number, by: number | null): Promise<boolean> {
-    return this.#loop.commit(state => {
+    return this.commit(state => {
       const old = state.entries.get(id)
       if (old === undefined || old.status === 0) return { outcome: old !== undefined }
       return { outcome: true, event: event('entry.deleted', by, { id: old.id }) }
     })
   }
 
-  /** Makes a deleted entry active again, for the operator; false for an unknown id. */
-  restoreEntry(id: number, by: number | null): Promise<boolean> {
-    return this.#loop.commit(state => {
-      const old = state.entries.get(id)
-      if (old === undefined || old.status === 1) return { outcome: old !== undefined }
-      return { outcome: true, event: event('entry.restored', by, { id }) }
-    })
-  }
-
-  /** Removes every value of an entry, for the operator: its id stays unknown from then on. False for an unknown id. */
-  purgeEntry(id: number): Promise<boolean> {
-    return this.#loop.commit(state => state.entries.get(id) === undefined
-      ? { outcome: false }
-      : { outcome: true, event: event('entry.purged', null, { id }) })
-  }
-
-  /** Creates entries, all of them or none, and returns the id of the first; the others follow it. */
-  importEntries(entries: readonly ImportedEntry[], by: number | null): Promise<number> {
-    return this.#loop.commit(state => {
-      const first = state.entries.size + 1
-      return entries.length === 0
-        ? { outcome: first }
-        : { outcome: first, event: event('entries.imported', by, { first, entries }) }
-    })
-  }
-
-  /** Records that the operator was shown passwords. */
-  recordDisclosure(disclosure: Events['entries.disclosed']): Promise<void> {
-    return this.#loop.commit(() => ({ outcome: undefined, event: event('entries.disclosed', null, disclosure) }))
-  }
-
-  /** The state as a compaction writes it; for exclusive work alone, since nothing may change meanwhile. */
-  async checkpoint(): Promise<Checkpoint> {
-    const { checkpointOf } = await import('./checkpoint.ts')
-    return checkpointOf(this.#state, this.accounts.liveTokens())
-  }
-
   /** Throws unless the whole state agrees with itself. */
-  check(): void {
-    this.#state.entries.check()
-    this.accounts.check()
-  }
+  check(): void { checkState(this.state) }
+
+  /** Decides any other command; see `CommitLoop`. */
+  commit<T>(decide: Command<State, T>): Promise<T> { return this.#loop.commit(decide) }
 
   /** See `CommitLoop`. */
   health(): JournalHealth & { readonly waiting: number } { return this.#loop.health() }

@@ -1,6 +1,6 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
-import { hasAbility } from '../../src/store/accounts.ts'
+import { hasAbility } from '../../src/store/session.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -26,9 +26,9 @@ test('§5.2 an operation without a token that is valid: 401, and nothing changes
   const { url, service } = started
   await service.store.createEntry(ENTRY, null)
   const [good, revoked] = [await tokenOf(started), await tokenOf(started)]
-  await service.store.accounts.revoke(service.store.accounts.session(revoked)!.hash, null)
+  await service.accounts!.revoke(service.accounts!.session(revoked)!.hash, null)
   const expired = await tokenOf(started, ANA, ['*'], 1e-9)
-  while (service.store.accounts.session(expired) !== undefined) await new Promise(setImmediate)
+  while (service.accounts!.session(expired) !== undefined) await new Promise(setImmediate)
   const cases: { readonly [why: string]: readonly string[] } = {
     'none': [],
     'wrong': [`Authorization: Bearer pes_${'A'.repeat(43)}`],
@@ -141,7 +141,7 @@ test('§5.6 ABILITIES says which ability guards which operation; one it does not
 
 test('§5.7 a revoked token is refused by the very next request, on the same connection too', async t => {
   const started = await startProtected(t)
-  const { accounts } = started.service.store
+  const accounts = started.service.accounts!
   const token = await tokenOf(started)
   const client = await connectRaw(t, started.url)
   const request = message('GET', '/api/listPassword', undefined, [`Authorization: Bearer ${token}`])
@@ -167,9 +167,9 @@ test('§5.4 a request pipelined after a logout is refused', async t => {
 })
 
 const ENDINGS: readonly (readonly [string, (started: Started) => Promise<boolean>])[] = [
-  ['all tokens of a user are revoked', ({ service }) => service.store.accounts.revokeAll(ANA)],
-  ['a user is removed', ({ service }) => service.store.accounts.removeUser(ANA)],
-  ['a user gets a new password', ({ service }) => service.store.accounts.setPassword(ANA, 'a new password')]
+  ['all tokens of a user are revoked', ({ service }) => service.accounts!.revokeAll(ANA)],
+  ['a user is removed', ({ service }) => service.accounts!.removeUser(ANA)],
+  ['a user gets a new password', ({ service }) => service.accounts!.setPassword(ANA, 'a new password')]
 ]
 
 for (const [name, end] of ENDINGS) {
@@ -235,7 +235,7 @@ test('§8 by default a token makes no difference to whom a request counts agains
 async function revokedMeanwhile(
   t: TestContext, started: Awaited<ReturnType<typeof startProtected>>, path: string, fields: object
 ): Promise<number> {
-  const { accounts } = started.service.store
+  const accounts = started.service.accounts!
   const token = await tokenOf(started)
   const body = JSON.stringify(fields)
   const request = message('POST', path, body, [`Authorization: Bearer ${token}`])

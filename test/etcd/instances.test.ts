@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
+import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertEqual, FIELDS, flagsOf, settingsOf, startInstances, startPair } from '../support/instances.ts'
@@ -192,18 +193,18 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   const { near: one, behind: other } = await startPair(t)
   const { id } = await one.service.store.createEntry(FIELDS, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true, 'the entry is known to it')
-  await one.service.store.restoreEntry(id, null)
+  await restoreEntry(one.service.store, id, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true)
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
 })
 
 test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {
   const { near: one, behind: other } = await startPair(t, { auth: 'bearer' }) // the watch is not what tells it
-  await one.service.store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
+  await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const list = (url: string, token: string): Promise<number> =>
     fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
   for (let i = 0; i < 5; i++) {
-    const issued = await one.service.store.accounts.issue('ana@example.org', undefined, undefined)
+    const issued = await one.service.accounts!.issue('ana@example.org', undefined, undefined)
     assert.equal(await list(other.url, issued!.token), 404, 'known at once')
     await fetch(`${one.url}/api/logout`, { method: 'POST', headers: { Authorization: `Bearer ${issued!.token}` } })
     assert.equal(await list(other.url, issued!.token), 401, 'and refused at once')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { Accounts } from '../../src/store/accounts.ts'
 import { done, refused } from '../support/admin.ts'
 import { etcdMissing, LATE_MS, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
 import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
@@ -141,8 +142,7 @@ describe('an outage', { concurrency: true }, () => {
     const proxy = await startProxy(t, member!.url)
     proxy.hidesChanges = true
     const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
-    const { accounts } = one.service.store
-    await accounts.addUser('ana@example.org', 'Ana', [], 'a long password')
+    await new Accounts(one.service.store).addUser('ana@example.org', 'Ana', [], 'a long password')
     proxy.treat = () => 'answer lost'
     await refused(one.folder, 'token issue ana@example.org', 1, /the journal cannot be reached/)
     proxy.treat = () => 'passed'

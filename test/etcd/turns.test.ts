@@ -35,7 +35,7 @@ describe('an instance that is farther away than the others', () => {
       const secret = randomBytes(32)
       const far = await startDelay(t, member!.url, roundTripMs / 2)
       const one = await startService(t, { ...await flagsOf(t, far, secret), auth: 'bearer' })
-      const { accounts } = one.service.store
+      const accounts = one.service.accounts!
       await accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
       const issued = await accounts.issue('ana@example.org', undefined, undefined)
       const headers = { Authorization: `Bearer ${issued!.token}` }

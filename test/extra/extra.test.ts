@@ -1,6 +1,7 @@
 /** The routes of `EXTRA_ROUTES`: off by default, guarded and limited like the contract's. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { importEntries } from '../../src/store/extra-commands.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
 import { send, startService, type Started } from '../support/service.ts'
@@ -16,7 +17,7 @@ const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
 async function filled(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const started = await startService(t, { 'extra-routes': 'on', ...flags })
   const { store } = started.service
-  await store.importEntries([{ sistema: 'a', usuario: 'b', password: 'imported', status: 1 }], null)
+  await importEntries(store, [{ sistema: 'a', usuario: 'b', password: 'imported', status: 1 }], null)
   await store.createEntry({ sistema: 's', usuario: 'u', password: 'first' }, null)
   await store.updateEntry(2, { password: 'second' }, null)
   await store.deleteEntry(2, null)
@@ -93,7 +94,7 @@ test('one’s own password is changed with the current one only, which ends all 
   const weak = await change(PASSWORD, 'short')
   assert.deepEqual([weak.status, Object.keys(JSON.parse(weak.text).errors)], [400, ['newPassword']])
   assert.deepEqual(JSON.parse((await change(PASSWORD, 'another long password')).text), { message: 'contraseña cambiada', status: 200 })
-  assert.equal(started.service.store.accounts.tokens().length, 0)
+  assert.equal(started.service.accounts!.tokens().length, 0)
   const types = linesOf(journalBytes(started.folder)).slice(-2).map(line => JSON.parse(line)).map(({ type, by }) => [type, by])
   assert.deepEqual(types, [['token.issued', null], ['password.changed', 1]], 'it is the change of that user, and no token was issued for it')
   const login = (password: string): ReturnType<typeof call> =>

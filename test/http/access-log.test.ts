@@ -18,7 +18,7 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
   const { url, service, accessLines } = started
   await service.store.createEntry(ENTRY, null)
   const token = await tokenOf(started)
-  const id = service.store.accounts.session(token)!.hash.slice(0, 12)
+  const id = service.accounts!.session(token)!.hash.slice(0, 12)
   const beforeMs = Date.now()
   const ask = (method: string, path: string, options: CallOptions = {}): Promise<unknown> =>
     call(t, url, method, path, options)
@@ -31,7 +31,7 @@ test('a request is a line of JSON with who, what and what came of it, a new toke
   await ask('PUT', '/api/listPassword')
   await ask('POST', '/api/login', { body: { email: ANA, password: 'wrong' } })
   const { json } = await call(t, url, 'POST', '/api/login', { body: { email: ANA, password: PASSWORD } })
-  const loggedIn = service.store.accounts.session(json.token)!.hash.slice(0, 12)
+  const loggedIn = service.accounts!.session(json.token)!.hash.slice(0, 12)
   const records = accessLines.map(line => JSON.parse(line))
   for (const [i, record] of records.entries()) {
     assert.equal(accessLines[i], `${JSON.stringify(record)}\n`)

@@ -12,6 +12,7 @@ import { disk } from '../../src/disk/files.ts'
 import type { Event } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
+import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
@@ -325,7 +326,7 @@ async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
   together.push(...['e', 'f'].map(create))
   held.release()
   await Promise.all(together)
-  await Promise.all([create('g'), outcomeOf(store.deleteEntry(1, null)), outcomeOf(store.restoreEntry(1, null))])
+  await Promise.all([create('g'), outcomeOf(store.deleteEntry(1, null)), outcomeOf(restoreEntry(store, 1, null))])
   await create('h')
   return result
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  check, email, listOf, number, oneOf, optional, sentenceOf, text, texts, textUpTo, type Checked, type Rule
-} from '../../src/json/validator.ts'
+import { email, listOf, number, oneOf, texts, textUpTo } from '../../src/json/rules.ts'
+import { check, optional, sentenceOf, text, type Checked, type Rule } from '../../src/json/validator.ts'
 
 const login = { name: text, email: text, password: text }
 const note = { title: text, remark: optional(text) }

@@ -76,7 +76,7 @@ console.log([login, ...answers].map(one => one.response.status).join(' '))
 
 test('a client generated from the description does every operation', { skip: noTools }, async t => {
   const { service, url } = await startProtected(t)
-  await service.store.accounts.addUser('eva@example.org', 'eva', ['*'], 'correct horse battery staple')
+  await service.accounts!.addUser('eva@example.org', 'eva', ['*'], 'correct horse battery staple')
   writeFileSync(join(scratch, 'openapi.json'), (await send(url, 'GET', '/openapi.json')).text)
   assert.doesNotMatch(await run(tool('openapi-typescript'), 'openapi.json', '-o', 'openapi.ts'), /^failed/)
   writeFileSync(join(scratch, 'client.mts'), CLIENT)

@@ -14,10 +14,10 @@ test('an import that a full queue refused can be committed again, and after that
   })
   const { id } = JSON.parse(String((await call(begin)).body))
   await call(add, { id, entries: [{ password: 'p', sistema: 's', usuario: 'u', status: 1 }] })
-  const { importEntries } = store
-  store.importEntries = () => Promise.reject(new Failure('queue-full', 'many wait'))
+  const { commit: commitToStore } = store
+  store.commit = () => Promise.reject(new Failure('queue-full', 'many wait'))
   await assert.rejects(call(commit, { id }), { code: 'queue-full' })
-  store.importEntries = importEntries
+  store.commit = commitToStore
   assert.equal((await call(commit, { id })).body, '{"first":1}')
   assert.equal((await call(commit, { id })).status, 409)
   assert.equal(store.entryCount, 1)

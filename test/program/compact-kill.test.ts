@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { importEntries } from '../../src/store/extra-commands.ts'
 import { ADMIN, initialized } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
 import { straceMissing } from '../support/outside.ts'
@@ -19,7 +20,7 @@ async function filled(t: TestContext, entries: number, chars: number): Promise<s
   const folder = await initialized(t)
   const store = await fileStore(folder)
   const rows = Array.from({ length: entries }, (_, n) => ({ password: `${n}${'x'.repeat(chars)}`, sistema: 's', usuario: 'u', status: 1 as const }))
-  await store.importEntries(rows, null)
+  await importEntries(store, rows, null)
   for (let from = 0; from < entries; from += 10_000) {
     await Promise.all(rows.slice(from, from + 10_000).map((_, n) =>
       store.updateEntry(from + n + 1, { password: `now ${n} ${'y'.repeat(chars)}` }, null)))

@@ -5,6 +5,7 @@ import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { importEntries } from '../../src/store/extra-commands.ts'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { compact, fileStore, reencrypt, rotateKey } from '../support/compose.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
@@ -210,7 +211,7 @@ async function filled(t: TestContext, entries: number, chars: number): Promise<s
   const store = await fileStore(folder)
   const rows = Array.from({ length: entries }, (_, n) =>
     ({ password: `${n}${'x'.repeat(chars)}`, sistema: 's', usuario: 'u', status: 1 as const }))
-  await store.importEntries(rows, null)
+  await importEntries(store, rows, null)
   for (let from = 0; from < entries; from += 10_000) {
     await Promise.all(rows.slice(from, from + 10_000).map((_, n) =>
       store.updateEntry(from + n + 1, { password: `now ${n} ${'y'.repeat(chars)}` }, null)))

@@ -5,9 +5,9 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import { CONTINUED, type JournalRecord } from '../../src/journal/journal.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
+import { importEntries } from '../../src/store/extra-commands.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
 
@@ -103,7 +103,7 @@ class Life {
         const entries = Array.from({ length: 1 + this.#random.int(4) }, (_, i) =>
           ({ password: `${password}-${i}`, sistema: 's', usuario: 'u', status: this.#random.pick([0, 1] as const) }))
         const note = asked = this.#attempt('entries.imported', { entries })
-        await this.#store.importEntries(entries, null)
+        await importEntries(this.#store, entries, null)
         record = note
       } else if (chance < 0.5) {
         const note = asked = this.#attempt('entry.created', { password, sistema: 's', usuario: 'u' })
@@ -216,7 +216,7 @@ class Life {
       for (const { type, data } of records) applied.push(noteOf(type, data as object))
       return records
     }
-    this.#store = new Store(journal, state, { hasher: new PasswordHasher(random), random, wallMs })
+    this.#store = new Store(journal, state)
   }
 }
 

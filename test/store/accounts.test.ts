@@ -3,23 +3,22 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { tokenId } from '../../src/store/accounts.ts'
+import { tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
-import type { Store } from '../../src/store/store.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
-import { freshStore } from '../support/compose.ts'
+import { freshStore, type FullStore } from '../support/compose.ts'
 
 const MINUTE_MS = 60_000
 const TOKEN = /^pes_[A-Za-z0-9_-]{43}$/
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-async function withAna(world: World = new World()): Promise<{ world: World, store: Store }> {
+async function withAna(world: World = new World()): Promise<{ world: World, store: FullStore }> {
   const store = world.open()
   await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   return { world, store }
 }
 
-async function issued(store: Store, email = ANA, ttlMinutes?: number): Promise<string> {
+async function issued(store: FullStore, email = ANA, ttlMinutes?: number): Promise<string> {
   const made = await store.accounts.issue(email, undefined, ttlMinutes)
   assert.ok(made)
   return made.token
@@ -106,7 +105,7 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
   assert.deepEqual(again.accounts.tokens(), [])
 })
 
-const ENDINGS: readonly (readonly [string, (store: Store, token: string) => Promise<boolean>, boolean])[] = [
+const ENDINGS: readonly (readonly [string, (store: FullStore, token: string) => Promise<boolean>, boolean])[] = [
   ['revoking a token ends it', (store, token) => store.accounts.revoke(sha256(token), null), false],
   ['revoking all of a user ends them', store => store.accounts.revokeAll('ANA@example.ORG'), true],
   ['a new password ends the user\'s tokens', store => store.accounts.setPassword('Ana@Example.org', 'another password'), true],
@@ -215,7 +214,7 @@ for (const [what, act] of [
     await accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
   }],
   ['given a password, even the same,', accounts => accounts.setPassword(ANA, PASSWORD)]
-] as readonly (readonly [string, (accounts: Store['accounts']) => Promise<unknown>])[]) {
+] as readonly (readonly [string, (accounts: FullStore['accounts']) => Promise<unknown>])[]) {
   test(`a user who is ${what} while the login's hash is computed gets no token`, async () => {
     const world = new World()
     await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)

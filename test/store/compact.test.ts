@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
-import type { Store } from '../../src/store/store.ts'
-import { compact, fileStore, reencrypt, type FileStoreOptions } from '../support/compose.ts'
+import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import { compact, fileStore, reencrypt, type FileStoreOptions, type FullStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   journalBytes, journalPath, keysOf, linesOf, putJournal, recordsOf, referenceLines, verify, writeKeys
@@ -20,27 +20,27 @@ const fields = { password: 'p', sistema: 's', usuario: 'u' }
 const hasher = { hash: async (password: string) => `hash of ${password}` } as PasswordHasher
 let wallMs = Date.UTC(2026, 0, 31)
 
-async function open(folder: string, options: FileStoreOptions = {}): Promise<Store> {
+async function open(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
   const store = await fileStore(folder, { hasher, wallMs: () => wallMs, ...options })
   store.check()
   return store
 }
 
 /** Everything that a store shows. */
-function shown(store: Store): unknown {
+function shown(store: FullStore): unknown {
   const { accounts, lastId } = store
   return [store.list()?.map(String).join(''), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),
     accounts.users(), accounts.tokens(), store.entryCount, store.activeCount]
 }
 
 /** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
-async function filled(store: Store): Promise<void> {
+async function filled(store: FullStore): Promise<void> {
   const { accounts } = store
   for (let n = 1; n <= 6; n++) await store.createEntry({ ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' }, null)
   for (let n = 1; n <= 6; n++) await store.updateEntry(n, { password: `now ${n}` }, null)
   await store.deleteEntry(2, null)
   await store.deleteEntry(3, null)
-  for (const id of [3, 5, 6]) assert.equal(await store.purgeEntry(id), true)
+  for (const id of [3, 5, 6]) assert.equal(await purgeEntry(store, id), true)
   for (const name of ['ana', 'bob', 'eva']) await accounts.addUser(`${name}@x`, name, ['*'], 'a long password')
   for (const email of ['ana@x', 'bob@x', 'eva@x']) await accounts.issue(email, ['password:read'], undefined)
   await accounts.issue('eva@x', undefined, 1)
@@ -131,7 +131,7 @@ test('records of a compacted journal are bounded, but one value may be larger; r
   const store = await open(folder)
   const many = Array.from({ length: 2 * CHECKPOINT_RECORD_ROWS + 1 }, (_, n) =>
     ({ ...fields, password: `${n}`, status: n % 3 === 0 ? 0 : 1 } as const))
-  await store.importEntries(many, null)
+  await importEntries(store, many, null)
   await store.createEntry({ ...fields, password: 'x'.repeat(2 * CHECKPOINT_RECORD_BYTES) }, null)
   for (let n = 0; n < 5; n++) await store.createEntry({ ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) }, null)
   const before = shown(store)
@@ -169,8 +169,8 @@ async function copies(t: TestContext): Promise<() => string> {
 }
 
 const WAYS = {
-  'a compaction that keeps history': (store: Store) => compact(store, true),
-  'a compaction that drops history': (store: Store) => compact(store, false),
+  'a compaction that keeps history': (store: FullStore) => compact(store, true),
+  'a compaction that drops history': (store: FullStore) => compact(store, false),
   'a re-encryption': reencrypt
 }
 
@@ -260,7 +260,7 @@ test('a device that keeps another state than it was given ends it, and the journ
 test('a stop ends a compaction, which leaves nothing', async t => {
   const folder = freshFolder(t)
   const store = await open(folder)
-  await store.importEntries(Array.from({ length: 20_000 }, (_, n) => ({ ...fields, password: `${n}`, status: 1 as const })), null)
+  await importEntries(store, Array.from({ length: 20_000 }, (_, n) => ({ ...fields, password: `${n}`, status: 1 as const })), null)
   const before = journalBytes(folder)
   await assert.rejects(compact(store, true, () => { store.abortWork() }), { code: 'journal-closed' })
   await store.close()

@@ -5,6 +5,7 @@ import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import { EntryTable } from '../../src/store/entry-pages.ts'
 import type { Store } from '../../src/store/store.ts'
+import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
 import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
@@ -92,7 +93,7 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
   if (kind === 10) {
     const given = Array.from({ length: random.int(PAGE_ENTRIES) }, () =>
       ({ password: text(), sistema: text(), usuario: text(), status: random.pick([0, 1] as const) }))
-    const [outcome, expected] = [store.importEntries(given, null), model.import(given)]
+    const [outcome, expected] = [importEntries(store, given, null), model.import(given)]
     return async () => assert.equal(await outcome, expected)
   }
   if (kind < 4) {
@@ -106,7 +107,7 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
     const [outcome, expected] = [store.updateEntry(id, changes, null), model.update(id, changes)]
     return async () => assert.deepEqual(await outcome, expected)
   }
-  const [outcome, expected] = kind === 11 ? [store.purgeEntry(id), model.purge(id)]
+  const [outcome, expected] = kind === 11 ? [purgeEntry(store, id), model.purge(id)]
     : [store.deleteEntry(id, null), model.delete(id)]
   return async () => assert.equal(await outcome, expected)
 }

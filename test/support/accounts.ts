@@ -7,7 +7,7 @@ import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/store/password-hash.ts'
 import { apply, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
-import { fileStore } from './compose.ts'
+import { fileStore, withAccounts, type FullStore } from './compose.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
 import { freshFolder, startService, type Started } from './service.ts'
 
@@ -24,7 +24,7 @@ export class World {
   readonly records: JournalRecord[] = []
 
   /** A store on all records so far, as after a restart. */
-  open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): Store {
+  open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): FullStore {
     const wallMs = (): number => this.nowMs
     const state = emptyState()
     for (const record of this.records) apply(state, record)
@@ -34,7 +34,7 @@ export class World {
       this.records.push(...appended)
       return appended
     }
-    return new Store({ ...journal, append }, state, { hasher, random: randomBytes, wallMs })
+    return withAccounts(new Store({ ...journal, append }, state), { hasher, wallMs })
   }
 
   /** The data of all records of a type. */
@@ -58,7 +58,7 @@ export async function startProtected(
 export async function tokenOf(
   { service }: Started, email: string = ANA, abilities?: readonly string[], ttlMinutes?: number
 ): Promise<string> {
-  const issued = await service.store.accounts.issue(email, abilities, ttlMinutes)
+  const issued = await service.accounts!.issue(email, abilities, ttlMinutes)
   if (issued === undefined) throw new Error(`there is no user ${email}`)
   return issued.token
 }

@@ -18,8 +18,10 @@ import { disk, type Files } from '../../src/disk/files.ts'
 import type { JournalObserver } from '../../src/store/commit-loop.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
+import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply, emptyState } from '../../src/store/state.ts'
+import { Accounts } from '../../src/store/accounts.ts'
+import { checkpointOf } from '../../src/store/checkpoint.ts'
 import { Store } from '../../src/store/store.ts'
 import { atEnd, freshFolder } from './service.ts'
 
@@ -53,18 +55,24 @@ export interface FileStoreOptions {
   readonly wallMs?: () => number
 }
 
+/** A store with its users and tokens. */
+export type FullStore = Store & { readonly accounts: Accounts }
+
+export function withAccounts(store: Store, options?: ConstructorParameters<typeof Accounts>[1]): FullStore {
+  return Object.assign(store, { accounts: new Accounts(store, options) })
+}
+
 /** A store on a journal in a folder, without the folder's lock. */
-export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<Store> {
-  const { hasher = new PasswordHasher(randomBytes), ...rest } = options
+export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
   const state = emptyState()
-  const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...rest }
+  const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...options }
   const journal = await openFileJournal(
     { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, record => apply(state, record))
-  return new Store(journal, state, { hasher, ...sources }, options.observers)
+  return withAccounts(new Store(journal, state, options.observers), options)
 }
 
 /** A store on a journal in a fresh folder, which is checked and closed when the test ends. */
-export async function freshStore(t: TestContext, options: FileStoreOptions = {}): Promise<Store> {
+export async function freshStore(t: TestContext, options: FileStoreOptions = {}): Promise<FullStore> {
   const store = await fileStore(freshFolder(t), options)
   atEnd(t, async () => {
     store.check()
@@ -85,17 +93,16 @@ export function reencrypt(store: Store): Promise<Rewritten> {
 }
 
 export function compact(
-  store: Store, keepsHistory = true, onProgress = (_share: number): void => {},
+  store: FullStore, keepsHistory = true, onProgress = (_share: number): void => {},
   change = (made: Checkpoint): Checkpoint => made
 ): Promise<Rewritten> {
   return store.exclusively(async signal =>
-    durableOf(store).rewrite({ checkpoint: change(await store.checkpoint()), keepsHistory, onProgress, signal }))
+    durableOf(store).rewrite({ checkpoint: change(checkpointOf(store.state, store.accounts.liveTokens())), keepsHistory, onProgress, signal }))
 }
 
 /** A store on a journal that keeps nothing. */
 export function memoryStore(): Store {
-  const accounts = { hasher: new PasswordHasher(randomBytes), random: randomBytes, wallMs: Date.now }
-  return new Store(openMemoryJournal(Date.now), emptyState(), accounts)
+  return new Store(openMemoryJournal(Date.now), emptyState())
 }
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */

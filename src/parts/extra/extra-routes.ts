@@ -1,15 +1,19 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { BUSY, invalid } from '../../api/answers.ts'
 import { idOf, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
-import { route, type Route, type RouteDescription, type Schema } from '../../api/route.ts'
+import type { RouteDescription, Schema } from '../../api/route-description.ts'
+import { route, type Route } from '../../api/route.ts'
+import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
 import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
-import { textUpTo } from '../../json/validator.ts'
+import { textUpTo } from '../../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
+import type { Accounts } from '../../store/accounts.ts'
 import type { Entry } from '../../store/events.ts'
+import { restoreEntry } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
 import { historyReader, type Change } from './history.ts'
@@ -22,10 +26,8 @@ const WRONG = invalid({ password: ['The current password is not correct.'] })
 const MAX_DELETED = 1000
 const SLICE_ENTRIES = 10_000
 
-const nowMs = (): number => performance.now()
-
 /** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
-export function extraRoutes({ store, journal, settings }: PartContext<object>): readonly Route[] {
+export function extraRoutes({ store, accounts, journal, settings }: PartContext<object>): readonly Route[] {
   const unknownId = unknownIdIn(store)
   const routes: Route[] = [
     {
@@ -36,7 +38,7 @@ export function extraRoutes({ store, journal, settings }: PartContext<object>): 
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
       beforeBody: unknownId, storingFailed: 'Error restoring password',
       handle: async ({ params, session }) =>
-        await store.restoreEntry(idOf(params), session?.user ?? null) ? RESTORED : UNKNOWN
+        await restoreEntry(store, idOf(params), session?.user ?? null) ? RESTORED : UNKNOWN
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
@@ -51,7 +53,7 @@ export function extraRoutes({ store, journal, settings }: PartContext<object>): 
       }
     })
   }
-  if (settings.auth === 'bearer') routes.push(ownPasswordRoute(store, settings))
+  if (accounts !== undefined) routes.push(ownPasswordRoute(accounts, settings))
   return routes
 }
 
@@ -66,12 +68,12 @@ async function deletedEntries(store: Store): Promise<readonly Entry[]> {
 }
 
 /** A change with the name of the user in the place of the number. */
-function named({ accounts }: Store, { by, ...change }: Change): object {
-  const email = accounts.users().find(({ id }) => id === by)?.email ?? (by === null ? null : `#${by}`)
-  return { ...change, by: email }
+function named({ state }: Store, { by, ...change }: Change): object {
+  const user = by === null ? undefined : state.users.get(by)
+  return { ...change, by: by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}` }
 }
 
-function ownPasswordRoute({ accounts }: Store, { loginLimit }: CoreSettings): Route {
+function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Route {
   const text = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,

@@ -7,7 +7,8 @@ import { disk } from '../../disk/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import { changesIn, type EntryChanges } from '../../store/events.ts'
+import type { EntryChanges } from '../../store/events.ts'
+import { changesIn } from '../../store/extra-commands.ts'
 
 /** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000

@@ -3,7 +3,8 @@
  * its answer have the same name.
  */
 import * as common from '../../api/answers.ts'
-import type { Route, RouteDescription, Schema } from '../../api/route.ts'
+import type { RouteDescription, Schema } from '../../api/route-description.ts'
+import type { Route } from '../../api/route.ts'
 import { statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../part.ts'

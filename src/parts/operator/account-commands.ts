@@ -1,8 +1,8 @@
 /** The commands on users and tokens. */
 import { minutes } from '../../config/values.ts'
-import { email as emailRule } from '../../json/validator.ts'
+import { email as emailRule } from '../../json/rules.ts'
 import { passwordFault } from '../../store/account-rules.ts'
-import { ANY_ABILITY } from '../../store/events.ts'
+import { ANY_ABILITY } from '../../store/session.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 
 const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }

@@ -17,6 +17,7 @@ import { readJournal } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
 import { JOURNALS } from '../../settings.ts'
 import { openStorage, type Storage } from '../../storage.ts'
+import { Accounts } from '../../store/accounts.ts'
 import { apply, emptyState } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import { STAYS, becomeOwner } from './as-owner.ts'
@@ -72,7 +73,8 @@ export function reachStore(
       endOwner()
       throw error
     }
-    opened.serveLocally(operatorRoutes(opened.store, opened.journal!))
+    const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
+    opened.serveLocally(operatorRoutes(opened.store, accounts, opened.journal!))
     return live()
   }
 

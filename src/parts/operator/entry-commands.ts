@@ -1,7 +1,8 @@
 /** The commands on entries: what the page offers, at a terminal. */
 import { ENTRY_FIELDS, TEXTS } from '../../contract.ts'
 import { randomInt } from 'node:crypto'
-import { changesIn, type Entry, type Events } from '../../store/events.ts'
+import type { Entry, Events } from '../../store/events.ts'
+import { changesIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type OnRecord, type Option

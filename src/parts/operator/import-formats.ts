@@ -18,7 +18,8 @@
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
-import { check, number, optional, sentenceOf } from '../../json/validator.ts'
+import { number } from '../../json/rules.ts'
+import { check, optional, sentenceOf } from '../../json/validator.ts'
 import type { ImportedEntry } from '../../store/events.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'

@@ -5,9 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
-import { listOf, oneOf, text, type Rule } from '../../json/validator.ts'
+import { listOf, oneOf } from '../../json/rules.ts'
+import { text, type Rule } from '../../json/validator.ts'
 import { MAX_IMPORT_BYTES } from '../../limits.ts'
-import { importedBytes, type ImportedEntry } from '../../store/events.ts'
+import type { ImportedEntry } from '../../store/events.ts'
+import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import { route, type Route } from '../../api/route.ts'
 
@@ -55,7 +57,7 @@ export function importRoutes(store: Store): readonly Route[] {
         const whole = current
         current = undefined
         try {
-          return jsonReply(200, { first: await store.importEntries(whole.entries, null) })
+          return jsonReply(200, { first: await importEntries(store, whole.entries, null) })
         } catch (error) {
           // The operator's program repeats what was answered 503: nothing was recorded.
           if (error instanceof Failure && error.code === 'queue-full') current ??= whole

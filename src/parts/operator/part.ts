@@ -7,15 +7,17 @@ const MANY_RECORDS_AN_ENTRY = 10
 
 export const operator: Part = {
   settings: {},
-  open: async ({ store, journal, readMs, log }) => {
+  open: async ({ settings, store, journal, readMs, log }) => {
     if (journal === undefined) return {}
     if (readMs > LONG_READ_MS && journal.health().records > MANY_RECORDS_AN_ENTRY * Math.max(1, store.entryCount)) {
       const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
         : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
-    const { operatorRoutes } = await import('./routes.ts')
-    return { localRoutes: operatorRoutes(store, journal) }
+    const [{ operatorRoutes }, { Accounts }] =
+      await Promise.all([import('./routes.ts'), import('../../store/accounts.ts')])
+    const accounts = new Accounts(store, { abilities: settings.abilities.values() })
+    return { localRoutes: operatorRoutes(store, accounts, journal) }
   },
   commands: async () => (await Promise.all([
     import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),

@@ -3,10 +3,14 @@ import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { number, oneOf, optional, text, type Shape, type Shaped } from '../../json/validator.ts'
+import { number, oneOf } from '../../json/rules.ts'
+import { optional, text, type Shape, type Shaped } from '../../json/validator.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
-import { ANY_ABILITY } from '../../store/events.ts'
+import type { Accounts } from '../../store/accounts.ts'
+import { checkpointOf } from '../../store/checkpoint.ts'
+import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
+import { ANY_ABILITY } from '../../store/session.ts'
 import type { Store } from '../../store/store.ts'
 import { importRoutes } from './import-routes.ts'
 import { route, type Route } from '../../api/route.ts'
@@ -25,9 +29,8 @@ const entryId: typeof anyNumber = {
 }
 const DISCLOSURE_SHAPE = { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) }
 
-/** The operator's routes on a store and its journal. */
-export function operatorRoutes(store: Store, journal: DurableJournal): readonly Route[] {
-  const { accounts } = store
+/** The operator's routes. `accounts` are not those that clients log in to: waiting logins do not delay the operator. */
+export function operatorRoutes(store: Store, accounts: Accounts, journal: DurableJournal): readonly Route[] {
   let progress = 0
   const onProgress = (share: number): void => { progress = share }
   const status = (): object => ({
@@ -53,19 +56,19 @@ export function operatorRoutes(store: Store, journal: DurableJournal): readonly 
     post('revokeTokens', 'tokens/revoke-all', ADDRESS_SHAPE, ({ email }) => accounts.revokeAll(email), UNKNOWN_USER),
     post('addEntry', 'entries/add', CREATE_SHAPE, async fields =>
       ({ id: (await store.createEntry(fields, null)).id, message: TEXTS.created })),
-    post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => store.restoreEntry(id, null),
+    post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => restoreEntry(store, id, null),
       UNKNOWN, RESTORED),
-    post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => store.purgeEntry(id), UNKNOWN, PURGED),
+    post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => purgeEntry(store, id), UNKNOWN, PURGED),
     post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, async disclosure => {
-      await store.recordDisclosure(disclosure)
+      await recordDisclosure(store, disclosure)
       return true
     }),
     post('rotateKey', 'key/rotate', undefined, () => store.exclusively(() => journal.rotateKey())),
     post('rewriteJournal', 'key/rewrite', undefined, () =>
       rewrite(signal => journal.rewrite({ onProgress, signal }))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
-      rewrite(async signal => {
-        const checkpoint = await store.checkpoint()
+      rewrite(signal => {
+        const checkpoint = checkpointOf(store.state, accounts.liveTokens())
         return journal.rewrite({ checkpoint, keepsHistory: keepsHistory === 1, onProgress, signal })
       })),
     ...importRoutes(store),

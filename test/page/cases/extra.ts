@@ -45,6 +45,6 @@ inBrowser('the password of the user is changed, and the new one asked for', CHRO
   await browser.fill('#current', PASSWORD)
   await browser.click('#own .main')
   await browser.until("return document.getElementById('login-note').textContent === 'Tu contraseña ha cambiado. Entra con la nueva.'")
-  assert.equal(service.store.accounts.tokens().length, 0)
+  assert.equal(service.accounts!.tokens().length, 0)
   await logIn(browser, ANA, 'another long password')
 })

@@ -20,7 +20,7 @@ inBrowser('login and logout: who is logged in can be seen, the token is in memor
   await logIn(browser)
   assert.deepEqual([await textOf(browser, '#count'), await textOf(browser, '#who')], ['8 entradas', 'ana'])
   assert.equal(await valueOf(browser, 'secret'), '')
-  assert.equal(service.store.accounts.tokens().length, 1)
+  assert.equal(service.accounts!.tokens().length, 1)
   assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie, location.search]'),
     [0, 0, '', '?lang=es'])
   await browser.click('#help')
@@ -28,7 +28,7 @@ inBrowser('login and logout: who is logged in can be seen, the token is in memor
   await browser.press(KEYS.escape)
   await browser.click('#logout')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
-  await until(() => service.store.accounts.tokens().length === 0)
+  await until(() => service.accounts!.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
   await logIn(browser)
   await browser.reload()
@@ -43,9 +43,9 @@ inBrowser('login and logout: who is logged in can be seen, the token is in memor
 inBrowser('the login takes an address that is not ASCII, and a failed logout is reported', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const españa = 'ana@españa.es'
-  await service.store.accounts.addUser(españa, 'Ana', ['*'], PASSWORD)
+  await service.accounts!.addUser(españa, 'Ana', ['*'], PASSWORD)
   await logIn(browser, españa)
-  Object.assign(service.store.accounts, { revoke: () => Promise.reject(new Error('broken')) })
+  Object.assign(service.accounts!, { revoke: () => Promise.reject(new Error('broken')) })
   await browser.click('#logout')
   await browser.until("return /sigue siendo válida/.test(document.getElementById('login-note').textContent)")
   await browser.click('[data-language=en]')
@@ -57,7 +57,7 @@ inBrowser('the login takes an address that is not ASCII, and a failed logout is 
 inBrowser('what was requested before the logout shows nothing to the next user', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'
-  await service.store.accounts.addUser(eva, 'Eva', ['password:create'], PASSWORD)
+  await service.accounts!.addUser(eva, 'Eva', ['password:create'], PASSWORD)
   await logIn(browser)
   const release = await holdAnswers(browser)
   await browser.click('#refresh')
@@ -74,10 +74,10 @@ inBrowser('what was requested before the logout shows nothing to the next user',
 inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'
-  await service.store.accounts.addUser(eva, 'Eva', ['*'], PASSWORD)
+  await service.accounts!.addUser(eva, 'Eva', ['*'], PASSWORD)
   const type = async (): Promise<void> => {
     await browser.click('#create')
-    await service.store.accounts.revokeAll(ANA)
+    await service.accounts!.revokeAll(ANA)
     await sendEntry(browser, ' typed')
     await browser.until("return document.getElementById('login-note').textContent === 'Tu sesión ha terminado. Entra de nuevo.'")
   }
@@ -107,7 +107,7 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
   const { browser, service } = await openProtected(t)
   for (const act of ['reveal', 'copy']) {
     await logIn(browser)
-    await service.store.accounts.revokeAll(ANA)
+    await service.accounts!.revokeAll(ANA)
     await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=${act}]`)
     await browser.find('#login')
     assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /mesa-nube/)
@@ -137,7 +137,7 @@ inBrowser('after ten minutes without input the page locks itself, and counts dow
   await logIn(browser)
   await later(browser, 10.1)
   await browser.until("return document.getElementById('login-note').textContent === 'La sesión se ha cerrado tras 10 minutos sin actividad.'")
-  await until(() => service.store.accounts.tokens().length === 0)
+  await until(() => service.accounts!.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 

@@ -1,0 +1,2 @@
+/** A monotonic clock, in milliseconds. */
+export const nowMs = (): number => performance.now()
