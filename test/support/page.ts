@@ -1,6 +1,7 @@
 /** The page of a service in a browser. */
 import type { Store } from '../../src/store/store.ts'
 import { randomBytes } from 'node:crypto'
+import { Asset } from '../../src/parts/page/asset.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
 import { atEnd, startService, type Started } from './service.ts'
@@ -17,6 +18,13 @@ export const CHROMIUM: readonly Engine[] = ['chromium']
 const cheap = new PasswordHasher(randomBytes, CHEAP)
 const hash = cheap.hash.bind(cheap)
 PasswordHasher.prototype.hash = hash
+
+// Of the page, every test asks for the document alone again, not for the thirty files that come with it.
+const { reply } = Asset.prototype
+Asset.prototype.reply = function (head) {
+  const answer = reply.call(this, head)
+  return head.path.includes('/web/') ? { ...answer, kind: { type: answer.kind!.type, cache: 'max-age=600' } } : answer
+}
 
 const WIDTH = 1200
 const HEIGHT = 900
@@ -210,3 +218,6 @@ export function hurry(browser: Browser, ms: number | null = null): Promise<unkno
   return browser.run(`const real = setTimeout, [only] = arguments
     window.setTimeout = (f, ms, ...rest) => real(f, only === null || only === ms ? ms / 1000 : ms, ...rest)`, ms)
 }
+
+/** Shortens the second that the page waits, after a failure, before it looks what was stored. */
+export function hurryCheck(browser: Browser): Promise<unknown> { return hurry(browser, 1000) }

@@ -17,7 +17,6 @@ export const COMMANDS = {
   back: ['POST', '/back', 'WebDriver:Back'],
   run: ['POST', '/execute/sync', 'WebDriver:ExecuteScript'],
   active: ['GET', '/element/active', 'WebDriver:GetActiveElement'],
-  click: ['POST', '/element/{id}/click', 'WebDriver:ElementClick'],
   role: ['GET', '/element/{id}/computedrole', 'WebDriver:GetComputedRole'],
   label: ['GET', '/element/{id}/computedlabel', 'WebDriver:GetComputedLabel'],
   act: ['POST', '/actions', 'WebDriver:PerformActions'],
@@ -113,7 +112,20 @@ export class Browser {
   /** The element that has the focus. */
   async focused(): Promise<Element> { return this.#element(await this.#call('active')) }
 
-  async click(selector: string): Promise<void> { await this.#call('click', { id: (await this.find(selector)).id }) }
+  /** Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as long. */
+  async click(selector: string): Promise<void> {
+    const [x, y, isCovered] = await this.until<readonly [number, number, boolean]>(`
+      const found = document.querySelector(arguments[0])
+      if (!found?.checkVisibility()) return null
+      found.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' })
+      const { left, top, right, bottom } = found.getClientRects()[0]
+      const x = Math.floor((Math.max(left, 0) + Math.min(right, innerWidth)) / 2)
+      const y = Math.floor((Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2)
+      return [x, y, !found.contains(document.elementFromPoint(x, y))]`, selector)
+    if (isCovered) throw new Error(`something covers ${selector}`)
+    const parts = [{ type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }]
+    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: parts }] })
+  }
 
   /** Replaces what is in a field by a text, as pasting it would. */
   async fill(selector: string, text: string): Promise<void> {

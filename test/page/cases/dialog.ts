@@ -1,7 +1,7 @@
 /** The dialog of an entry, and its generator. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, inBrowser, isEditing, openService, sendEntry, settled, textOf,
+  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, sendEntry, settled, textOf,
   toasted, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
@@ -98,6 +98,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await toasted(browser, 'Contraseña guardada.')
   assert.deepEqual(await typed(), [true, 'second'])
   // The same, when the first one fails.
+  await hurryCheck(browser)
   const releaseFailure = await holdAnswers(browser)
   Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
   await browser.press(KEYS.enter)

@@ -8,7 +8,7 @@ import { atEnd } from '../../support/service.ts'
 import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
-  CHROMIUM, createEntry, edit, holdAnswers, hurry, inBrowser, isEditing, openPage, openService, rowOf, settled,
+  CHROMIUM, createEntry, edit, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf, settled,
   systems, textOf, toasted, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
@@ -58,6 +58,7 @@ inBrowser('a failure is shown with the id of its request, and in the dialog', CH
   const { browser, store } = await composed(t, { files: faulty.files })
   await browser.click('#blank button')
   for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  await hurryCheck(browser)
   faulty.fail({ at: 1, of: 'append', code: 'ENOSPC', forGood: true })
   await browser.press(KEYS.enter)
   await browser.find('#editor .alert')
@@ -71,9 +72,6 @@ inBrowser('a failure is shown with the id of its request, and in the dialog', CH
   assert.match(await textOf(browser, '#notice'), /Server Error · Petición [0-9a-f-]{36}/)
 })
 
-/** After a failure the page waits that long before it looks what was stored. */
-const CHECK_AFTER_MS = 1000
-
 /** Makes the next request for an operation fail: after the service has done it, or before. */
 const lose = (browser: Browser, operation: string, isDone: boolean, times: number = 1): Promise<unknown> => browser.run(`
   const [operation, isDone] = arguments, real = window.fetch
@@ -86,7 +84,7 @@ const lose = (browser: Browser, operation: string, isDone: boolean, times: numbe
 
 inBrowser('a create whose answer was lost is looked for before the page reports a failure', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  await hurry(browser, CHECK_AFTER_MS)
+  await hurryCheck(browser)
   await lose(browser, 'createPassword', true)
   await createEntry(browser)
   await toasted(browser, 'El servicio no respondió, pero la contraseña se guardó.')
@@ -102,7 +100,7 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
 
 inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  await hurry(browser, CHECK_AFTER_MS)
+  await hurryCheck(browser)
   await lose(browser, 'listPassword', false, 2)
   await lose(browser, 'createPassword', true)
   await createEntry(browser)

@@ -116,12 +116,14 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
 })
 
 inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
-  const later = (browser: Browser, minutes: number): Promise<unknown> => browser.run(`
+  // The page looks every second, and when it comes back into sight.
+  const later = (browser: Browser, minutes: number, comesBack: boolean = true): Promise<unknown> => browser.run(`
     const now = window.Date.now
-    window.Date.now = () => now() + arguments[0] * 60000`, minutes)
+    window.Date.now = () => now() + arguments[0] * 60000
+    if (arguments[1]) document.dispatchEvent(new Event('visibilitychange'))`, minutes, comesBack)
   const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
   const open = await openService(t)
-  await later(open.browser, 9.5)
+  await later(open.browser, 9.5, false)
   await open.browser.until(isCounting)
   await open.browser.press(KEYS.shift)
   await open.browser.until("return document.getElementById('idle').hidden")
