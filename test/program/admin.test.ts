@@ -11,7 +11,11 @@ import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } fr
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
-const bearer = (token: string): RequestInit => ({ headers: { Authorization: `Bearer ${token}` } })
+/** What a request with a token is answered. */
+async function statusWith({ url }: Program, token: string): Promise<number> {
+  return (await fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token.trim()}` } })).status
+}
+
 const entry = { password: 'SECRET-entry', sistema: 's', usuario: 'u' }
 
 for (const isServed of [true, false]) {
@@ -19,7 +23,7 @@ for (const isServed of [true, false]) {
 
   test(`§5 users and tokens, ${where}: added, listed, changed, revoked, removed`, async t => {
     const folder = await initialized(t)
-    if (isServed) await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+    const program = isServed ? await startProgram(t, { flags: { data: folder, auth: 'bearer' } }) : undefined
     assert.equal(await done(folder, 'user add Ana@x.org --name Ana --password-stdin', 'SECRET-login\r\n'),
       'ana@x.org: added as user 1, who may do: everything\n')
     await done(folder, 'user add bob@x.org --abilities password:read --password-stdin', 'SECRET-other')
@@ -30,11 +34,13 @@ for (const isServed of [true, false]) {
     ])
     const token = await done(folder, 'token issue bob@x.org --ttl-minutes 0.5')
     assert.match(token, /^pes_[A-Za-z0-9_-]{43}\n$/)
+    if (program !== undefined) assert.equal(await statusWith(program, token), 404)
     const listed = JSON.parse(await done(folder, 'token list BOB@x.org --json'))
     assert.equal(listed.length, 1)
     assert.equal(Date.parse(listed[0].expires) - Date.parse(listed[0].issued), 30_000)
     assert.deepEqual(listed[0].abilities, ['password:read'])
     assert.equal(await done(folder, `token revoke ${listed[0].id}`), `${listed[0].id}: revoked\n`)
+    if (program !== undefined) assert.equal(await statusWith(program, token), 401, 'the very next request')
     await refused(folder, `token revoke ${listed[0].id}`, 1, /no token/)
     await done(folder, 'token issue ana@x.org')
     await done(folder, 'token revoke --all ana@x.org')
@@ -44,125 +50,75 @@ for (const isServed of [true, false]) {
     assert.equal(await done(folder, 'token list'), '')
     await done(folder, 'user remove bob@x.org')
     await refused(folder, 'user remove bob@x.org', 1, /no user/)
-    await refused(folder, 'token issue bob@x.org', 1, /no user/)
+    for (const words of ['token issue bob@x.org', 'token revoke --all bob@x.org', 'user password bob@x.org --password-stdin']) {
+      await refused(folder, words, 1, /no user/, 'a long password\n')
+    }
     const journal = readFileSync(join(folder, 'journal.jsonl'), 'latin1')
     const shown = await done(folder, 'journal show --reveal')
     for (const secret of ['SECRET', token.trim()]) assert.ok(!journal.includes(secret) && !shown.includes(secret))
   })
 }
 
-test('invalid passwords, abilities and tokens are refused, and nothing is recorded', async t => {
-  const folder = await initialized(t)
-  await done(folder, 'user add a@x --abilities password:read --password-stdin', 'a long password')
-  const all = 'password:read, password:create, password:update, password:delete, password:deleted, password:restore, ' +
-    'password:history, account:password'
-  const cases: readonly (readonly [words: string, why: RegExp, input?: string])[] = [
-    ['user add b@x --password-stdin', /password field must be at least 12 characters/, 'eleven char\n'],
-    ['user password a@x --password-stdin', /at least 12 characters/, 'short\n'],
-    ['user add longer@example.org --password-stdin', /must not be the address/, 'Longer@example.org\n'],
-    ['user add b@x --abilities password:raed --password-stdin', new RegExp(`one of \\*, ${all}$`, 'm'), 'a long password\n'],
-    ['token issue a@x --abilities *', /may do no more than its user/],
-    ['token issue a@x --abilities password:read,password:create', /may do no more than its user/],
-    ['token issue a@x --abilities bogus', /an ability must be one of/]
-  ]
-  for (const [words, why, input] of cases) await refused(folder, words, 1, why, input)
-  assert.match(await done(folder, 'journal verify'), /^records 1$/m)
-  await done(folder, 'token issue a@x --abilities password:read')
-})
-
-test('§5.7 a revocation is refused by the very next request, and after a restart', async t => {
-  const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
-  await done(folder, 'user add a@x --password-stdin', 'a long password')
-  const token = (await done(folder, 'token issue a@x')).trim()
-  const status = async (at: Program): Promise<number> => (await fetch(`${at.url}/api/listPassword`, bearer(token))).status
-  assert.equal(await status(program), 404)
-  await done(folder, 'token revoke --all a@x')
-  assert.equal(await status(program), 401)
-  await program.kill()
-  assert.equal(await status(await startProgram(t, { flags: { data: folder, auth: 'bearer' } })), 401)
-})
-
-test('usage errors end with 2, print one line, and change nothing', async t => {
+test('usage errors end with 2, print one line, say what may have been meant, and change nothing', async t => {
   const folder = join(freshFolder(t), 'none')
   for (const words of [
-    'user', 'bogus', 'user add', 'user add a b', 'user list x', 'user list --bogus', 'token revoke',
-    'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0', 'token issue a@x --ttl-minutes 99999999999',
-    'entry history 01', 'entry restore x', 'user add a@x --abilities a,,b --password-stdin', 'user add', 'user list -x',
-    'entry get 1 --field x', 'entry add --system s', 'entry edit 1', 'journal verify --head 12', 'user list --json=1',
-    'entry add --system s --user u --generate 5', 'entry add --system', 'completion tcsh', 'export --output'
+    'user add', 'user add a b', 'user list x', 'token revoke', 'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0',
+    'token issue a@x --ttl-minutes 99999999999', 'entry history 01', 'entry restore x',
+    'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
+    'entry edit 1', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
+    'entry add --system', 'completion tcsh', 'export --output'
   ]) await refused(folder, words, 2, /./)
-  await refused(folder, 'user list', 1, /no journal .* init/)
-  await refused(folder, 'journal verify', 1, /no journal/)
-  await refused(folder, 'entry get 1', 1, /no journal/)
+  const cases: readonly (readonly [words: string, why: RegExp])[] = [
+    ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
+    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, list, password, remove$/m],
+    ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
+    ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/]
+  ]
+  for (const [words, why] of cases) await refused(folder, words, 2, why)
+  for (const words of ['user list', 'journal verify', 'entry get 1']) await refused(folder, words, 1, /no journal/)
   assert.ok(!existsSync(folder))
   const made = await initialized(t)
   await refused(made, 'user add a@x --password-stdin', 2, /empty/, '\n')
   await refused(made, 'user add a@x', 2, /no terminal/)
-  await refused(made, 'user add nobody --password-stdin', 1, /valid email address/)
+  await refused(made, 'user add a@x --password-stdin', 1, /at least 12 characters/, 'eleven char\n')
 })
 
-test('a mistyped command or flag is answered with the one that may have been meant', async t => {
-  const folder = freshFolder(t)
-  const cases: readonly (readonly [words: string, why: RegExp])[] = [
-    ['user lst', /did you mean user list\?/], ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, list, password, remove$/m], ['user frobnicate', /user needs one of/],
-    ['frobnicate', /--help lists them/], ['user list --jsn', /did you mean --json\?/],
-    ['user list --frobnicate', /user list --help lists them/]
-  ]
-  for (const [words, why] of cases) await refused(folder, words, 2, why)
-})
-
-test('help is printed in each of the usual ways, and names etcd only where it is chosen', async t => {
+test('help is printed in each of the usual ways, for each command, and names etcd only where it is chosen', async t => {
   const folder = freshFolder(t)
   const whole = await done(folder, '--help')
-  for (const words of ['-h', 'help']) assert.equal(await done(folder, words), whole)
+  assert.equal(await done(folder, 'help'), whole)
   assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+\n$/)
   const group = await done(folder, 'user --help')
   assert.ok(group.includes('user add') && !group.includes('token issue'))
-  assert.equal(await done(folder, 'help user'), group)
   const one = await done(folder, 'help user add')
-  for (const words of ['user add --help', 'user add -h', 'user add a@x --help']) assert.equal(await done(folder, words), one)
+  assert.equal(await done(folder, 'user add a@x -h'), one)
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
+  const names = [...whole.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
+  assert.ok(names.length > 20)
+  for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))
+  assert.deepEqual(readdirSync(folder), [])
 })
 
-/** How bash, or zsh as bash, is asked what it would complete. */
-const asBash = (words: readonly string[]): string =>
-  `COMP_WORDS=(x ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
-_password_entry_admin; echo \${COMPREPLY[*]}`
-
-/** For each shell, what comes before its script, what after, and how it is asked. */
-const SHELLS: { readonly [shell: string]: readonly [string, string, (words: readonly string[]) => string] } = {
-  bash: ['', '', asBash],
-  zsh: ['autoload -U compinit && compinit -D -u', 'emulate sh', asBash],
-  fish: ['', 'set -x HOME (mktemp -d)', words => `echo (complete -C 'password-entry-admin ${words.join(' ')}' | cut -f1)`]
+/** How bash, or zsh as bash, is asked what may follow. */
+const AS_BASH = "COMP_WORDS=(x 'user' ''); COMP_CWORD=2; _password_entry_admin; echo ${COMPREPLY[*]}"
+/** For each shell, what comes before its script, and how it is asked. */
+const SHELLS: { readonly [shell: string]: readonly [before: string, asked: string] } = {
+  bash: ['', AS_BASH],
+  zsh: ['autoload -U compinit && compinit -D -u', `emulate sh; ${AS_BASH}`],
+  fish: ['', "set -x HOME (mktemp -d); echo (complete -C 'password-entry-admin user ' | cut -f1)"]
 }
 
-for (const [shell, [before, after, asked]] of Object.entries(SHELLS)) {
+for (const [shell, [before, asked]] of Object.entries(SHELLS)) {
   const missing = spawnSync(shell, ['-c', 'true']).error === undefined ? false : `there is no ${shell} here`
-  test(`${shell} completes commands, then flags; etcd's flags only for what uses etcd`, { skip: missing }, async t => {
+  test(`${shell} completes what is typed`, { skip: missing }, async t => {
     const folder = freshFolder(t)
-    const script = await done(folder, `completion ${shell}`)
-    writeFileSync(join(folder, 'script'), script)
-    writeFileSync(join(folder, 'list.csv'), '')
-    assert.equal(spawnSync(shell, ['-n', join(folder, 'script')], { encoding: 'utf8' }).stderr, '')
-    const program = join(freshFolder(t), 'password-entry-admin')
-    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${ADMIN}' "$@"\n`, { mode: 0o755 })
-    const env = { ...process.env, PATH: `${dirname(program)}:${process.env['PATH']}` }
-    const questions = [
-      ['user', ''], ['completion', ''], ['user', 'add', '--ab'], ['user', 'add', '--e'], ['journal', 'copy', '--'], ['import', 'li']
-    ]
-    const text = [before, script, after, ...questions.map(asked)].join('\n')
-    const { stdout } = spawnSync(shell, ['-c', text], { encoding: 'utf8', cwd: folder, env })
-    // Bash and zsh sort and choose later.
-    const [groups, shells, abilities, none, flags, files] = stdout.split('\n').map((line, at) =>
-      line.split(' ').filter(word => word !== '' && word.startsWith(questions[at]?.at(-1) ?? '')).sort())
-    assert.deepEqual(groups, ['add', 'list', 'password', 'remove'])
-    assert.deepEqual(shells, ['bash', 'fish', 'zsh'])
-    assert.deepEqual([abilities, none], [['--abilities'], []])
-    assert.ok(flags?.includes('--etcd-endpoints'))
-    assert.ok(shell !== 'fish' || files?.includes('list.csv'))
+    const program = `#!/bin/sh\nexec '${process.execPath}' '${ADMIN}' "$@"\n`
+    writeFileSync(join(folder, 'password-entry-admin'), program, { mode: 0o755 })
+    const text = [before, await done(folder, `completion ${shell}`), asked].join('\n')
+    const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
+    const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env })
+    assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'list', 'password', 'remove'], ''])
   })
 }
 
@@ -216,11 +172,6 @@ test('commands that only read need neither the lock nor a writable folder, and s
   const shown = await admin(folder, `journal show ${copy} --reveal`)
   assert.ok(shown.code === 0 && shown.out.includes('SECRET'))
   assert.match(shown.error, /^warning: .* not recorded: this is a copy/)
-  const { head } = JSON.parse(await done(folder, `journal verify ${copy} --json`))
-  assert.match(await done(folder, `journal verify --head ${head}`), /^noted +at record 1$/m)
-  const other = await admin(folder, `journal verify --head ${'ab'.repeat(32)}`)
-  assert.equal(other.code, 3)
-  assert.match(other.error, /nowhere in this journal/)
 })
 
 const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
@@ -256,15 +207,6 @@ test('root works in a folder of another user as that user, with a key that only 
   assert.match(await run('journal verify'), /^records 4$/m)
 })
 
-test('`--help` of the program lists every command, and each has its own', async t => {
-  const folder = freshFolder(t)
-  const overview = await done(folder, '--help')
-  const names = [...overview.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
-  assert.ok(names.length > 20)
-  for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))
-  assert.deepEqual(readdirSync(folder), [])
-})
-
 test('history and restore of an entry: every value, when, by whom; passwords only with --reveal', async t => {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --password-stdin', 'a long password')
@@ -283,7 +225,6 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await done(folder, 'entry restore 1')
   await refused(folder, 'entry restore 2', 1, /contraseña no encontrada/)
   await refused(folder, 'entry history 2', 1, /contraseña no encontrada/)
-  assert.equal((await fetch(`${url}/api/listPassword`, bearer(token))).status, 200)
   const lines = (await done(folder, 'entry history 1 --reveal')).trimEnd().split('\n')
   assert.deepEqual(lines.map(line => line.split(' ').slice(1, 3).join(' ')),
     ['a@x entry.created', 'a@x entry.updated', 'a@x entry.deleted', '- entry.restored'])
@@ -322,19 +263,6 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   assert.match(await done(restored, 'journal verify'), new RegExp(`^records ${/^\d+/.exec(printed)![0]}\n`))
 })
 
-test('a damaged journal and a wrong key end with 3 and name line and byte', async t => {
-  const folder = await initialized(t)
-  for (const name of ['a', 'b', 'c']) await done(folder, `entry add --system ${name} --user u --password-stdin`, 'p\n')
-  const path = join(folder, 'journal.jsonl')
-  const good = readFileSync(path)
-  const second = good.indexOf('\n') + 1
-  writeFileSync(path, Buffer.concat([good.subarray(0, second), good.subarray(good.indexOf('\n', second) + 1)]))
-  await refused(folder, 'journal verify', 3, new RegExp(`line 2 at byte ${second}: its seq is 3`))
-  writeFileSync(path, good)
-  writeFileSync(join(folder, 'journal.key'), `${'ab'.repeat(32)}\n`)
-  await refused(folder, 'journal verify', 3, /line 1 needs key/)
-})
-
 test('keys are rotated and the journal rewritten under load; nothing is lost, and the old key can go', async t => {
   const folder = await initialized(t)
   const program = await startProgram(t, { flags: { data: folder } })
@@ -370,7 +298,7 @@ test('several commands at once without a server all succeed', async t => {
 
 test('commands that follow each other without a server never fail because of one that is just ending', async t => {
   const folder = await initialized(t)
-  await Promise.all([1, 2, 3].map(async () => { for (let n = 0; n < 20; n++) await done(folder, 'user list') }))
+  await Promise.all([1, 2, 3].map(async () => { for (let n = 0; n < 10; n++) await done(folder, 'user list') }))
 })
 
 test('a command reads standard input, ends by itself with its exit code, and prints what is wrong', async t => {
@@ -386,15 +314,4 @@ test('a command reads standard input, ends by itself with its exit code, and pri
     assert.equal(left.code, code, words)
     assert.match(left.error, line, words)
   }
-})
-
-test('on a terminal a password is asked for twice, without echo', async t => {
-  const folder = await initialized(t)
-  for (const [email, again, code] of [['a@x', 'SECRET-typed', 0], ['b@x', 'other', 2]] as const) {
-    const typed = [['password: ', 'SECRET-typed'], ['again: ', again]] as const
-    const { code: ended, seen } = await atTerminal(folder, `user add ${email}`, typed)
-    assert.equal(ended, code, seen)
-    assert.ok(seen.includes('password: ') && !seen.includes('SECRET'), seen)
-  }
-  assert.equal(JSON.parse(await done(folder, 'user list --json')).length, 1)
 })

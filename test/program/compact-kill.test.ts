@@ -1,13 +1,14 @@
-/** A compaction that is killed before each call of the system that it makes. */
+/** What ends a compaction: a kill before each call of the system that it makes, and a stop. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { importEntries } from '../../src/store/extra-commands.ts'
-import { ADMIN, initialized } from '../support/admin.ts'
+import { ADMIN, admin, initialized } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
 import { straceMissing } from '../support/outside.ts'
+import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
@@ -91,4 +92,18 @@ test('killed before any of its calls on the disk, a compaction leaves the old jo
   await Promise.all(Array.from({ length: LANES }, lane))
   t.diagnostic(`${calls.length - first} of ${calls.length} calls; left: ${JSON.stringify(left)}`)
   assert.ok(left.old > 5 && left.new > 2, JSON.stringify(left))
+})
+
+test('a service that is stopped meanwhile ends its compaction at once, and keeps the old journal', async t => {
+  const folder = await filled(t, 10_000, 200)
+  const old = readFileSync(join(folder, 'journal.jsonl'))
+  const program = await startProgram(t, { flags: { data: folder } })
+  const ended = admin(folder, 'journal compact')
+  await until('a part of the new journal', () => readdirSync(folder).some(name => /\.part$|^journal-/.test(name)))
+  const begunMs = performance.now()
+  assert.equal((await program.stop('SIGTERM')).code, 0)
+  const stoppedMs = performance.now() - begunMs
+  assert.ok(stoppedMs < 5_000, `${stoppedMs} ms`)
+  await ended
+  assertOldOrNew(folder, old, 'stopped')
 })
