@@ -97,18 +97,13 @@ test('§2, §3, §4.2 get: an entry with all five fields, a deleted one too; an 
   assertAnswer(await call('GET', '/api/getPassword/3'), 404, UNKNOWN)
 })
 
-test('§2, §4.3 create: a message without the entry; the entry is active and its id is the next one', async t => {
+test('§2, §4.3 create: a message without the entry; the entry is active, its id is the next one, and two may be the same', async t => {
   const { call } = await withEntries(t, 0)
   for (const id of [1, 2, 3]) {
     assertAnswer(await call('POST', '/api/createPassword', fieldsOf(id)), 200, CREATED)
     assertAnswer(await call('GET', `/api/getPassword/${id}`), 200, got(entry(id)))
   }
-})
-
-test('§4.3 create: two entries may be the same', async t => {
-  const { call, store } = await withEntries(t, 1)
-  assertAnswer(await call('POST', '/api/createPassword', fieldsOf(1)), 200, CREATED)
-  assert.equal(store.activeCount, 2)
+  assertAnswer(await call('POST', '/api/createPassword', fieldsOf(3)), 200, CREATED)
 })
 
 test('§4.3 create: what fails is named field by field, and nothing else is', async t => {
@@ -117,8 +112,6 @@ test('§4.3 create: what fails is named field by field, and nothing else is', as
   const cases: readonly (readonly [body: unknown, answer: string])[] = [
     [{}, missing(...FIELDS)],
     [{ password: 'p' }, missing('sistema', 'usuario')],
-    [{ sistema: 's' }, missing('password', 'usuario')],
-    [{ usuario: 'u' }, missing('password', 'sistema')],
     [{ password: 'p', sistema: 's' }, missing('usuario')],
     [{ password: 'p', usuario: 'u' }, missing('sistema')],
     [{ sistema: 's', usuario: 'u' }, missing('password')],
@@ -272,11 +265,9 @@ test('OPTIONS tells the methods of a path, and every other method is answered by
 test('an unknown path: 404', async t => {
   const { call } = await withEntries(t, 1)
   const targets = [
-    '/', '/api', '/api/', '/api/listPassword/', '/api/listPasswords', '/api/listpassword', '/listPassword',
-    '/API/listPassword', '/api//listPassword', '/api/getPassword', '/api/getPassword/', '/api/getPassword/1/',
-    '/api/getPassword/1/x', '/api/createPassword/1', '/api/./listPassword', '/api/x/../listPassword',
-    '/api/%6cistPassword', '/api/login', '/api/logout', '/api/__proto__', '/api/constructor', '/favicon.ico',
-    '/api\\listPassword', '/api/listPassword;x=1'
+    '/', '/api', '/api/', '/api/listPassword/', '/api/listpassword', '/listPassword', '/API/listPassword',
+    '/api//listPassword', '/api/getPassword', '/api/getPassword/1/x', '/api/createPassword/1', '/api/x/../listPassword',
+    '/api/%6cistPassword', '/api/login', '/api/logout', '/api/__proto__', '/api/listPassword;x=1'
   ]
   for (const target of targets) {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
@@ -296,12 +287,10 @@ test('a query is not looked at, and an id may be percent-encoded: it is the same
 test('an id that is not a canonical positive integer is as an unknown one', async t => {
   const { call, records } = await withEntries(t, 12)
   const ids = [
-    'abc', '01', '1.0', '1.', '.1', '1e0', '1e3', '-1', '+1', '0', '-0', '00', '1_0', '0x1', '0b1', '1n', '1a', 'a1',
-    '1,2', '99999999999999999999', '9007199254740993', '9'.repeat(400), '18446744073709551617', '4294967297',
-    'NaN', 'Infinity', 'null', 'undefined', 'true', '[1]', '%00', '1%00', '%ZZ', '%', '1%', '%e9', '%C3%28', '..%2f1',
-    '1%2f', '%2e%2e', '.', '..', '1%20', '%201', '1+', '+', '%0a1', '1%0d%0a', '1%09', '%EF%BC%91', '%D9%A1', '%C2%B9',
-    '%E2%91%A0', '%2531', '%31%ZZ', '*', '~1', '1;', '1:', '1@', '\'1\'', '"1"', '{id}', '%7Bid%7D',
-    '__proto__', 'constructor', 'length', '13'
+    'abc', '01', '1.0', '.1', '1e3', '-1', '+1', '0', '-0', '1_0', '0x1', '1n', '99999999999999999999', '9007199254740993',
+    '9'.repeat(400), '18446744073709551617', '4294967297', 'NaN', 'Infinity', 'null', 'true', '[1]', '%00', '1%00', '%ZZ',
+    '%', '%C3%28', '..%2f1', '.', '..', '1%20', '%0a1', '1%0d%0a', '%EF%BC%91', '%D9%A1', '%C2%B9', '%2531', '*', '1;',
+    '{id}', '__proto__', 'constructor', 'length', '13'
   ]
   for (const id of ids) {
     assertAnswer(await call('GET', `/api/getPassword/${id}`), 404, UNKNOWN, `get ${id}`)
@@ -309,14 +298,6 @@ test('an id that is not a canonical positive integer is as an unknown one', asyn
     assertAnswer(await call('POST', `/api/deletePassword/${id}`), 404, UNKNOWN, `delete ${id}`)
   }
   assert.equal(records(), 12)
-})
-
-test('text beyond ASCII comes back as the same bytes, not as escapes, however it was sent', async t => {
-  const { call } = await withEntries(t, 0)
-  const body = '{"password":"\\u00f1\\u20AC\\ud83d\\ude00\\/","sistema":"ñ€😀/","usuario":"u"}'
-  await call('POST', '/api/createPassword', body)
-  assertAnswer(await call('GET', '/api/listPassword'), 200,
-    '[{"id":1,"password":"ñ€😀/","sistema":"ñ€😀/","usuario":"u","status":1}]')
 })
 
 test('§2 whatever the text, it is got, listed and updated as given: never trimmed, lone surrogates too', async t => {
@@ -367,8 +348,6 @@ const malformed: readonly (readonly [what: string, body: string | Buffer, fault:
     'has a key twice in one object (line 1, column 18)'],
   ['too many levels', `{"x":${nested(MAX_JSON_DEPTH_LEVELS)}}`,
     `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (line 1, column 69)`],
-  ['very many levels', `{"x":${nested(30_000)}}`,
-    `nests deeper than ${MAX_JSON_DEPTH_LEVELS} levels (line 1, column 69)`],
   ['Latin-1', Buffer.from('{"password":"contrase\xf1a"}', 'latin1'), 'is not valid UTF-8 (line 1, column 22)']
 ]
 
@@ -384,12 +363,6 @@ test('a body that is malformed: 400 that says what is wrong and where, and does 
   assert.equal(records(), 1)
   const secret = { password: ['SECRET'], SECRET: 1, sistema: { SECRET: 1 } }
   assert.doesNotMatch((await call('POST', '/api/createPassword', secret)).text, /SECRET/)
-})
-
-test('nesting up to the bound is taken', async t => {
-  const { call } = await withEntries(t, 0)
-  const body = `{"x":${nested(MAX_JSON_DEPTH_LEVELS - 1)},${whole.slice(1)}`
-  assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
 })
 
 test('no body on create is as an empty object', async t => {
@@ -581,10 +554,7 @@ const fail = (): never => { throw new Error('SECRET of the handler') }
 
 const FAILURES: { readonly [what: string]: Partial<Route> } = {
   'a handler throws': {},
-  'a handler throws behind a body': { shape: { password: text } },
-  'a handler rejects': { handle: async () => fail() },
   'a handler rejects behind a body': { shape: { password: text }, handle: async () => fail() },
-  'a handler throws what is no error': { handle: () => { throw 'SECRET of the handler' } },
   'what comes before the body throws': { beforeBody: fail },
   'a storing handler throws what is no failure of storing': { storingFailed: 'Error failing' }
 }

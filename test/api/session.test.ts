@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { ANA, call, CHEAP, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
@@ -199,18 +199,6 @@ test('§8 a login counts against the general limit, unless its own refuses it; t
   for (const left of ['2', '1', '0']) assert.deepEqual(seen(await list(t, url, token)), [404, '4', left, false])
   assert.deepEqual(seen(await list(t, url, token)), [429, '4', '0', true])
   assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
-})
-
-test('a hash of a lower cost is brought up to date by a login, and logins at once all succeed', async t => {
-  const { url, folder } = await startProtected(t, NO_LIMIT)
-  const types = (): string[] => readFileSync(join(folder, 'journal.jsonl'), 'utf8').trimEnd().split('\n')
-    .map(line => JSON.parse(line).type)
-  assert.equal(CHEAP.ln, 4)
-  const logins = await Promise.all([1, 2, 3].map(() => login(t, url)))
-  assert.deepEqual(logins.map(answer => answer.status), [200, 200, 200])
-  assert.equal(types().filter(type => type === 'password.rehashed').length, 1)
-  assert.equal((await login(t, url)).status, 200)
-  assert.equal((await login(t, url, ANA, 'wrong')).status, 401)
 })
 
 test('nothing secret is in the journal\'s file, in what is said at the start, or in the access log', async t => {

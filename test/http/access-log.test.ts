@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { createAccessLog, type LoggedRequest } from '../../src/http/access-log.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
-import { startProgram } from '../support/program.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
@@ -138,33 +137,4 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   close()
   close()
   assert.deepEqual(written.slice(5), [`${JSON.stringify({ dropped: 1 })}\n`])
-})
-
-test('a slow reader of the program\'s output costs lines, which it is told of, and never a request', async t => {
-  const program = await startProgram(t, { flags: ON })
-  const stdout = program.child.stdout!
-  stdout.pause()
-  const client = await connectRaw(t, program.url)
-  const batch = Array<Buffer>(500).fill(message('GET', '/api/getPassword/1'))
-  let requests = 0
-  // 250 bytes a line: far more than the pipe and what may wait hold together.
-  for (let round = 0; round < 20; round++) {
-    await client.send(...batch)
-    for (const answer of await client.answers(batch.length)) assert.equal(answer.status, 404)
-    requests += batch.length
-  }
-  stdout.resume()
-  let dropped = 0
-  for (let tries = 0; dropped === 0; tries++) {
-    assert.ok(tries < 200, 'nothing was reported')
-    await client.send(message('GET', '/api/getPassword/1'))
-    await client.answer()
-    requests++
-    await new Promise(resolve => setTimeout(resolve, 20))
-    dropped = Number(/"dropped":(\d+)/.exec(program.stdout)?.[1] ?? 0)
-  }
-  await program.stop()
-  const lines = program.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
-  const reported = lines.reduce((sum, line) => sum + (line.dropped ?? 0), 0)
-  assert.equal(lines.filter(line => line.dropped === undefined).length + reported, requests)
 })

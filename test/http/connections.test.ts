@@ -128,24 +128,6 @@ for (const isTls of [false, true]) {
   })
 }
 
-test('another client is answered between requests that are pipelined', async t => {
-  let answered = 0
-  let before: number | undefined
-  const port = await serve(t, (_, response, done, target) => {
-    if (target === '/other') before = answered
-    else answered++
-    response.end('ended')
-    done()
-  })
-  const [many, other] = [await open(t, port), await open(t, port)]
-  const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
-  const count = Math.floor(READ_AT_ONCE_BYTES / one.length)
-  many.write(one.repeat(count))
-  other.write('GET /other HTTP/1.1\r\nHost: a\r\n\r\n')
-  await Promise.all([heard(many, 'ended', count), heard(other, 'ended', 1)])
-  assert.ok(before! < 100, `${before} went before`)
-})
-
 test('another client is answered before all is parsed that one pipelines on many connections', async t => {
   let parsed = 0
   const count = (): void => { parsed++ }

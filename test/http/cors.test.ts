@@ -127,20 +127,14 @@ const HOSTILE: readonly (readonly [string, string, string, string | undefined, r
   ['a cross-site form', 'POST', '/api/createPassword', 'password=p&sistema=s&usuario=u',
     ['Origin: https://evil.example', ...FORM]],
   ['a form that deletes', 'POST', '/api/deletePassword/1', undefined, ['Origin: https://evil.example']],
-  ['a form that deletes in a sandbox', 'POST', '/api/deletePassword/1', undefined, ['Origin: null']],
   ['a form with JSON as text', 'POST', '/api/createPassword', JSON_BODY, ['Origin: null', 'Content-Type: text/plain']],
   ['fetch with text/plain', 'POST', '/api/updatePassword/1', JSON_BODY, ['Origin: https://evil.example', ...TEXT]],
   ['fetch with JSON', 'POST', '/api/createPassword', JSON_BODY, ['Origin: https://evil.example']],
-  ['fetch to read', 'GET', '/api/listPassword', undefined, ['Origin: https://evil.example']],
   ['another port of this machine', 'POST', '/api/createPassword', JSON_BODY, ['Origin: http://127.0.0.1:1']],
-  ['the same place by another scheme', 'POST', '/api/createPassword', JSON_BODY, ['Origin: https://127.0.0.1']],
-  ['a file', 'GET', '/api/getPassword/1', undefined, ['Origin: file://']],
   ['DNS rebinding that reads', 'GET', '/api/listPassword', undefined, ['Host: evil.example']],
-  ['DNS rebinding with a port', 'GET', '/api/getPassword/1', undefined, ['Host: evil.example:3000']],
   ['DNS rebinding that writes', 'POST', '/api/createPassword', JSON_BODY,
     ['Host: evil.example', 'Origin: http://evil.example']],
   ['DNS rebinding to a name like ours', 'GET', '/api/listPassword', undefined, ['Host: localhost.evil.example']],
-  ['DNS rebinding to a name like an address', 'GET', '/api/listPassword', undefined, ['Host: 127.0.0.1.evil.example']],
   ['a preflight', 'OPTIONS', '/api/createPassword', undefined, ['Origin: https://evil.example', ...PREFLIGHT]],
   ['another site that sends no Origin', 'GET', '/api/listPassword', undefined, ['Sec-Fetch-Site: cross-site']],
   ['a neighbour that sends no Origin', 'GET', '/api/listPassword', undefined, ['Sec-Fetch-Site: same-site']]
@@ -164,14 +158,6 @@ test('§8 open: a foreign page gets nothing, changes nothing, and uses up nothin
     const { status, headers } = await call(t, url, 'GET', '/api/listPassword', { fields: [`Sec-Fetch-Site: ${site}`] })
     assert.deepEqual([status, headers['x-ratelimit-remaining']], [200, String(4 - i)])
   }
-})
-
-test('open: a page without an Origin cannot write, since a form has no JSON', async t => {
-  const { url, service } = await startService(t)
-  for (const fields of [FORM, TEXT, ['Content-Type: multipart/form-data; boundary=x'], ['Content-Type: text/json']]) {
-    assert.equal((await call(t, url, 'POST', '/api/createPassword', { body: JSON_BODY, fields })).status, 415)
-  }
-  assert.equal(service.store.entryCount, 0)
 })
 
 test('open: a configured origin may use it, and still not under a foreign Host', async t => {

@@ -5,8 +5,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { MAX_BODY_BYTES, MAX_DRAIN_BYTES, MAX_HEADER_BYTES } from '../../src/limits.ts'
-import { composeService } from '../support/compose.ts'
-import { FaultyFiles } from '../support/faulty-files.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -201,37 +199,6 @@ test('a body in chunks is read, whatever its pieces, sizes, extensions and trail
   }
 })
 
-test('a request that arrives byte by byte is answered once', async t => {
-  const { url, service } = await startService(t)
-  const client = await connectRaw(t, url)
-  for (const byte of create) await client.send(Buffer.of(byte))
-  assert.equal((await client.answer()).text, created)
-  client.finish()
-  assert.deepEqual(await client.untilEnd(), [])
-  assert.equal(service.store.entryCount, 1)
-})
-
-test('a client that ends its side after the request still gets the answer', async t => {
-  const { url, service } = await startService(t)
-  const client = await connectRaw(t, url, { allowHalfOpen: true })
-  await client.send(create)
-  client.finish()
-  assert.deepEqual((await client.untilEnd()).map(({ text }) => text), [created])
-  assert.equal(service.store.entryCount, 1)
-})
-
-test('a body that is cut off changes nothing', async t => {
-  const { url, service } = await startService(t)
-  for (const part of [create.subarray(0, -1), chunked('POST', '/api/createPassword', [entry])]) {
-    const client = await connectRaw(t, url)
-    await client.send(part)
-    client.finish()
-    const answers = await client.untilEnd()
-    assert.ok(answers.every(({ status }) => status === 400), String(statuses(answers)))
-  }
-  assert.equal(service.store.entryCount, 0)
-})
-
 test('what comes together is made and answered in its order, however much it is', async t => {
   const { url, service } = await startService(t)
   const client = await connectRaw(t, url)
@@ -253,20 +220,6 @@ test('a request after a change sees the change (RFC 9112 §9.3.2: only safe requ
   const answers = await client.answers(4)
   assert.deepEqual(statuses(answers), [200, 200, 200, 404])
   assert.equal(answers[1]?.text, entryOne)
-})
-
-test('a client that sends reads and does not look at the answers is held back, and gets all of them', async t => {
-  const { url, service } = await startService(t)
-  // What the system takes for such a client must be full long before all are sent.
-  const password = 'p'.repeat(16_000)
-  await service.store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
-  const client = await connectRaw(t, url)
-  client.pause()
-  const count = 3_000
-  void client.send(...Array<Buffer>(count).fill(getOne))
-  await new Promise(resolve => setTimeout(resolve, 500))
-  client.resume()
-  for (let i = 0; i < count; i++) assert.equal((await client.answer()).json.passwords.password, password)
 })
 
 for (const [what, request, answer] of [['a read', getOne, entryOne], ['a change', create, created]] as const) {
@@ -375,39 +328,6 @@ test('a client that ends its side in the middle of a body that was refused is le
   assert.equal((await client.answer()).status, 413)
   client.finish()
   assert.deepEqual(await client.untilEnd(), [])
-})
-
-test('what may wait on a connection while the disk delays a change is bounded', async t => {
-  const disk = new FaultyFiles()
-  const { url } = await composeService(t, { files: disk.files })
-  const client = await connectRaw(t, url)
-  const held = disk.hold()
-  await client.send(create)
-  await held.reached
-  const one = message('GET', '/', undefined, [`A: ${'x'.repeat(1_000)}`])
-  const block = Buffer.concat(Array<Buffer>(1_000).fill(one))
-  const mostBlocks = 32 // far more than the system's own buffers take
-  const stalled = (): Promise<boolean> => new Promise(resolve => setTimeout(resolve, 500, true))
-  let blocks = 0
-  while (blocks < mostBlocks && !client.wasReset) {
-    if (await Promise.race([client.send(block).then(() => false), stalled()])) break
-    blocks++
-  }
-  held.release()
-  client.destroy()
-  assert.ok(blocks < mostBlocks, `${blocks * 1_000} requests were taken`)
-})
-
-test('a client that always has a hundred requests under way is served as long as it likes', async t => {
-  const { url } = await withEntry(t)
-  const client = await connectRaw(t, url)
-  const unchanged = message('POST', '/api/updatePassword/1', '{"usuario":"u"}')
-  for (let i = 0; i < 100; i++) await client.send(unchanged)
-  for (let i = 0; i < 1_400; i++) {
-    assert.equal((await client.answer()).status, 200)
-    await client.send(unchanged)
-  }
-  assert.deepEqual(statuses(await client.answers(100)), Array(100).fill(200))
 })
 
 for (const [what, first] of [

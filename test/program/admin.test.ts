@@ -263,30 +263,6 @@ test('a backup is taken under load, verified, never over a file, and restores', 
   assert.match(await done(restored, 'journal verify'), new RegExp(`^records ${/^\d+/.exec(printed)![0]}\n`))
 })
 
-test('keys are rotated and the journal rewritten under load; nothing is lost, and the old key can go', async t => {
-  const folder = await initialized(t)
-  const program = await startProgram(t, { flags: { data: folder } })
-  let isOver = false
-  let created = 0
-  const load = Promise.all([1, 2, 3, 4].map(async () => {
-    while (!isOver) if ((await send(program.url, 'POST', '/api/createPassword', entry)).status === 200) created++
-  }))
-  while (created < 100) await new Promise(resolve => setImmediate(resolve))
-  const old = readFileSync(join(folder, 'journal.key'), 'latin1')
-  assert.match(await done(folder, 'key rotate'), /^key [0-9a-f]{8} seals from now on\n$/)
-  await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /has no such flag/)
-  const printed = await done(folder, 'key rewrite')
-  assert.match(printed, /^head [0-9a-f]{64}\nkey [0-9a-f]{8} is no longer needed by this journal\n$/)
-  isOver = true
-  await load
-  const unneeded = /^key (\w+)/m.exec(printed)![1]
-  assert.ok(!readFileSync(join(folder, 'journal.jsonl'), 'latin1').includes(`"key":"${unneeded}"`))
-  await program.kill()
-  writeFileSync(join(folder, 'journal.key'), readFileSync(join(folder, 'journal.key'), 'latin1').replace(old, ''))
-  const again = await startProgram(t, { flags: { data: folder } })
-  assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, created)
-})
-
 test('several commands at once without a server all succeed', async t => {
   const folder = await initialized(t)
   const left = await Promise.all([1, 2, 3, 4, 5].map(n =>

@@ -1,18 +1,15 @@
 /**
- * What a request costs, counted and not timed, so that it holds on a busy machine as well: system calls, bytes
- * allocated, pages of the list. A cost that has fallen is a reason to lower its bound.
+ * What a request costs, counted and not timed, so that it holds on a busy machine as well: system calls. A
+ * cost that has fallen is a reason to lower its bound.
  */
 import assert from 'node:assert/strict'
 import type { Buffer } from 'node:buffer'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { PAGE_ENTRIES } from '../../src/limits.ts'
-import { EntryTable } from '../../src/store/entry-pages.ts'
 import { straceMissing, trace } from '../support/outside.ts'
 import { connectRaw, type RawClient } from '../support/raw.ts'
 import { atEnd, freshFolder } from '../support/service.ts'
-import { BODY_BYTES, fieldsOf, makeJournal } from '../bench/journal.ts'
+import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
 import { ANY_CORES, serveProgram, type Served } from '../bench/servers.ts'
 import { creates, gets, requestBytes } from '../bench/works.ts'
 
@@ -23,16 +20,12 @@ const COSTS = {
   // A second one where nothing had come yet when the first one looked.
   'polls a GET': [1.1, 2.1],
   'other calls in 100 GETs': [0, 0],
-  'heap bytes a GET': [10_000, 13_500],
   'socket reads a create': [1, 1],
   'socket writes a create': [1, 1],
   // Under strace those that come together are taken in slowly, and may need more than one.
   'journal writes for 64 creates that come together': [1.4, 4],
   'looks at the file a journal write': [2, 2],
-  'other calls in 640 creates': [0, 0],
-  'heap bytes a create': [17_800, 26_500],
-  'heap bytes an idle connection keeps': [3_200, 5_000],
-  'bytes made anew for a list of 10,000 after a change': [9_088, 9_100]
+  'other calls in 640 creates': [0, 0]
 } satisfies { readonly [name: string]: readonly [measured: number, atMost: number] }
 
 function hold(name: keyof typeof COSTS, cost: number): void {
@@ -124,66 +117,4 @@ test('creates that come together share a write to the journal', { skip: noStrace
   hold('looks at the file a journal write', calls('journal look') / calls('journal write'))
   hold('other calls in 640 creates', calls('other'))
   assert.ok(calls('journal write') >= WAVES, 'strace has seen all of them')
-})
-
-type HeapBytes = (what: 'collect' | 'look') => Promise<number>
-
-/** A program that tells how much of its heap is used, after a collection or at once. */
-async function startWatched(t: TestContext): Promise<{ readonly program: Served, readonly heapBytes: HeapBytes }> {
-  // No collection of what is young may come between two looks at the heap.
-  const flags = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--expose-gc']
-  const listen = 'process.on("message", () => process.send(process.memoryUsage().heapUsed))'
-  const collect = 'process.on("message", what => { if (what === "collect") gc() });'
-  const program = await startProgram(t, [...flags, '--import', `data:text/javascript,${collect}${listen}`])
-  const heapBytes: HeapBytes = async what => {
-    program.child.send(what)
-    return Number((await once(program.child, 'message'))[0])
-  }
-  return { program, heapBytes }
-}
-
-test('a connection that waits for its next request keeps nothing of those before', async t => {
-  const { program, heapBytes } = await startWatched(t)
-  const connect = (): Promise<RawClient[]> => Promise.all(Array.from({ length: TOGETHER }, () => connectTo(t, program)))
-  await createSome(await connect(), WAVES)
-  const before = await heapBytes('collect')
-  await createSome(await connect(), 2)
-  hold('heap bytes an idle connection keeps', (await heapBytes('collect') - before) / TOGETHER)
-})
-
-test('a request allocates no more than it did', async t => {
-  const { program, heapBytes } = await startWatched(t)
-  const measure = async (act: (count: number) => Promise<void>, count: number): Promise<number> => {
-    await act(3 * count) // until the compiler has seen it all
-    const before = await heapBytes('collect')
-    await act(count)
-    const bytes = (await heapBytes('look') - before) / count
-    assert.ok(bytes > 100, 'nothing was collected meanwhile')
-    return bytes
-  }
-  const clients = await Promise.all(Array.from({ length: TOGETHER }, () => connectTo(t, program)))
-  hold('heap bytes a GET', await measure(count => getSome(clients[0]!, count), 1_000))
-  hold('heap bytes a create', await measure(count => createSome(clients, count / TOGETHER), 10 * TOGETHER))
-})
-
-test('a list after a change costs the page that has changed', () => {
-  const table = new EntryTable()
-  for (let id = 1; id <= 10_000; id++) table.set(id, { id, ...fieldsOf(id, BODY_BYTES), status: 1 })
-  // A piece is the same bytes where it is the same place in memory.
-  const place = (piece: Buffer, places: Map<ArrayBufferLike, Set<string>>): boolean => {
-    const known = places.get(piece.buffer) ?? new Set()
-    places.set(piece.buffer, known)
-    const isNew = !known.has(`${piece.byteOffset} ${piece.length}`)
-    known.add(`${piece.byteOffset} ${piece.length}`)
-    return isNew
-  }
-  const places = new Map<ArrayBufferLike, Set<string>>()
-  const madeAnew = (): number => table.list()!.filter(piece => place(piece, places))
-    .reduce((sum, piece) => sum + piece.length, 0)
-  assert.ok(madeAnew() > 1_000_000)
-  assert.equal(madeAnew(), 0)
-  table.set(5_000, { id: 5_000, ...fieldsOf(1, BODY_BYTES), status: 1 })
-  const bytes = madeAnew()
-  assert.ok(bytes > PAGE_ENTRIES)
-  hold('bytes made anew for a list of 10,000 after a change', bytes)
 })

@@ -160,17 +160,13 @@ test('readers that never read a list of 10 MB share its bytes, also where it cha
   }, [], false)
   await ask(t, program.url, GET)
   await until('the memory to come back', () => memoryMiB(program.pid) - before < 60)
-  const sockets = await openMany(t, program.url, 30, '127.0.0.2')
-  for (const socket of sockets) {
+  for (const socket of await openMany(t, program.url, 30, '127.0.0.2')) {
     socket.pause().write(asks)
     await until('the list to be on its way', () => socket.readableLength > 0)
     await client.send(message('POST', '/api/updatePassword/7', `{"usuario":"${socket.localPort}"}`))
     assert.equal((await client.answer()).status, 200)
   }
-  const during = memoryMiB(program.pid)
-  t.diagnostic(`${during.toFixed()} MiB with 30 of them unread, each another one`)
-  for (const socket of sockets) socket.destroy()
-  assert.ok(during - before < 200, `${during - before} MiB more`)
+  assert.ok(memoryMiB(program.pid) - before < 200, `${memoryMiB(program.pid) - before} MiB more with 30 lists that differ`)
 })
 
 test('connections by the thousand: an address has its share, and another one is served', async t => {
@@ -188,23 +184,6 @@ test('connections by the thousand: an address has its share, and another one is 
     const again = await ask(t, program.url, GET, { localAddress: '127.0.0.2' })
     assert.equal(again.status, 200, 'an address that leaves has its share again')
   })
-})
-
-test('§8 any number of addresses: the table of those that are counted is bounded', async t => {
-  const most = 1_000
-  const flags = { 'trust-proxy': '127.0.0.1', 'rate-limit': '9999' }
-  const program = await started(t, { MAX_RATE_LIMIT_CLIENTS: most }, flags)
-  const client = await connectRaw(t, program.url)
-  await whileServed(t, program, async () => {
-    for (let n = 0; n < 5 * most; n += 100) {
-      const addresses = Array.from({ length: 100 }, (_, i) => `10.0.${n + i >> 8}.${n + i & 255}`)
-      await client.send(...addresses.map(one => message('GET', '/api/x', undefined, [`X-Forwarded-For: ${one}`])))
-      for (const { status } of await client.answers(100)) assert.equal(status, 404)
-    }
-  }, ['X-Forwarded-For: 192.0.2.1'])
-  const { text } = await ask(t, program.url, message('GET', '/metrics'))
-  const held = Number(/^rate_limit_clients (\d+)$/m.exec(text)?.[1])
-  assert.ok(held >= most && held <= 2 * most, `${held} are held`)
 })
 
 test('§5 a flood of logins is turned away with 503 and Retry-After, and others are served', async t => {

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, closeSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { done } from '../support/admin.ts'
 import { runProgram, startProgram } from '../support/program.ts'
@@ -42,29 +42,18 @@ test('--version and -h are answered, and start nothing; a flag that does not exi
   const version = await runProgram(t, { args: ['--version'] })
   assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, '', true])
   const help = await runProgram(t, { args: ['-h'] })
-  assert.deepEqual(help, await runProgram(t, { args: ['--help'] }))
+  assert.deepEqual([help.code, /^usage: /.test(help.stdout)], [0, true])
   const refused = await runProgram(t, { args: ['--prot', '1'] })
   assert.deepEqual([refused.code, refused.stderr],
     [2, "error: a setting is not valid: there is no flag '--prot'; --help lists them\n"])
 })
 
-test('outside production the first start makes its folder and says that the store is new, later ones do not', async t => {
-  const folder = join(freshFolder(t), 'new')
-  for (const isNew of [true, false]) {
-    const program = await startProgram(t, { flags: { data: folder } })
-    const { stdout } = await program.stop()
-    assert.equal(stdout.includes(`\nnew, empty store in ${folder}\n`), isNew, stdout)
-  }
-})
-
 test('in production a folder that was named and does not exist is refused, and the message names init', async t => {
   const folder = join(freshFolder(t), 'mistyped')
-  for (const options of [{ args: [`--data=${folder}`], env: PRODUCTION }, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } }]) {
-    const { code, stderr } = await runProgram(t, options)
-    assert.equal(code, 1)
-    assert.match(stderr, /^error: [^\n]*mistyped does not exist; [^\n]* init\b[^\n]*\n$/)
-    assert.ok(!existsSync(folder))
-  }
+  const { code, stderr } = await runProgram(t, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } })
+  assert.equal(code, 1)
+  assert.match(stderr, /^error: [^\n]*mistyped does not exist; [^\n]* init\b[^\n]*\n$/)
+  assert.ok(!existsSync(folder))
   await done(folder, 'init')
   await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })
   assert.ok(readdirSync(folder).includes('journal.jsonl'))
@@ -75,47 +64,29 @@ const asNobody = { uid: NOBODY, gid: NOBODY, env: {}, encoding: 'utf8' } as cons
 const isRoot = process.geteuid?.() === 0 && spawnSync(process.execPath, ['--version'], asNobody).status === 0
 const notRoot = isRoot ? false : 'only root can be another user, who needs to be able to run this Node'
 
-/** The program where any user can run it, and a data folder. */
-async function programForAll(t: TestContext): Promise<{ readonly place: string, readonly folder: string }> {
-  const place = freshFolder(t)
-  chmodSync(place, 0o755)
-  cpSync(DIST, join(place, 'dist'), { recursive: true })
-  cpSync(join(DIST, '../package.json'), join(place, 'package.json'))
-  const folder = join(place, 'data')
-  await done(folder, 'init')
-  return { place, folder }
-}
-
 for (const [file, owner] of [['journal.jsonl', 'root'], ['journal.key', 'root'], ['journal.key', 'below']] as const) {
   const whose = owner === 'root' ? 'belongs to another user' : 'is in a folder of another user'
   test(`a ${file} that ${whose} is named, not the data folder`, { skip: notRoot }, async t => {
-    const { place, folder } = await programForAll(t)
+    const place = freshFolder(t)
+    chmodSync(place, 0o755)
+    cpSync(DIST, join(place, 'dist'), { recursive: true })
+    cpSync(join(DIST, '../package.json'), join(place, 'package.json'))
+    const folder = join(place, 'data')
+    await done(folder, 'init')
     const keys = owner === 'root' ? folder : join(place, 'keys')
     mkdirSync(keys, { recursive: true, mode: 0o700 })
     renameSync(join(folder, 'journal.key'), join(keys, 'journal.key'))
     const others = readdirSync(folder).filter(name => name !== file)
+    const run = (...words: readonly string[]): unknown[] => {
+      const args = [join(place, 'dist', words[0]!), ...words.slice(1), `--data=${folder}`, `--key-file=${join(keys, 'journal.key')}`]
+      const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place, timeout: 20_000 })
+      return [status, stderr]
+    }
+    assert.match(String(run('admin.js', 'user', 'list')), /^1,error: [^\n]+data belongs to user 0: run the command as that user, or as root\n$/)
     for (const name of [...others, '']) chownSync(join(folder, name), NOBODY, NOBODY)
     const path = join(file === 'journal.key' ? keys : folder, file)
     const why = owner === 'root' ? 'EACCES; it belongs to user 0' : 'EACCES'
-    for (const words of [['server.js', '--port=0'], ['admin.js', 'user', 'list']]) {
-      const args = [join(place, 'dist', words[0]!), ...words.slice(1), `--data=${folder}`, `--key-file=${join(keys, 'journal.key')}`]
-      const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place, timeout: 20_000 })
-      assert.deepEqual([status, stderr], [1, `error: the data folder cannot be used: ${path}: ${why}\n`])
-    }
+    const line = `error: the data folder cannot be used: ${path}: ${why}\n`
+    assert.deepEqual([run('server.js', '--port=0'), run('admin.js', 'user', 'list')], [[1, line], [1, line]])
   })
 }
-
-test('a folder of another user is named by the operator\'s program, which says who can use it', { skip: notRoot }, async t => {
-  const { place, folder } = await programForAll(t)
-  for (const mode of [0o700, 0o755]) {
-    chmodSync(folder, mode)
-    for (const words of ['user list', 'journal verify']) {
-      const args = [join(place, 'dist/admin.js'), ...words.split(' '), `--data=${folder}`]
-      const { status, stderr } = spawnSync(process.execPath, args, { ...asNobody, cwd: place })
-      const why = mode === 0o755 && words === 'journal verify' ? /journal\.key: EACCES; it belongs to user 0/
-        : /^error: [^\n]+data belongs to user 0: run the command as that user, or as root\n$/
-      assert.equal(status, 1)
-      assert.match(stderr, why)
-    }
-  }
-})

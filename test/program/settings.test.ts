@@ -1,16 +1,16 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
-import { randomBytes } from 'node:crypto'
-import { cpSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Variables } from '../../src/config/read.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
+import { fileStore } from '../support/compose.ts'
 import { runProgram, socketsIn, startProgram } from '../support/program.ts'
-import { freshFolder, send, startService } from '../support/service.ts'
+import { freshFolder, startService } from '../support/service.ts'
 
 type Name = keyof Settings
 
@@ -189,25 +189,6 @@ test('settings that do not go together are refused, and what makes them safe is 
   for (const env of ['', 'development', 'test']) assert.equal(readSettings([], { NODE_ENV: env }).isProduction, false)
 })
 
-/** All files of a folder with their bytes and modes. */
-function snapshot(folder: string): ReadonlyMap<string, string> {
-  return new Map(readdirSync(folder).map(name => {
-    const path = join(folder, name)
-    const events = statSync(path)
-    return [name, `${events.mode.toString(8)} ${events.isDirectory() ? '' : readFileSync(path, 'hex')}`]
-  }))
-}
-
-/** A folder in which a program has created three entries and stopped. */
-async function filledFolder(t: TestContext): Promise<string> {
-  const { url, folder, stop } = await startProgram(t)
-  for (const password of ['a', 'b', 'c']) {
-    assert.equal((await send(url, 'POST', '/api/createPassword', { password, sistema: 's', usuario: 'u' })).status, 200)
-  }
-  assert.equal((await stop()).code, 0)
-  return folder
-}
-
 describe('the program', { concurrency: 2 }, () => {
   type Given = { readonly [name: string]: string }
   test('refuses settings with exit code 2 and one line, and makes no folder', async t => {
@@ -243,7 +224,10 @@ describe('the program', { concurrency: 2 }, () => {
   })
 
   test('says at its start where its data is, what is in it, where it listens and to whom', async t => {
-    const folder = await filledFolder(t)
+    const folder = freshFolder(t)
+    const store = await fileStore(folder)
+    for (const password of ['a', 'b', 'c']) await store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
+    await store.close()
     const { url, stdout, stop } = await startProgram(t, { flags: { data: folder, 'rate-limit': '60' } })
     const head = /,"hash":"([0-9a-f]{64})"\}\n$/.exec(readFileSync(join(folder, 'journal.jsonl'), 'latin1'))?.[1]
     assert.deepEqual(stdout.split('\n'), [
@@ -263,6 +247,7 @@ describe('the program', { concurrency: 2 }, () => {
     const cwd = realpathSync(freshFolder(t))
     const { stdout } = await startProgram(t, { args: [], env: { PORT: '0' }, cwd })
     assert.ok(stdout.startsWith(`data folder    ${join(cwd, 'data')}\n`), stdout)
+    assert.ok(stdout.includes(`\nnew, empty store in ${join(cwd, 'data')}\n`), stdout)
     assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
     for (const name of ['journal.jsonl', 'journal.key']) {
       assert.equal(statSync(join(cwd, 'data', name)).mode & 0o777, 0o600, name)
@@ -325,38 +310,5 @@ describe('the program', { concurrency: 2 }, () => {
     }
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
-  })
-
-  /** Ways to harm a folder, and the line that says so. The key file and the journal are given by their paths. */
-  const HARMS: readonly (readonly [what: string, harm: (key: string, journal: string) => void, line: RegExp])[] = [
-    ['a missing key', key => rmSync(key), /^error: the journal exists, but its key file does not: .*journal\.key; is KEY_FILE right\?\n$/],
-    [
-      'another key', key => writeFileSync(key, `${randomBytes(32).toString('hex')}\n`),
-      /^error: the key file lacks a key of the journal: .*journal\.jsonl, line 1 needs key [0-9a-f]{8}\n$/
-    ],
-    [
-      'a changed byte in the journal\'s first line',
-      (_key, journal) => {
-        const bytes = readFileSync(journal)
-        const at = bytes.indexOf('"sealed":"') + 20
-        bytes[at] = bytes[at] === 0x41 ? 0x42 : 0x41
-        writeFileSync(journal, bytes)
-      },
-      /^error: the journal is damaged: .*journal\.jsonl, line 1 at byte 0: its hash does not follow .*\n$/
-    ]
-  ]
-  test('that finds a harmed folder ends with exit code 1 and one line, and changes nothing', async t => {
-    const whole = await filledFolder(t)
-    await Promise.all(HARMS.map(async ([what, harm, line]) => {
-      const folder = join(freshFolder(t), 'data')
-      cpSync(whole, folder, { recursive: true })
-      harm(join(folder, 'journal.key'), join(folder, 'journal.jsonl'))
-      const before = snapshot(folder)
-      const { code, stdout, stderr } = await runProgram(t, { flags: { data: folder } })
-      assert.equal(code, 1, what)
-      assert.match(stderr, line)
-      assert.doesNotMatch(stdout, /^(address|ready)/m)
-      assert.deepEqual(snapshot(folder), before)
-    }))
   })
 })
