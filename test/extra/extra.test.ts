@@ -104,11 +104,3 @@ test('one’s own password is changed with the current one only, which ends all 
   const again = await call(t, started.url, 'POST', '/api/changeOwnPassword', { token: fresh, body: { password: 'x', newPassword: 'y' } })
   assert.equal(again.status, 429)
 })
-
-test('they are described where they are on', async t => {
-  const { url } = await startProtected(t, { 'extra-routes': 'on' })
-  const { json } = await send(url, 'GET', '/openapi.json')
-  for (const [operation, method, path] of ROUTES) {
-    assert.equal(json.paths[path.replace('/1', '/{id}')]?.[method.toLowerCase()]?.operationId, operation)
-  }
-})

@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { disk } from '../../src/disk/files.ts'
 import type { Event } from '../../src/journal/journal.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES, MAX_GATHER_TURNS } from '../../src/limits.ts'
+import { MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { fileStore } from '../support/compose.ts'
@@ -55,14 +55,6 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 const count = (n: number, from = 1): number[] => Array.from({ length: n }, (_, i) => from + i)
 const fields = (password: string) => ({ password, sistema: 's', usuario: 'u' })
 
-/** Whether a promise is still pending once all that can happen without the disk has happened. */
-async function isPending(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false
-  void promise.then(() => { settled = true }, () => { settled = true })
-  for (let turns = 0; turns < 3; turns++) await turn()
-  return !settled
-}
-
 /** Collects, until the test ends, what is thrown where nobody catches it. */
 function catchUncaught(t: TestContext): unknown[] {
   const thrown: unknown[] = []
@@ -75,6 +67,13 @@ function catchUncaught(t: TestContext): unknown[] {
 async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<void> {
   while (!is() && turns-- > 0) await turn()
 }
+
+test('a decision without a record touches no file', async t => {
+  const { journal, faulty } = await openFaulty(t)
+  const before = faulty.count()
+  await journal.commit(decisionOn(undefined))
+  assert.equal(faulty.count(), before)
+})
 
 test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
   const { journal, faulty } = await openFaulty(t)
@@ -91,51 +90,6 @@ test('a write waits for what each turn of the event loop still brings, and not f
   held.release()
   await Promise.all(commits)
   assert.deepEqual(journal.data, count(asked))
-})
-
-test('a write begins with the first turn that brings nothing, and at once when it is full', async t => {
-  const { journal, faulty } = await openFaulty(t)
-  for (const [records, turns] of [[1, 2], [MAX_COMMIT_RECORDS - 1, 2], [MAX_COMMIT_RECORDS, 1]] as const) {
-    const before = faulty.count('append')
-    const committed = commitAll(journal, count(records))
-    for (let n = 1; n <= turns; n++) {
-      assert.equal(faulty.count('append'), before)
-      await turn()
-    }
-    assert.equal(faulty.count('append'), before + 1, `${records} records`)
-    await committed
-  }
-})
-
-test('commits that arrive together share writes of a bounded number of records and of bytes, in order', async t => {
-  const { journal, records, faulty, folder } = await openFaulty(t)
-  const data = count(2 * MAX_COMMIT_RECORDS + 1)
-  assert.deepEqual(new Set(await commitAll(journal, data)), new Set(['done']))
-  assert.equal(faulty.count('append'), 3)
-  assert.deepEqual(records.map(({ seq, data }) => [seq, data]), data.map(n => [n, n]))
-  const large = 'x'.repeat(MAX_COMMIT_BYTES * 5 / 8)
-  await commitAll(journal, [large, large, large])
-  assert.equal(faulty.count('append'), 5)
-  assert.deepEqual(await recovered(folder), [...data, large, large, large])
-})
-
-test('a decision without a record touches no file, and waits for the write that it could have seen', async t => {
-  const { journal, faulty } = await openFaulty(t)
-  const before = faulty.count()
-  await journal.commit(decisionOn(undefined))
-  assert.equal(faulty.count(), before)
-  const held = faulty.hold()
-  const waiting = [event(1), undefined].map(one => journal.commit(decisionOn(one)))
-  await held.reached
-  waiting.push(journal.commit(decisionOn(undefined)))
-  assert.deepEqual(await Promise.all(waiting.map(isPending)), [true, true, true])
-  held.release()
-  await Promise.all(waiting)
-  for (const [code, expected] of [['ENOSPC', 'write-failed'], ['EIO', 'journal-failed']] as const) {
-    faulty.fail({ of: 'append', code })
-    const outcomes = [undefined, event(1), undefined].map(one => outcomeOf(journal.commit(decisionOn(one))))
-    assert.deepEqual(await Promise.all(outcomes), [expected, expected, expected], 'it fails with that write')
-  }
 })
 
 test('a change that could not be sealed rejects, throws nowhere else, and harms nothing decided after it', async t => {
@@ -164,14 +118,6 @@ test('a change that could not be sealed rejects, throws nowhere else, and harms 
   await reopened.close()
 })
 
-test('a change that is no JSON, or too large for a line, is rejected alone', async t => {
-  const { journal, folder } = await openFaulty(t)
-  const [before, noJson, tooLarge, behind] = await commitAll(journal, [1, 2n, '\u0800'.repeat(MAX_EVENT_BYTES / 3), 3])
-  assert.match(noJson!, /TypeError.*BigInt/)
-  assert.deepEqual([before, tooLarge, behind], ['done', 'write-failed', 'done'])
-  assert.deepEqual(await recovered(folder), [1, 3])
-})
-
 const within = (bytesOf: (line: number) => number) => (faulty: FaultyFiles, line: number): void =>
   faulty.shorten(bytesOf(line))
 
@@ -196,16 +142,6 @@ for (const [what, fail] of [
     assert.deepEqual([journal.data, await recovered(folder)], [[1, 4], [1, 4]])
   })
 }
-
-test('a full disk heals by itself once there is room', async t => {
-  const { journal, folder, faulty } = await openFaulty(t)
-  faulty.fail({ of: 'append', code: 'ENOSPC', forGood: true })
-  for (let i = 0; i < 5; i++) assert.deepEqual(await commitAll(journal, [i]), ['write-failed'])
-  assert.equal(journal.health().fault, undefined)
-  faulty.heal()
-  assert.deepEqual(await commitAll(journal, [5]), ['done'])
-  assert.deepEqual(await recovered(folder), [5])
-})
 
 for (const [what, fail, fault] of [
   ...['EIO', 'ENODATA', 'EREMOTEIO', 'ETIMEDOUT', 'EINTR'].map(code => [

@@ -13,7 +13,7 @@ import { addKey, createKeyFile, keyring, readKeyFile } from '../../src/journal/k
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,
-  openJournal, putJournal, readSecret, referenceLines, snapshot, startAndStop, verify, writeKeys
+  openJournal, putJournal, readSecret, referenceLines, startAndStop, verify, writeKeys
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -25,12 +25,6 @@ function keyFile(t: TestContext, text: string): string {
   writeFileSync(path, text)
   return path
 }
-
-test('a key is called by the first 8 hexadecimal digits of its SHA-256', () => {
-  const ring = keyring([a])
-  assert.equal(ring.newest.name, keyName(a))
-  assert.deepEqual(ring.newest.secret.export(), a)
-})
 
 test('of several keys the last is the newest, and each is found by its name', () => {
   const ring = keyring([a, b, c])
@@ -82,21 +76,6 @@ function faulty(of: keyof Files, code: string): FaultyFiles {
   return made
 }
 
-test('a new key file is for its owner alone, whatever the umask, and holds what randomness gave', async t => {
-  const umask = process.umask()
-  t.after(() => { process.umask(umask) })
-  for (const mask of [0o000, 0o022, 0o077]) {
-    process.umask(mask)
-    const path = keyPath(freshFolder(t))
-    const asked: number[] = []
-    const ring = await createKeyFile(disk, path, bytes => { asked.push(bytes); return a })
-    assert.deepEqual(asked, [32])
-    assert.equal(statSync(path).mode & 0o777, 0o600)
-    assert.equal(readFileSync(path, 'latin1'), hex(a))
-    assert.deepEqual([ring, readKeyFile(disk, path)].map(one => one?.newest.name), [keyName(a), keyName(a)])
-  }
-})
-
 test("a new key file takes no other file's place: it is read instead", async t => {
   const path = keyFile(t, 'something')
   await assert.rejects(createKeyFile(disk, path, randomBytes), { code: 'key-invalid' })
@@ -122,28 +101,6 @@ test('of first starts that share a key file each seals with the one that is ther
     await other
     assert.equal(ring.newest.name, readKeyFile(disk, path)!.newest.name, call)
   }
-})
-
-test('a key file that cannot be written whole is removed', async t => {
-  const folder = freshFolder(t)
-  const full = new FaultyFiles()
-  full.fail({ of: 'appendSync', code: 'ENOSPC' })
-  await assert.rejects(createKeyFile(full.files, keyPath(folder), randomBytes), { code: 'ENOSPC' })
-  assert.deepEqual([readdirSync(folder), full.open.size], [[], 0])
-})
-
-test('the first start makes a key of its own, and later ones use it', async t => {
-  const [folder, other] = [freshFolder(t), freshFolder(t)]
-  for (const n of [1, 2, 3]) {
-    const { journal, warnings } = await openJournal(folder)
-    await journal.record(n)
-    await journal.close()
-    assert.deepEqual(warnings, [])
-  }
-  assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', KEY_FILE])
-  assert.deepEqual(verify(journalBytes(folder), keysOf(folder)).map(({ data }) => data), [1, 2, 3])
-  await startAndStop(other)
-  assert.notDeepEqual(readSecret(folder), readSecret(other))
 })
 
 test('a key file may be elsewhere', async t => {
@@ -237,18 +194,6 @@ test('a file without a line end at its end takes a further key', async t => {
   assert.equal(readFileSync(path, 'latin1'), hex(a) + hex(b))
 })
 
-test('a further key that cannot be written or synced leaves the file as it is and nothing beside it', async t => {
-  const folder = freshFolder(t)
-  await createKeyFile(disk, keyPath(folder), randomBytes)
-  const before = snapshot(folder)
-  for (const [of, code] of [
-    ['createToAppend', 'ENOSPC'], ['appendSync', 'ENOSPC'], ['read', 'ENOSPC'], ['sync', 'ERR_ACCESS_DENIED']
-  ] as const) {
-    await assert.rejects(addKey(faulty(of, code).files, keyPath(folder), randomBytes), { code }, of)
-    assert.deepEqual(snapshot(folder), before, of)
-  }
-})
-
 test('a crash at any call of a rotation leaves the old keys, and the next one works', async t => {
   const calls = await whicheverCallFails({ code: 'ENOSPC', forGood: true }, async (dying, begin) => {
     const folder = freshFolder(t)
@@ -267,23 +212,6 @@ test('a crash at any call of a rotation leaves the old keys, and the next one wo
     assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', KEY_FILE])
   })
   assert.ok(calls >= 8, `${calls} calls`)
-})
-
-test('a rotation seals what comes after it with the new key, what came before stays readable', async t => {
-  const folder = freshFolder(t)
-  const { journal } = await openJournal(folder)
-  const before = commitTogether(journal, [event(1), event(2)])
-  const rotated = journal.rotateKey()
-  const after = commitTogether(journal, [event(3)])
-  const { key: name } = await rotated
-  await Promise.all([before, after])
-  await commitTogether(journal, [event(4)])
-  await journal.close()
-  const lines = verify(journalBytes(folder), keysOf(folder))
-  assert.deepEqual(lines.map(one => one.data), [1, 2, 3, 4].map(n => ({ n })))
-  assert.equal(lines.at(-1)?.key, name)
-  assert.notEqual(lines[0]?.key, name)
-  assert.equal((await startAndStop(folder)).records.length, 4)
 })
 
 test('a key file and a journal that are symbolic links stay links, also when they are replaced', async t => {

@@ -6,7 +6,7 @@ import { copyFileSync, readdirSync, renameSync, statSync, writeFileSync } from '
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import {
-  assertRecovered, commitTogether, decisionOn, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long,
+  assertRecovered, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long,
   makeJournal, offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify,
   withoutContinued, writeKeys
 } from '../support/journal.ts'
@@ -85,29 +85,6 @@ test('an empty journal stays empty, and one that was re-encrypted before is once
   await assertRecovered(folder, records, NOTHING, 're-encrypted twice')
 })
 
-for (const isWriting of [true, false]) {
-  const when = isWriting ? 'while a write is under way' : 'by itself'
-  test(`changes that come meanwhile wait for a re-encryption that began ${when}, and are not lost`, async t => {
-    const folder = freshFolder(t)
-    const { files, calls } = new FaultyFiles()
-    const { journal, records } = await openJournal(folder, { files })
-    await commitTogether(journal, MANY)
-    calls.length = 0
-    const waiting: Promise<void>[] = isWriting ? [journal.commit(decisionOn(event(31)))] : []
-    await journal.reencrypt(() => {
-      if (waiting.length < 5) waiting.push(journal.commit(decisionOn(event(31 + waiting.length))))
-    })
-    const asked = waiting.length
-    assert.ok(asked >= 3, `${asked}`)
-    await Promise.all(waiting)
-    const order = calls.filter(call => ['append', 'sync', 'rename'].includes(call))
-    assert.deepEqual(order, [...isWriting ? ['append'] : [], 'sync', 'rename', 'sync', 'append'])
-    assert.equal(records.length, 30 + asked)
-    await journal.close()
-    await assertRecovered(folder, records, NOTHING, 'afterwards')
-  })
-}
-
 test('a journal whose data was written with white space gets shorter, and takes what follows', async t => {
   const folder = freshFolder(t)
   const secret = randomBytes(32)
@@ -120,15 +97,6 @@ test('a journal whose data was written with white space gets shorter, and takes 
   await commitTogether(journal, [event(2)])
   await journal.close()
   await assertRecovered(folder, records, NOTHING, 'afterwards')
-})
-
-test('neither a re-encryption nor a rotation of keys begins once the journal is closed', async t => {
-  const folder = (await copies(t))()
-  const { journal } = await startAndStop(folder)
-  const before = snapshot(folder)
-  await assert.rejects(journal.reencrypt(), { code: 'journal-closed' })
-  await assert.rejects(journal.rotateKey(), { code: 'journal-closed' })
-  assert.deepEqual(snapshot(folder), before)
 })
 
 test('when the old file cannot be closed after the swap, no descriptor is closed twice', async t => {

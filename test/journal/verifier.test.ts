@@ -123,9 +123,9 @@ test('the verifier and the program agree on journals that somebody has laid hand
   const bytes = await makeJournal(folder, [[event(1)], [event(2), event(3), event(4)], [event(5), event(6)]])
   const paths = Array.from({ length: countFromEnv(200) }, (_, i) => {
     const path = join(folder, `damaged-${i}`)
-    const damaged = Buffer.from(mutate(bytes, random, [bytes]))
+    const damaged = Buffer.from(i === 0 ? bytes : mutate(bytes, random, [bytes]))
     const end = random.pick([0, 0, 1024, damaged.length]) // of sectors that are lost
-    damaged.fill(0, Math.min(damaged.length, 512), Math.min(damaged.length, Math.max(512, end)))
+    if (i > 0) damaged.fill(0, Math.min(damaged.length, 512), Math.min(damaged.length, Math.max(512, end)))
     writeFileSync(path, damaged)
     return path
   })

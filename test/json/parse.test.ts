@@ -193,14 +193,14 @@ const bytesOf = (document: string | Buffer): Buffer => Buffer.isBuffer(document)
 const documents = (): Buffer[] =>
   Object.values(DOCUMENTS).flatMap(sections => Object.values(sections).flat().map(bytesOf))
 
-const TITLES: { readonly [kind in Kind]: string } = {
+const TITLES: { readonly [kind in keyof typeof DOCUMENTS]: string } = {
   accepted: 'accepted, with the value of JSON.parse', twice: 'refused for a key given twice',
-  syntax: 'refused for the syntax, as by JSON.parse', invalid: 'refused where their bytes are no longer UTF-8'
+  syntax: 'refused for the syntax, as by JSON.parse'
 }
 
 for (const [kind, sections] of Object.entries(DOCUMENTS)) {
   for (const [section, list] of Object.entries(sections)) {
-    test(`RFC 8259 ${section}: documents that are ${TITLES[kind as Kind]}`, () => {
+    test(`RFC 8259 ${section}: documents that are ${TITLES[kind as keyof typeof DOCUMENTS]}`, () => {
       for (const bytes of list.map(bytesOf)) assert.equal(assertAsTheirs(bytes), kind, bytes.toString().slice(0, 60))
     })
   }
@@ -356,44 +356,6 @@ test('a fault is reported with its exact line and column, counted from 1, the co
   }
   const faults = FAULTS.map(([fault]) => fault)
   assert.deepEqual([...SYNTAX].filter(fault => !faults.includes(fault)), [ends(AFTER)], 'the table has every other one')
-})
-
-test('a fault never echoes the body', () => {
-  const marker = 'hunter2🔑contraseña'
-  const refused = [
-    '@', '"@', '["@" @]', '{@:1}', '{"@"}', '{"@":@}', '{"@":1,"@":2}', '{"\\@":1}', '"\\u@"', '1@', '-@', '1.@', '1e@',
-    't@', 'tru@', 'f@', 'n@', '[@]', '["@",]', '{"a":"@"', '{"a":"@"}@', '/*@*/1', "'@'", '"@\n"', '"a"@', '{"a"@1}',
-    `${'['.repeat(maxDepth)}["@"]`, '"@\\', '\n\n@', '{"@":1,\r\n@'
-  ]
-  const bodies = refused.map(body => Buffer.from(body.replaceAll('@', marker)))
-  bodies.push(...bodies.map(bytes => Buffer.concat([bytes, Buffer.of(0xff)])))
-  for (const bytes of bodies) {
-    const told = JSON.stringify(parseJson(bytes, maxDepth))
-    assert.equal(JSON.parse(told).ok, false, bytes.toString())
-    for (const part of ['hunter', '2🔑', '🔑', 'contra', 'seña', 'ñ', '\\u', marker]) {
-      assert.equal(told.includes(part), false, `${told} has ${part}`)
-    }
-  }
-})
-
-test('a parser looks at its own bytes alone, not at those around them in memory', () => {
-  const around: readonly (readonly [before: string, body: string, after: string])[] = [
-    ['9', '12', '3'], ['', 'tru', 'e'], ['"', 'abc', '"'], ['', '"abc', '"'], ['[', '1', ']'], ['', '[1', ']'],
-    ['{"a":', '"b"', '}'], ['', '1', 'e5'], ['-', '1', '.5'], ['\n\n\n', '[x]', '\n'], ['é', '"é', '"'],
-    ['', '"\\u00e', '9"'], ['', '', '1'], ['\n', '\n x', '\n'], ['🔑', '"🔑" "', ' "'], ['[', ' ', ']']
-  ]
-  for (const [before, body, after] of around) {
-    const whole = Buffer.from(before + body + after)
-    const from = Buffer.byteLength(before), length = Buffer.byteLength(body)
-    const alone = parse(body)
-    assert.deepEqual(parseJson(whole.subarray(from, from + length), maxDepth), alone, body)
-    const memory = new Uint8Array(whole).buffer
-    assert.deepEqual(parseJson(Buffer.from(memory, from, length), maxDepth), alone, body)
-  }
-  for (const length of [2, 3, 4]) {
-    const expected = { ok: false, fault: INVALID, line: 1, column: 2 }
-    assert.deepEqual(parseJson(Buffer.from('"🔑"').subarray(0, length), maxDepth), expected)
-  }
 })
 
 test('RFC 8259 §4: where an object is required, an object is taken, and another value refused at its place', () => {

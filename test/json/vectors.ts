@@ -20,7 +20,9 @@ function nested(open: string, core: string, close: string, depth: number): strin
   return open.repeat(depth) + core + close.repeat(depth)
 }
 
-export const DOCUMENTS: { readonly [kind in Kind]: { readonly [section: string]: readonly (string | Buffer)[] } } = {
+export const DOCUMENTS: {
+  readonly [kind in Exclude<Kind, 'invalid'>]: { readonly [section: string]: readonly (string | Buffer)[] }
+} = {
   accepted: {
     '§2': [
       '{"a":1}', '[1]', '"a"', '7', 'true', 'false', 'null', ' \t\r\n7\n\r\t ', '\t[ 1\n,\r\n2 , 3\t] ',
@@ -74,39 +76,15 @@ export const DOCUMENTS: { readonly [kind in Kind]: { readonly [section: string]:
   },
   syntax: {
     '§2': [
-      '\r\n\t ', '[\f1]', '[\v1]', '[\u00a01]', '[1\u2028]', '\u30001', '1\u200b', '[1,\u00852]', '\0{}', '{}\0',
-      '[1\0]', '\u007f', '\u001e{}', '{}{}', '[]\n[]', '"a""b"', '1,', '{};', '[1]]', '{"a":1}}', '{}x', ']', '}',
-      ',', ':', '\\', '1 // one', '[1, /* two */ 2]', '# one\n1', '/**/1', '({})', '<a>1</a>', ")]}',\n{}"
+      '[\u00a01]', '1\u200b', '\0{}', '[]\n[]', '{"a":1}}', '1 // one', '[1, /* two */ 2]', '# one\n1', '({})',
+      ")]}',\n{}"
     ],
-    '§3': [
-      'True', 'TRUE', 'truE', '[Null]', 'nul', '[tru]', '{"a":fals}', 'nulll', 'truetrue', '[true1]', 'tr ue',
-      'n\\u0075ll', 'ｔｒｕｅ', 'undefined', 'None', 'NaN', '[Infinity]', 'yes'
-    ],
-    '§4': [
-      '{"a', '{"a":{}', '{,"a":1}', '{,}', '{"a":1,,"b":2}', '{"a":1 "b":2}', '{"a":1;"b":2}', '{"a" 1}', '{"a"::1}',
-      '{"a":1:2}', '{"a"=1}', '{"a",1}', '{:1}', '{"a":,"b":1}', '{"a"}', '{"a":1,"b"}', '{"a":1,2}', '{a:1}',
-      "{'a':1}", '{1:1}', '{null:1}', '{[]:1}', '{{}:1}', '{"a" "b":1}', '{1}', '{...}', '{"a":"b""}', '{"a\tb":1}',
-      '{"\\a":1}'
-    ],
-    '§5': [
-      '[[1]', '[1,\n ', '[1,,]', '[,1]', '[,]', '[1,,2]', '[true false]', '["a""b"]', '[[][]]', '[1;2]', '[1:2]',
-      '["a":1]', '[}', '[{"a":[}]}', '[*]', '[1,...]'
-    ],
-    '§6': [
-      '+', '--1', '-+1', '-a', '-Infinity', '[-]', '00', '00.5', '-.5', '[1.]', '1.e1', '1.2.3', '1 .5', '1. 5',
-      '1,5', '[1E-]', '1e+-1', '1e1e1', '1ee1', '1e1.5', '1e 5', 'e1', '0x1F', '0o17', '0b11', '[1a]', '1_000', '1n',
-      '1.0f', '1%', '1+1', '1/2', '1-', '１２', '[٣]', '1２', '½', '−1', '∞'
-    ],
-    '§7': [
-      '"', '"a', '"a\\"', '["a]', 'a"', "'a'", '"a\'', '`a`', '“a”', '"\\a"', '"\\v"', '"\\0"', '"\\\'"', '"\\ "',
-      '"\\x41"', '"\\N"', '"\\U0041"', '"\\\n"', '"\\🔑"', '"\\u"', '"\\u1"', '"\\u123"', '"\\u123G"', '"\\ug123"',
-      '"\\u000/"', '"\\u000:"', '"\\u000@"', '"\\u000`"', '"\\u 041"', '"\\u+041"', '"\\u{41}"', '"\\u００４１"',
-      '"\\u00\n1"', '"\\ud83d\\udd1"', '"\\ud83d\\u"', quoted('00'), quoted('08'), '"a\tb"', '"a\nb"', '"a\rb"',
-      quoted('1f')
-    ],
-    '§8.1': [
-      hex('ef bb bf'), hex('00 7b 00 7d'), hex('7b 00 7d 00'), hex('7b 00 00 00 7d 00 00 00')
-    ]
+    '§3': ['True', '[Null]', '{"a":fals}', 'nulll', 'n\\u0075ll', 'ｔｒｕｅ', 'undefined', 'NaN', '[Infinity]'],
+    '§4': ['{,}', '{"a"=1}', '{a:1}', "{'a':1}", '{1:1}', '{"a":1;"b":2}', '{"a":1,,"b":2}', '{"a":"b""}', '{...}'],
+    '§5': ['[1,\n ', '[1,,]', '[,1]', '[true false]', '["a":1]', '[{"a":[}]}'],
+    '§6': ['+', '--1', '00', '-.5', '1.e1', '1,5', '0x1F', '1_000', '1n', '1.0f', '１２', '[٣]', '−1', '∞'],
+    '§7': ["'a'", '`a`', '“a”', '"\\v"', '"\\x41"', '"\\u{41}"', '"\\u００４１"', '"a\tb"', quoted('1f')],
+    '§8.1': [hex('ef bb bf'), hex('00 7b 00 7d'), hex('7b 00 7d 00'), hex('7b 00 00 00 7d 00 00 00')]
   },
   twice: {
     '§4': [
@@ -114,20 +92,6 @@ export const DOCUMENTS: { readonly [kind in Kind]: { readonly [section: string]:
       '{"a":1,"b":2,"c":3,"a":4}', '{"":1,"":2}', '{"0":1,"0":2}', '{"a":null,"a":2}', '[{"a":{"b":1,"b":2}}]',
       '{"__proto__":1,"__proto__":2}', '{"__proto__":null,"\\u005f_proto__":{}}', '{"constructor":1,"constructor":2}',
       '{"\\ud800":1,"\\uD800":2}'
-    ]
-  },
-  invalid: {
-    '§8.1': [
-      hex('ff fe 7b 00 7d 00'), hex('fe ff 00 7b 00 7d'), quoted('65 f1 65'), quoted('80'), quoted('bf'),
-      quoted('c3 a9 a9'), quoted('c3'), quoted('e6'), quoted('e6 bc'), quoted('f0 9f 94'), hex('22 c3'),
-      hex('22 e6 bc'), hex('22 f0 9f 94'), quoted('c0 80'), hex('22 61 c0 a2'), quoted('c1 bf'), quoted('e0 80 af'),
-      quoted('e0 9f bf'), quoted('f0 80 80 af'), quoted('f0 8f bf bf'), quoted('ed a0 80'), quoted('ed bf bf'),
-      quoted('ed a0 bd ed b4 91'), quoted('f4 90 80 80'), quoted('f5 80 80 80'), quoted('f8 88 80 80 80'),
-      quoted('fc 84 80 80 80 80'), quoted('fe'), quoted('ff'), hex('7b 22 ff 22 3a 31 7d'), hex('5b 31 2c ff 5d'),
-      hex('7b 7d 80'),
-      hex('80'), hex('22 80'), hex('22 c3 a9 ff'), hex('0a 0a ff'), hex('0d 0a 20 ff'), hex('0d ff'),
-      hex('22 f0 9f 94 91 22 0d 0a 20 c3'), hex('22 e6 bc 22'), hex('22 ed a0 80 22'), hex('22 f4 90 80 80'),
-      hex('22 ef bf bd ff'), hex('22 ef bf bd ef bf bd 0a c0 af'), hex('78 ff'), hex('7b 7d 7d 0a 20 20 fe')
     ]
   }
 }

@@ -42,10 +42,6 @@ const SAMPLES: readonly Sample[] = [
     ]
   },
   {
-    format: 'Chrome', what: ' without note', end: '\n',
-    lines: ['name,url,username,password', 'a.org,https://a.org/,u,p'], rows: [[2, 'a.org', 'u', 'p']]
-  },
-  {
     format: 'Firefox', end: '\r\n',
     lines: [
       '"url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed",' +
@@ -133,11 +129,6 @@ const SAMPLES: readonly Sample[] = [
     rows: [[2, 'Bank', 'ana', 'p1'], [3, 'Mail', 'ana@x.org', 'p2'], [4]]
   },
   {
-    format: 'Proton Pass', what: ' without email', end: '\n',
-    lines: ['type,name,url,username,password,note,totp,createTime,modifyTime', 'login,A,https://a.org,u,p,,,1,1'],
-    rows: [[2, 'A', 'u', 'p']]
-  },
-  {
     format: 'Dashlane', end: '\n',
     lines: [
       'username,username2,username3,title,password,note,url,category,otpSecret',
@@ -166,10 +157,6 @@ const SAMPLES: readonly Sample[] = [
     format: 'CSV', what: ' whose header names the fields', end: '\r\n',
     lines: ['password,nota,usuario,sistema', 'p1,x,ana,correo', ',x,ana,correo', 'p2,x,,'],
     rows: [[2, 'correo', 'ana', 'p1'], [3], [4, '-', '-', 'p2']]
-  },
-  {
-    format: 'LastPass', what: ' without totp', end: '\n',
-    lines: ['url,username,password,extra,name,grouping,fav', 'https://a.org,u,p,,A,,0'], rows: [[2, 'A', 'u', 'p']]
   }
 ]
 

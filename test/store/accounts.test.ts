@@ -70,14 +70,6 @@ for (const minutes of [0.001, 0.5, 1, 1440]) {
   })
 }
 
-test('§5.5 a token of a login ends as the setting says', async () => {
-  const { world, store } = await withAna()
-  const made = await store.accounts.login(ANA, PASSWORD, 2)
-  assert.equal(made?.expires, new Date(world.nowMs + 2 * MINUTE_MS).toISOString())
-  world.nowMs += 2 * MINUTE_MS
-  assert.equal(store.accounts.session(made.token), undefined)
-})
-
 test('an expired token is in memory until the sweep, and then gone', async () => {
   const { world, store } = await withAna()
   const hash = sha256(await issued(store, ANA, 1))
@@ -250,14 +242,6 @@ for (const cost of [{ ...CHEAP, ln: 5 }, { ...CHEAP, r: 2 }, { ...CHEAP, p: 2 }]
     }
   })
 }
-
-test('a hash is never brought down: a lower cost of today leaves it as it is', async () => {
-  const world = new World()
-  await world.open({ ...CHEAP, ln: 6 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
-  const store = world.open(CHEAP)
-  assert.ok(await store.accounts.login(ANA, PASSWORD, undefined))
-  assert.deepEqual(world.dataOf('password.rehashed'), [])
-})
 
 test('logins at once while the hash is brought up to date all succeed, and it is brought there once', async () => {
   const { world } = await withAna()

@@ -98,6 +98,18 @@ test('a failed write rejects its batch; a failed journal rejects all that wait',
   const every = looped([failing('journal-failed'), recorded])
   assert.deepEqual(await all(every.loop, [1, 2, 3, 4, 5]), Array(5).fill('journal-failed'))
   assert.deepEqual([one.data, every.data, every.appends.length], [[5], [], 1])
+  const seen = looped([failing('write-failed'), recorded])
+  const lost = all(seen.loop, [1, 2, 3, 4])
+  assert.deepEqual(await seen.loop.commit(draft => ({ outcome: [...draft] })), [], 'what was lost is not seen')
+  await lost
+})
+
+test('a command without an event waits for the write that it could have seen, and fails with it', async () => {
+  for (const code of ['write-failed', 'journal-failed'] as const) {
+    const { loop } = looped([failing(code)])
+    const commands = [undefined, event(1), undefined].map(one => codeOf(loop.commit(decisionOn(one))))
+    assert.deepEqual(await Promise.all(commands), [code, code, code])
+  }
 })
 
 test('a durable record that cannot be applied ends all deciding', async () => {

@@ -256,13 +256,3 @@ test('a device that keeps another state than it was given ends it, and the journ
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
   await store.close()
 })
-
-test('a stop ends a compaction, which leaves nothing', async t => {
-  const folder = freshFolder(t)
-  const store = await open(folder)
-  await importEntries(store, Array.from({ length: 20_000 }, (_, n) => ({ ...fields, password: `${n}`, status: 1 as const })), null)
-  const before = journalBytes(folder)
-  await assert.rejects(compact(store, true, () => { store.abortWork() }), { code: 'journal-closed' })
-  await store.close()
-  assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
-})
