@@ -68,11 +68,13 @@ async function waitUntil(is: () => boolean, turns: number = 10_000): Promise<voi
   while (!is() && turns-- > 0) await turn()
 }
 
-test('a decision without a record touches no file', async t => {
-  const { journal, faulty } = await openFaulty(t)
+test('a decision without a record touches no file, and a file that is removed before the first one is noticed', async t => {
+  const { journal, path, faulty } = await openFaulty(t)
   const before = faulty.count()
   await journal.commit(decisionOn(undefined))
   assert.equal(faulty.count(), before)
+  unlinkSync(path)
+  assert.match(journal.health().fault!, /was removed/)
 })
 
 test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {

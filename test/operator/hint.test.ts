@@ -16,7 +16,8 @@ for (const [what, readMs, records, endpoints, hint] of [
     await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
     const lines: string[] = []
     const journal = { health: () => ({ records }), location: () => ({ endpoints }) }
-    const context = { store, journal, readMs, log: { info: (line: string) => { lines.push(line) } } }
+    const settings = { abilities: new Map() }
+    const context = { settings, store, journal, readMs, log: { info: (line: string) => { lines.push(line) } } }
     await operator.open!(context as unknown as PartContext<object>)
     assert.equal(lines.length, hint === undefined ? 0 : 1)
     if (hint !== undefined) assert.match(lines[0]!, hint)

@@ -1,0 +1,28 @@
+/** Guards (api/guards.ts) where the tests of the interface look at only one side of them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RoutedExchange } from '../../src/api/exchange.ts'
+import { allowsStaleReads } from '../../src/api/guards.ts'
+import { startProtected } from '../support/accounts.ts'
+import { send } from '../support/service.ts'
+
+test('where a route alone has a limit, its answers tell that one', async t => {
+  const { url } = await startProtected(t, { 'rate-limit': '0', 'login-limit': '2' })
+  const seen: unknown[] = []
+  for (let i = 0; i < 3; i++) {
+    const { status, headers } = await send(url, 'POST', '/api/login', { email: 'a@b', password: 'wrong' })
+    seen.push([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')])
+  }
+  assert.deepEqual(seen, [[401, '2', '1'], [401, '2', '0'], [429, '2', '0']])
+})
+
+test('a request need not wait for what others wrote where its route says so, unless its token was checked', () => {
+  const authenticate = (): undefined => undefined
+  const cases = [
+    [{}, {}, false], [{}, { allowsStaleReads: true }, true], [{ authenticate }, { allowsStaleReads: true }, false],
+    [{ authenticate }, { allowsStaleReads: true, isPublic: true }, true], [{ authenticate }, { isPublic: true }, false]
+  ] as const
+  for (const [options, route, expected] of cases) {
+    assert.equal(allowsStaleReads({ options, route } as unknown as RoutedExchange), expected, JSON.stringify(route))
+  }
+})
