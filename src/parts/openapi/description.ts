@@ -56,7 +56,7 @@ export function describe({ settings, prefix, routes }: PartContext<object>): Jso
         .map(name => [name, SCHEMAS[name]])),
       headers: Object.fromEntries(headers.map(([name, description]) =>
         [name, { description, schema: { type: 'integer', minimum: 0 }, required: true }])),
-      ...settings.auth === 'bearer' ? { securitySchemes: { bearer } } : {}
+      securitySchemes: settings.auth === 'bearer' ? { bearer } : undefined
     }
   }
 }
@@ -68,19 +68,15 @@ function operation(route: Route, described: RouteDescription, settings: Settings
   return {
     operationId: route.operation, summary, description, tags: [tag],
     security: needsToken ? [{ bearer: [] }] : [],
-    ...needsToken && route.ability !== undefined ? { 'x-ability': route.ability } : {},
-    ...ids === undefined ? {} : {
-      parameters: [{
-        name: 'id', in: 'path', required: true, description: 'The id of an entry.',
-        schema: { type: 'integer', minimum: 1 }, examples: examplesOf(ids)
-      }]
-    },
-    ...body === undefined ? {} : {
-      requestBody: {
-        required: described.isBodyOptional !== true,
-        description: 'A JSON object.',
-        content: { [JSON_TYPE]: { schema: body, examples: examplesOf(bodies) } }
-      }
+    'x-ability': needsToken ? route.ability : undefined,
+    parameters: ids && [{
+      name: 'id', in: 'path', required: true, description: 'The id of an entry.',
+      schema: { type: 'integer', minimum: 1 }, examples: examplesOf(ids)
+    }],
+    requestBody: body && {
+      required: described.isBodyOptional !== true,
+      description: 'A JSON object.',
+      content: { [JSON_TYPE]: { schema: body, examples: examplesOf(bodies) } }
     },
     responses: responses(
       { ...described.answers, ...commonAnswers(route, settings, needsToken, isCounted) }, described.schemas, isCounted)
