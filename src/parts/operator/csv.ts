@@ -58,47 +58,30 @@ function readRow(
   text: string, start: number, separator: Separator, hasBackslashes: boolean
 ): { cells: string[], readonly end: number } {
   const cells: string[] = []
+  const [escape, escaped] = hasBackslashes ? ['\\', /\\(.)/g] as const : ['"', /"(")/g] as const
   for (let at = start; ;) {
     const isQuoted = text[at] === '"'
-    const end = !isQuoted ? plainEnd(text, at, separator)
-      : (hasBackslashes ? backslashedEnd : quotedEnd)(text, at, separator)
-    const inside = text.slice(at + 1, end - 1)
-    cells.push(!isQuoted ? text.slice(at, end)
-      : hasBackslashes ? inside.replace(/\\(.)/g, '$1') : inside.replaceAll('""', '"'))
-    if (text[end] !== separator) return { cells, end }
+    const end = isQuoted ? quotedEnd(text, at, escape) : plainEnd(text, at, separator)
+    cells.push(isQuoted ? text.slice(at + 1, end - 1).replace(escaped, '$1') : text.slice(at, end))
+    if (text[end] !== separator) {
+      if (end < text.length && !'\r\n'.includes(text[end]!)) throw malformed(text, end, 'text after a closing quote')
+      return { cells, end }
+    }
     if (cells.length === MAX_CELLS) throw malformed(text, end, `more than ${MAX_CELLS} cells`)
     at = end + 1
   }
 }
 
-function quotedEnd(text: string, start: number, separator: Separator): number {
-  let at = start + 1
-  for (;;) {
-    const quote = text.indexOf('"', at)
-    if (quote < 0) throw malformed(text, start, 'a quote that is not closed')
-    at = quote + 1
-    if (text[at] !== '"') return assertEnds(text, at, separator)
-    at++
-  }
-}
-
-/** The same where `\"` and `\\` are written for a quote and a backslash. */
-function backslashedEnd(text: string, start: number, separator: Separator): number {
+/** A quote within is written after a quote or a backslash, which is itself written twice. */
+function quotedEnd(text: string, start: number, escape: '"' | '\\'): number {
   for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '"') return assertEnds(text, at + 1, separator)
-    if (text[at] === '\\' && !['"', '\\'].includes(text[++at]!)) {
-      throw malformed(text, at - 1, 'a backslash before something else than a quote or a backslash')
+    if (text[at] === escape && ['"', escape].includes(text[at + 1]!)) at++
+    else if (text[at] === '"') return at + 1
+    else if (text[at] === escape) {
+      throw malformed(text, at, 'a backslash before something else than a quote or a backslash')
     }
   }
   throw malformed(text, start, 'a quote that is not closed')
-}
-
-/** Gives back an offset after which a cell may end. */
-function assertEnds(text: string, at: number, separator: Separator): number {
-  if (at < text.length && !`${separator}\r\n`.includes(text[at]!)) {
-    throw malformed(text, at, 'text after a closing quote')
-  }
-  return at
 }
 
 function plainEnd(text: string, start: number, separator: Separator): number {

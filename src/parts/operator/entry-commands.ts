@@ -99,25 +99,28 @@ async function get(context: Context): Promise<void> {
   } else terminal.show({ [name]: entry[name] }, entry[name])
 }
 
+/** Asks for a change of an entry, and says what came of it. */
+async function change(context: Context, path: string, body?: object): Promise<void> {
+  const { message, id = idOf(context) } = await context.store.ask('POST', path, body)
+  context.terminal.show({ id, message }, `entry ${id}: ${message}`)
+}
+
 async function add(context: Context): Promise<void> {
-  const { flags: { system: sistema, user: usuario }, terminal, store } = context
+  const { system: sistema, user: usuario } = context.flags
   if (sistema === undefined || usuario === undefined) throw new UsageError('give --system S and --user U')
-  const body = { sistema, usuario, password: await passwordOf(context) }
-  const { id, message } = await store.ask('POST', '/operator/entries/add', body)
-  terminal.show({ id, message }, `entry ${id}: ${message}`)
+  await change(context, '/operator/entries/add', { sistema, usuario, password: await passwordOf(context) })
 }
 
 async function edit(context: Context): Promise<void> {
-  const { flags, terminal, store } = context
+  const { flags } = context
   const id = idOf(context)
   const setsPassword = ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
-  const body = { sistema: flags['system'], usuario: flags['user'], password: setsPassword
-    ? await passwordOf(context) : undefined }
+  const password = setsPassword ? await passwordOf(context) : undefined
+  const body = { sistema: flags['system'], usuario: flags['user'], password }
   if (Object.values(body).every(value => value === undefined)) {
     throw new UsageError('give what is to change: --system, --user, or --password')
   }
-  const { message } = await store.ask('POST', `/api/updatePassword/${id}`, body)
-  terminal.show({ id, message }, `entry ${id}: ${message}`)
+  await change(context, `/api/updatePassword/${id}`, body)
 }
 
 async function history(context: Context): Promise<void> {
@@ -148,16 +151,7 @@ async function purge(context: Context): Promise<void> {
   const id = idOf(context)
   await entryOf(context, id)
   await terminal.confirm(`Entry ${id} is gone for good, and its id is never given again.`, flags['yes'] === true)
-  await byId(() => '/operator/entries/purge', id => ({ id }))(context)
-}
-
-/** Asks with the id of the first positional, and says what came of it. */
-function byId(path: (id: number) => string, body: (id: number) => object | undefined): Command['run'] {
-  return async context => {
-    const id = idOf(context)
-    const { message } = await context.store.ask('POST', path(id), body(id))
-    context.terminal.show({ id, message }, `entry ${id}: ${message}`)
-  }
+  await change(context, '/operator/entries/purge', { id })
 }
 
 /** `entry …`. */
@@ -195,12 +189,12 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry delete', positionals: ['ID'],
     help: 'marks an entry as deleted; nothing is removed',
-    run: byId(id => `/api/deletePassword/${id}`, () => undefined)
+    run: context => change(context, `/api/deletePassword/${idOf(context)}`)
   },
   {
     name: 'entry restore', positionals: ['ID'],
     help: 'makes a deleted entry active again',
-    run: byId(() => '/operator/entries/restore', id => ({ id }))
+    run: context => change(context, '/operator/entries/restore', { id: idOf(context) })
   },
   {
     name: 'entry purge', positionals: ['ID'], options: { yes: { help: 'do not ask whether that is meant' } },

@@ -1,5 +1,6 @@
 /** The commands on the journal and its keys. */
 import { resolve } from 'node:path'
+import { FIRST_HASH } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { disk, readPieces } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
@@ -11,8 +12,6 @@ import { makeFile, saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
 import { becomeOwner } from './as-owner.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
-
-const EMPTY = '0'.repeat(64)
 
 /** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
@@ -50,7 +49,7 @@ async function verify(context: Context): Promise<void> {
   const head = flags['head'] as string | undefined
   if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) throw new UsageError('--head must be 64 hexadecimal digits')
   const status = await statusOf(context)
-  let noted: Noted | undefined = head === EMPTY ? { record: 0 } : undefined
+  let noted: Noted | undefined = head === FIRST_HASH ? { record: 0 } : undefined
   const ends: EarlierEnd[] = []
   const look = (file?: string): OnRecord => (record, _state, text) => {
     if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = { record: record.seq, ...file && { file } }

@@ -16,14 +16,12 @@ const IMPORT_PART_BYTES = 128 * 1024
 /** Most of what other programs write into theirs is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
-/** Lines of a report: the first ones by number, all of them counted. */
-interface Lines { count: number, readonly first: number[] }
-
 /** What an import will do. */
 interface Plan {
   readonly rows: { readonly line: number, readonly entry: ImportedEntry }[]
-  readonly skipped: Lines
-  readonly duplicates: Lines
+  /** The lines of rows without a password, and of duplicates. */
+  readonly skipped: number[]
+  readonly duplicates: number[]
   /** Rows whose address is not kept. */
   addresses: number
 }
@@ -35,14 +33,13 @@ const EXPORT_ENTRIES = 1_000
 
 /** `known`: the keys of the entries that exist; those of the file are added to them. */
 function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
-  const none = (): Lines => ({ count: 0, first: [] })
-  const plan: Plan = { rows: [], skipped: none(), duplicates: none(), addresses: 0 }
+  const plan: Plan = { rows: [], skipped: [], duplicates: [], addresses: 0 }
   let bytes = 0
   for (const { line, entry, isOwn, losesAddress } of rows) {
-    if (entry === undefined) { note(plan.skipped, line); continue }
+    if (entry === undefined) { plan.skipped.push(line); continue }
     const key = keyOf(entry)
     if (known.has(key)) {
-      note(plan.duplicates, line)
+      plan.duplicates.push(line)
       if (!keepsDuplicates) continue
     }
     if (!isOwn) known.add(key)
@@ -54,10 +51,6 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
     plan.rows.push({ line, entry })
   }
   return plan
-}
-
-function note(lines: Lines, line: number): void {
-  if (++lines.count <= NAMED_LINES) lines.first.push(line)
 }
 
 /** What makes two entries duplicates of each other. */
@@ -81,10 +74,10 @@ async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<n
   return (await store.ask('POST', '/operator/import/commit', { id })).first
 }
 
-function named({ count, first }: Lines): string {
-  if (count === 0) return '0'
-  const more = count > first.length ? ` and ${count - first.length} more` : ''
-  return `${count} (line${count === 1 ? '' : 's'} ${first.join(', ')}${more})`
+function named(lines: readonly number[]): string {
+  if (lines.length === 0) return '0'
+  const more = lines.length > NAMED_LINES ? ` and ${lines.length - NAMED_LINES} more` : ''
+  return `${lines.length} (line${lines.length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
 }
 
 function readFile(path: string): Buffer {
@@ -109,7 +102,7 @@ async function importFile(context: Context): Promise<void> {
   const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
     `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
   const result = {
-    format: source.format, noPassword: skipped.count, duplicates: duplicates.count, addresses, made: rows.length, first
+    format: source.format, noPassword: skipped.length, duplicates: duplicates.length, addresses, made: rows.length, first
   }
   terminal.show(isTrial ? { ...result, made: 0, wouldMake: rows.length } : result,
     ...tried,
@@ -130,15 +123,12 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
   const entries = await entriesOf(context, writer.activeOnly === true || flags['active'] === true)
-  if (output === '-') {
+  const write = async (put: (text: string) => void): Promise<void> => {
     await recordDisclosure(context, { command: 'export', entries: entries.length })
-    for (const text of textsOf(entries, writer)) terminal.pass(text)
-    return
+    for (const text of textsOf(entries, writer)) put(text)
   }
-  await makeFile(output, async file => {
-    await recordDisclosure(context, { command: 'export', entries: entries.length })
-    for (const text of textsOf(entries, writer)) file.write(text)
-  })
+  if (output === '-') return write(text => terminal.pass(text))
+  await makeFile(output, file => write(text => file.write(text)))
   const path = resolve(output)
   terminal.show({ path, format, entries: entries.length }, `${path}: ${entries.length} entries, in plain text`)
 }
