@@ -11,9 +11,9 @@ import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
-import { EtcdLog, type Marker } from './etcd-log.ts'
+import { EtcdLog, START } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { positionOf, Replica, START } from './replica.ts'
+import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
@@ -68,14 +68,14 @@ export function readEtcd(
   const { path: etcdPrefix = settings.etcdPrefix, keys, apply, records = Infinity, onProgress = () => {} } = from
   return withLog({ ...settings, etcdPrefix }, async log => {
     const replica = new Replica(apply, keys, etcdPrefix)
-    for (let isLast = false; !isLast && replica.position.seq < records;) {
-      const page = await log.after(replica.position, ETCD_READ_TIMEOUT_MS)
+    for (let isLast = false; !isLast && replica.newest.seq < records;) {
+      const page = await log.after(replica.newest, ETCD_READ_TIMEOUT_MS)
       if (page === undefined) throw new Failure('journal-damaged', `${etcdPrefix}: what was just read is gone`)
       replica.take(page.records.filter(({ seq }) => seq <= records))
       isLast = page.isLast
-      onProgress(replica.position.seq / records)
+      onProgress(replica.newest.seq / records)
     }
-    return { records: replica.position.seq, head: replica.head }
+    return { records: replica.newest.seq, head: replica.head }
   })
 }
 
@@ -94,7 +94,7 @@ export function fillEtcd(
       begun = await log.change(begun, copying, ETCD_WRITE_TIMEOUT_MS, { removes: true })
     }
     if (begun?.text !== copying) throw taken(log)
-    await fill(log, begun, lines)
+    await fill(log, lines)
     await verify()
     const whole = `${key} copied ${log.id}`
     if ((await log.change(begun, whole, ETCD_WRITE_TIMEOUT_MS))?.text !== whole) throw taken(log)
@@ -102,12 +102,12 @@ export function fillEtcd(
 }
 
 /** Puts lines where there are none; rejects with `journal-refused` where another copy does as well. */
-async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<void> {
-  let position = START
+async function fill(log: EtcdLog, lines: Iterable<string>): Promise<void> {
+  let newest = START
   for (const batch of batchesOf(lines)) {
-    const { records } = await log.append(position, begun, batch, ETCD_WRITE_TIMEOUT_MS)
+    const { records } = await log.append(newest, batch, ETCD_WRITE_TIMEOUT_MS)
     if (records[0]?.text !== batch[0]) throw taken(log) // all of them are there, or none is
-    position = positionOf({ seq: position.seq + batch.length, text: batch.at(-1)! })
+    newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }
 }
 

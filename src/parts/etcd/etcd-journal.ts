@@ -25,10 +25,8 @@ import type { Buffer } from 'node:buffer'
 import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
-import type {
-  Apply, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite, Rotated
-} from '../../journal/journal.ts'
-import { readKeyFile, type Keyring } from '../../journal/keys.ts'
+import type { Apply, DurableJournal, EncodedEvent, JournalOptions } from '../../journal/journal.ts'
+import { readKeyFile } from '../../journal/keys.ts'
 import { isoTime } from '../../journal/line.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
@@ -50,171 +48,146 @@ import { Sealing } from './sealing.ts'
 export async function openEtcdJournal(
   settings: EtcdSettings, options: JournalOptions, apply: Apply
 ): Promise<DurableJournal> {
-  const keys = readKeyFile(disk, options.keyFile)
+  const { etcdPrefix: path, etcdEndpoints: endpoints, staleReads } = settings
+  const { keyFile, mayCreate, onProgress = () => {} } = options
+  const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) {
     const why = 'the instances share one, which admin.js init --journal file makes'
-    throw new Failure('key-missing', `${options.keyFile}; ${why}`)
+    throw new Failure('key-missing', `${keyFile}; ${why}`)
   }
-  const journal = new EtcdJournal(settings, options, keys, apply)
-  await journal.open(keys)
-  return journal
+  const client = new EtcdClient(etcdAccess(settings, disk))
+  const log = new EtcdLog(client, path)
+  const sealing = new Sealing(disk, keyFile, keys, log)
+  const replica = new Replica(apply, sealing, path)
+  const follower = new Follower(log, replica, sealing, options.warn)
+  try {
+    // First by a mere read: whatever might put something is refused by an etcd that is full.
+    let { marker, records } = await log.look(ETCD_READ_TIMEOUT_MS)
+    if (mayCreate === true) marker ??= await log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
+    if (marker === undefined) {
+      const how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
+      throw new Failure('journal-missing', `etcd has no key ${path}.key; ${how}`)
+    }
+    const unusable = sealing.unusable() ?? sealing.fault()
+    if (unusable !== undefined) throw unusable
+    await follower.catchUp(seq => onProgress(Math.min(1, seq / Math.max(1, records))))
+  } catch (error) {
+    client.close()
+    throw error
+  } finally {
+    onProgress(1)
+  }
+  const closing = new AbortController()
+  void follower.follow(closing.signal)
+  const catchUp = async (): Promise<void> => { await follower.ask() }
+  return {
+    maxBatchRecords: MAX_ETCD_COMMIT_RECORDS,
+    maxBatchBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
+    maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
+    append: appender({ log, sealing, replica, follower, wallMs: options.wallMs, nonce: nonces(options.random) }),
+    catchUp,
+    readBarrier: async () => {
+      const { fault, outage } = follower
+      if (!staleReads) return catchUp()
+      if (fault !== undefined) return
+      const caughtUp = catchUp().catch(() => {}) // in an outage too: so its end is noticed
+      if (outage === undefined) await caughtUp
+    },
+    health: () => {
+      const { fault, trouble } = follower
+      const { newest: { seq: records }, head } = replica
+      return { fault: fault ?? trouble?.message, mayHeal: fault === undefined, records, head }
+    },
+    location: () => ({ path, keyFile, bytes: 0, endpoints }),
+    rotateKey: async () => {
+      await catchUp()
+      return sealing.rotate(options.random)
+    },
+    rewrite: async ({ checkpoint }) => {
+      const [what, command] = checkpoint ? ['compacted', 'journal compact'] : ['re-encrypted', 'key rewrite']
+      const how = `stop all instances, copy it to a file, run ${command} there, and copy that to another ETCD_PREFIX`
+      throw new Failure('input-invalid', `a journal in etcd is not ${what} where it is; ${how}`)
+    },
+    close: async () => {
+      closing.abort()
+      client.close()
+    }
+  }
 }
 
-/** A journal that instances share. */
-class EtcdJournal implements DurableJournal {
-  readonly maxBatchRecords = MAX_ETCD_COMMIT_RECORDS
-  readonly maxBatchBytes: number = (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3
-  readonly maxEventBytes: number = (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3
-  readonly #settings: EtcdSettings
-  readonly #options: JournalOptions
-  readonly #client: EtcdClient
-  readonly #log: EtcdLog
-  readonly #sealing: Sealing
-  readonly #replica: Replica
-  readonly #follower: Follower
-  readonly #nonce: () => Buffer
-  readonly #closing = new AbortController()
+/** What an instance appends with. */
+interface Writer {
+  readonly log: EtcdLog
+  readonly sealing: Sealing
+  readonly replica: Replica
+  readonly follower: Follower
+  readonly wallMs: () => number
+  readonly nonce: () => Buffer
+}
+
+/** Appends, or has raced, but not for longer than a change may take. */
+function appender(writer: Writer): DurableJournal['append'] {
   /** Since when every append has raced. */
-  #racingSinceMs: number | undefined
-
-  constructor(settings: EtcdSettings, options: JournalOptions, keys: Keyring, apply: Apply) {
-    this.#settings = settings
-    this.#options = options
-    this.#client = new EtcdClient(etcdAccess(settings, disk))
-    this.#log = new EtcdLog(this.#client, settings.etcdPrefix)
-    this.#sealing = new Sealing(disk, options.keyFile, keys, this.#log)
-    this.#replica = new Replica(apply, this.#sealing, settings.etcdPrefix)
-    this.#follower = new Follower(this.#log, this.#replica, this.#sealing, options.warn)
-    this.#nonce = nonces(options.random)
-  }
-
-  async open(keys: Keyring): Promise<void> {
-    const { mayCreate, onProgress = () => {} } = this.#options
+  let racingSinceMs: number | undefined
+  return async events => {
+    racingSinceMs ??= performance.now()
     try {
-      // First by a mere read: whatever might put something is refused by an etcd that is full.
-      let { marker, records } = await this.#log.look(ETCD_READ_TIMEOUT_MS)
-      if (mayCreate === true) marker ??= await this.#log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
-      if (marker === undefined) {
-        const how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
-        throw new Failure('journal-missing', `etcd has no key ${this.#log.prefix}.key; ${how}`)
-      }
-      const unusable = this.#sealing.unusable() ?? this.#follower.unsealed()
-      if (unusable !== undefined) throw unusable
-      await this.#follower.catchUp(seq => onProgress(Math.min(1, seq / Math.max(1, records))))
-    } catch (error) {
-      this.#client.close()
-      throw error
-    } finally {
-      onProgress(1)
-    }
-    void this.#follower.follow(this.#closing.signal)
-  }
-
-  readonly catchUp = async (): Promise<void> => {
-    this.#assertSound()
-    await this.#follower.ask()
-  }
-
-  readonly readBarrier = async (): Promise<void> => {
-    const { fault, outage } = this.#follower
-    if (!this.#settings.staleReads) { await this.catchUp(); return }
-    if (fault !== undefined) return
-    const caughtUp = this.catchUp().catch(() => {}) // in an outage too: so its end is noticed
-    if (outage === undefined) await caughtUp
-  }
-
-  health(): JournalHealth {
-    const { fault, trouble } = this.#follower
-    const { position, head } = this.#replica
-    return { fault: fault ?? trouble?.message, mayHeal: fault === undefined, records: position.seq, head }
-  }
-
-  async append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'> {
-    this.#racingSinceMs ??= performance.now()
-    try {
-      if (!await this.#append(events)) {
-        if (performance.now() - this.#racingSinceMs < ETCD_WRITE_TIMEOUT_MS) return 'raced'
+      if (!await appendOnce(writer, events)) {
+        if (performance.now() - racingSinceMs < ETCD_WRITE_TIMEOUT_MS) return 'raced'
         throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
       }
     } catch (error) {
-      this.#racingSinceMs = undefined
-      this.#follower.wrote(error as Error)
+      racingSinceMs = undefined
+      writer.follower.wrote(error as Error)
       throw error
     }
-    this.#racingSinceMs = undefined
+    racingSinceMs = undefined
     return [] // the replica has applied them
   }
+}
 
-  async close(): Promise<void> {
-    this.#closing.abort()
-    this.#client.close()
+/** Appends events after the newest record; false if something else came first, and its turn has come since. */
+async function appendOnce(writer: Writer, events: readonly EncodedEvent[]): Promise<boolean> {
+  const { log, sealing, replica, follower, wallMs, nonce } = writer
+  follower.assertSound()
+  const unsealed = sealing.fault()
+  if (unsealed !== undefined) {
+    await follower.ask() // another key may be the one to seal with by now
+    if (sealing.fault() !== undefined) throw unsealed
+    return false
   }
-
-  location(): JournalLocation {
-    const { etcdPrefix: path, etcdEndpoints: endpoints } = this.#settings
-    return { path, keyFile: this.#options.keyFile, bytes: 0, endpoints }
+  const { newest, head } = replica
+  const { lines } = sealBatch(events, newest.seq, head, { time: isoTime(wallMs()), key: sealing.key(), nonce })
+  const pending: Pending = replica.pending = { seq: newest.seq + 1, text: lines[0]!, isOurs: undefined }
+  let ahead: readonly Turn[] = []
+  let { seq } = newest
+  try {
+    const appended = await log.append(newest, lines, ETCD_WRITE_TIMEOUT_MS)
+    follower.wrote()
+    follower.take(appended.records)
+    ahead = appended.ahead
+    seq = appended.records.at(-1)?.seq ?? seq
+    // Nothing came first: it is another's turn, or the marker has changed, or the newest record is gone.
+    if (pending.isOurs === undefined && ahead.length === 0) await follower.ask()
+  } catch (error) {
+    // What was refused may be a second attempt, whose first one was carried out.
+    if (error instanceof Failure && error.code === 'journal-refused') await follower.ask().catch(() => {})
+    if (pending.isOurs !== true || replica.newest.seq < pending.seq) throw error
+  } finally {
+    replica.pending = undefined
   }
+  if (pending.isOurs !== true) await awaitTurn(writer, ahead, seq)
+  return pending.isOurs === true
+}
 
-  async rotateKey(): Promise<Rotated> {
-    await this.catchUp()
-    return this.#sealing.rotate(this.#options.random)
-  }
-
-  async rewrite({ checkpoint }: Rewrite): Promise<never> {
-    const [what, command] = checkpoint ? ['compacted', 'journal compact'] : ['re-encrypted', 'key rewrite']
-    const how = `stop all instances, copy it to a file, run ${command} there, and copy that to another ETCD_PREFIX`
-    throw new Failure('input-invalid', `a journal in etcd is not ${what} where it is; ${how}`)
-  }
-
-  #assertSound(): void {
-    const { fault } = this.#follower
-    if (fault !== undefined) throw new Failure('journal-failed', fault)
-  }
-
-  /** Appends events after the newest record; false if something else came first, and its turn has come since. */
-  async #append(events: readonly EncodedEvent[]): Promise<boolean> {
-    this.#assertSound()
-    const key = this.#sealing.key()
-    if (key instanceof Failure) {
-      await this.#follower.ask() // another may be the one to seal with by now
-      if (this.#follower.unsealed() !== undefined) throw key
-      return false
-    }
-    const marker = this.#log.marker!
-    const { position, head } = this.#replica
-    const time = isoTime(this.#options.wallMs())
-    const { lines } = sealBatch(events, position.seq, head, { time, key, nonce: this.#nonce })
-    const pending: Pending = this.#replica.pending = { seq: position.seq + 1, text: lines[0]!, isOurs: undefined }
-    let ahead: readonly Turn[] = []
-    let { seq } = position
-    try {
-      const appended = await this.#log.append(position, marker, lines, ETCD_WRITE_TIMEOUT_MS)
-      this.#follower.wrote()
-      this.#follower.take(appended.records)
-      ahead = appended.ahead
-      seq = appended.records.at(-1)?.seq ?? seq
-      // Nothing came first: it is another's turn, or the marker has changed, or the newest record is gone.
-      if (pending.isOurs === undefined && ahead.length === 0) await this.#follower.ask()
-    } catch (error) {
-      // What was refused may be a second attempt, whose first one was carried out.
-      if (error instanceof Failure && error.code === 'journal-refused') await this.#follower.ask().catch(() => {})
-      if (pending.isOurs !== true || this.#replica.position.seq < pending.seq) throw error
-    } finally {
-      this.#replica.pending = undefined
-    }
-    if (pending.isOurs !== true) await this.#awaitTurn(ahead, seq)
-    return pending.isOurs === true
-  }
-
-  /** Waits until those ahead have written after a record, or let their time pass, which ends their turn. */
-  async #awaitTurn(ahead: readonly Turn[], seq: number): Promise<void> {
-    let writes = 0
-    for (const turn of ahead) {
-      const endMs = performance.now() + turn.waitMs
-      const hasWritten = (): boolean => this.#replica.writesAfter(seq) > writes
-      while (!hasWritten() && performance.now() < endMs) await this.#follower.next(ETCD_TURN_POLL_MS)
-      if (hasWritten()) writes++
-      else await this.#log.skip(turn, ETCD_WRITE_TIMEOUT_MS)
-    }
+/** Waits until those ahead have written after a record, or let their time pass, which ends their turn. */
+async function awaitTurn({ log, replica, follower }: Writer, ahead: readonly Turn[], seq: number): Promise<void> {
+  let writes = 0
+  for (const turn of ahead) {
+    const endMs = performance.now() + turn.waitMs
+    const hasWritten = (): boolean => replica.writesAfter(seq) > writes
+    while (!hasWritten() && performance.now() < endMs) await follower.next(ETCD_TURN_POLL_MS)
+    if (hasWritten()) writes++
+    else await log.skip(turn, ETCD_WRITE_TIMEOUT_MS)
   }
 }

@@ -35,10 +35,10 @@ export interface Stored {
   readonly text: string
 }
 
-/** The last record that an instance has read, and how its line begins; `seq` 0: none. */
-export interface Position { readonly seq: number, readonly start: string }
+/** Before all records. */
+export const START: Stored = { seq: 0, text: '' }
 
-/** What follows a position. */
+/** What follows a record. */
 export interface Page {
   readonly records: readonly Stored[]
   /** Whether these are all, as of `revision`, a 64-bit integer. */
@@ -65,13 +65,15 @@ export interface Turn {
   readonly revision: string
 }
 
-/** What became of an append: what follows the position now, and whose turn is before this instance's. */
+/** What became of an append: what follows its record now, and whose turn is before this instance's. */
 export interface Appended {
   readonly records: readonly Stored[]
   readonly ahead: readonly Turn[]
 }
 
 const SEQ_DIGITS = 16
+/** So much of a line holds all that is not sealed, and the nonce. */
+const START_CHARACTERS = 256
 const NONE = '0'
 
 /** A journal in a cluster. */
@@ -90,20 +92,20 @@ export class EtcdLog {
   constructor(client: EtcdClient, prefix: string) { this.#client = client; this.prefix = prefix }
 
   /**
-   * Appends lines after a position: all of them, or none since something else follows it, or the marker is another one
-   * by now, which is then read, or it is another instance's turn. No records, and no turn ahead, where the position's
-   * own record is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been
+   * Appends lines after a record: all of them, or none since something else follows it, or the marker is another one
+   * by now, which is then read, or it is another instance's turn. No records, and no turn ahead, where that record
+   * is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been
    * appended, or may still be.
    */
-  async append(after: Position, marker: Marker, lines: readonly string[], boundMs: number): Promise<Appended> {
+  async append(after: Stored, lines: readonly string[], boundMs: number): Promise<Appended> {
     const first = after.seq + 1
-    const turn = this.#turn
+    const marker = this.marker!
     const beganMs = performance.now()
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', attempt => ({
       compare: [...this.#isAt(after), ...this.#isMarker(marker), isFree(this.#key(first)), this.#isOurTurn],
       success: [
         ...lines.map((line, i) => put(this.#key(first + i), line)),
-        ...turn === undefined ? [] : [{ request_delete_range: { key: this.#turnKey } }]
+        ...this.#turn === undefined ? [] : [{ request_delete_range: { key: this.#turnKey } }]
       ],
       failure: [
         { request_range: this.#range(first, pageOf(attempt)) }, { request_range: { key: this.#markerKey } },
@@ -141,17 +143,17 @@ export class EtcdLog {
   }
 
   /**
-   * Reads what follows a position, no older than this call, and the marker, if it was read before and has changed
-   * since; undefined where the position's own record or the marker is gone.
+   * Reads what follows a record, no older than this call, and the marker, if it was read before and has changed
+   * since; undefined where that record or the marker is gone.
    */
-  async after(position: Position, boundMs: number): Promise<Page | undefined> {
+  async after(record: Stored, boundMs: number): Promise<Page | undefined> {
     for (;;) {
       const { marker } = this
       let limit = 0
       // A transaction that only reads is linearizable, like a range that does not ask for less.
       const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => ({
-        compare: [...this.#isAt(position), ...marker === undefined ? [] : this.#isMarker(marker)],
-        success: [{ request_range: this.#range(position.seq + 1, limit = pageOf(attempt)) }],
+        compare: [...this.#isAt(record), ...marker === undefined ? [] : this.#isMarker(marker)],
+        success: [{ request_range: this.#range(record.seq + 1, limit = pageOf(attempt)) }],
         failure: [{ request_range: { key: this.#markerKey } }]
       }), boundMs)
       if (succeeded === true) {
@@ -218,7 +220,9 @@ export class EtcdLog {
     return this.marker = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
   }
 
-  #isAt({ seq, start }: Position): object[] {
+  /** That a record begins as its line does, and no other: the whole line may be long. */
+  #isAt({ seq, text }: Stored): object[] {
+    const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.#key(seq) }
     return seq === 0 ? [] : [
       { ...compared, result: 'GREATER', value: base64(start) },

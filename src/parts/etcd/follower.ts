@@ -38,12 +38,11 @@ export class Follower {
   }
 
   /** Why changes cannot be made at the moment. */
-  get trouble(): Error | undefined { return this.outage ?? this.unsealed() ?? this.#refusal }
+  get trouble(): Error | undefined { return this.outage ?? this.#sealing.fault() ?? this.#refusal }
 
-  /** Why there is no key to seal with, as far as is known; undefined: there is one. */
-  unsealed(): Failure | undefined {
-    const key = this.#sealing.key()
-    return key instanceof Failure ? key : undefined
+  /** Throws where nothing can be applied any more. */
+  assertSound(): void {
+    if (this.fault !== undefined) throw new Failure('journal-failed', this.fault)
   }
 
   /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
@@ -51,7 +50,7 @@ export class Follower {
 
   /** Applies records. Throws where one does not follow: nothing after it could be applied. */
   take(records: readonly Stored[]): void {
-    if (this.fault !== undefined) throw new Failure('journal-failed', this.fault)
+    this.assertSound()
     try {
       this.#replica.take(records)
     } catch (error) {
@@ -72,10 +71,9 @@ export class Follower {
 
   /** Takes note of how a write went: it was answered, or why not. */
   wrote(error?: Error): void {
-    const isAway = error instanceof Failure && error.code === 'journal-unreachable'
-    const isRefused = error instanceof Failure && error.code === 'journal-refused'
-    if (isAway || error === undefined) this.outage = error
-    if (isRefused || error === undefined) this.#refusal = error
+    const code = error instanceof Failure ? error.code : undefined
+    if (code === 'journal-unreachable' || error === undefined) this.outage = error
+    if (code === 'journal-refused' || error === undefined) this.#refusal = error
     this.#report()
   }
 
@@ -102,13 +100,14 @@ export class Follower {
   /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
   async catchUp(onPage: (seq: number) => void = () => {}): Promise<string> {
     try {
+      this.assertSound()
       for (;;) {
-        const page = await this.#log.after(this.#replica.position, ETCD_READ_TIMEOUT_MS)
+        const page = await this.#log.after(this.#replica.newest, ETCD_READ_TIMEOUT_MS)
         if (page !== undefined) this.take(page.records)
         const unusable = this.#sealing.unusable() // that may also be why records are gone
         if (unusable !== undefined) throw this.#fail(unusable.message)
         if (page === undefined) throw this.#fail('its newest record is no longer in etcd, or is another one')
-        onPage(this.#replica.position.seq)
+        onPage(this.#replica.newest.seq)
         if (!page.isLast) continue
         this.outage = undefined
         this.#report()

@@ -3,34 +3,21 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
-import type { Position, Stored } from './etcd-log.ts'
+import { START, type Stored } from './etcd-log.ts'
 
 /** The first line of an append under way, and whether it is in its place; undefined: not known yet. */
-export interface Pending {
-  readonly seq: number
-  readonly text: string
+export interface Pending extends Stored {
   isOurs: boolean | undefined
 }
 
 /** How many writes are remembered: more than instances wait for their turn. */
 const MAX_WRITES = 64
-/** So much of a line holds all that is not sealed, and the nonce. */
-const START_CHARACTERS = 256
-
-/** Before all records. */
-export const START: Position = { seq: 0, start: '' }
-
-/** Where a record is. */
-export function positionOf({ seq, text }: Stored): Position {
-  return { seq, start: text.slice(0, Math.min(START_CHARACTERS, text.length - 1)) }
-}
-
 /** The newest record that was applied, and the way to the next. */
 export class Replica {
   readonly #apply: OnLine
   readonly #keys: KeyFinder
   readonly #name: string
-  position: Position = START
+  newest: Stored = START
   head: string = FIRST_HASH
   /** The first records of the last writes, of all instances. */
   #writes: number[] = []
@@ -55,10 +42,10 @@ export class Replica {
     for (const record of records) {
       const { seq, text } = record
       if (seq === this.pending?.seq) this.pending.isOurs = text === this.pending.text
-      if (seq <= this.position.seq) continue
+      if (seq <= this.newest.seq) continue
       try {
         const line = parseLine(text)
-        if (seq !== this.position.seq + 1) throw new Error(`record ${seq} follows it`)
+        if (seq !== this.newest.seq + 1) throw new Error(`record ${seq} follows it`)
         if (line === undefined) throw new Error('it is not a line of a journal')
         this.#apply(verified(line, seq, this.head, this.#keys, this.#name), text)
         this.head = line.hash
@@ -66,10 +53,10 @@ export class Replica {
         if (this.#writes.length > 2 * MAX_WRITES) this.#writes = this.#writes.slice(-MAX_WRITES)
       } catch (error) {
         if (error instanceof Failure) throw error
-        const what = `${this.#name}, record ${this.position.seq + 1}: ${systemCode(error)}`
+        const what = `${this.#name}, record ${this.newest.seq + 1}: ${systemCode(error)}`
         throw new Failure('journal-damaged', what, { cause: error })
       }
-      this.position = positionOf(record)
+      this.newest = record
     }
   }
 }

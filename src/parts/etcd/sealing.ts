@@ -46,10 +46,14 @@ export class Sealing implements KeyFinder {
     return new Failure('journal-moved', why)
   }
 
-  /** The key to seal with, or why there is none; the marker has been read. */
-  key(): Key | Failure {
+  /** The key to seal with; the marker has been read. Throws as `find` does. */
+  key(): Key { return this.find(this.#log.marker!.key) }
+
+  /** Why there is no key to seal with, as far as is known; undefined: there is one. */
+  fault(): Failure | undefined {
     try {
-      return this.find(this.#log.marker!.key)
+      this.key()
+      return undefined
     } catch (error) {
       return error as Failure
     }
@@ -57,7 +61,7 @@ export class Sealing implements KeyFinder {
 
   /**
    * Puts a new key into the file, or, where the file has one that is newer than the marker's, has all instances seal
-   * with that from now on. Throws what `key` gives, and `write-failed` where another rotation was faster.
+   * with that from now on. Throws as `find` does, and `write-failed` where another rotation was faster.
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
