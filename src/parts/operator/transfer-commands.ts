@@ -75,9 +75,10 @@ async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<n
 }
 
 function named(lines: readonly number[]): string {
-  if (lines.length === 0) return '0'
-  const more = lines.length > NAMED_LINES ? ` and ${lines.length - NAMED_LINES} more` : ''
-  return `${lines.length} (line${lines.length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
+  const { length } = lines
+  if (length === 0) return '0'
+  const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
+  return `${length} (line${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
 }
 
 function readFile(path: string): Buffer {
