@@ -49,8 +49,8 @@ export interface Reached {
    * message.
    */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
-  /** Asks the process that holds the lock, once, and never opens the folder; undefined if none answers. */
-  look(path: string): Promise<any>
+  /** The status of the process that holds the lock, asked for once; undefined if none answers. Opens nothing. */
+  look(): Promise<JournalStatus | undefined>
   /** Where the journal is. */
   status(): Promise<JournalStatus>
   /** Reads the journal up to where it is acknowledged, verifying all of it, and changes nothing. */

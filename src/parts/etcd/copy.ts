@@ -17,7 +17,7 @@ import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  if (await store.look('/operator/status') !== undefined) {
+  if (await store.look() !== undefined) {
     const why = 'what it changes meanwhile would be lost'
     throw new OperatorError(`the service runs on this folder, and ${why}; stop it first`)
   }

@@ -25,6 +25,7 @@ import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './routes.ts'
 import type { Terminal } from '../terminal.ts'
 
+const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
@@ -120,16 +121,17 @@ export function reachStore(
 
   return {
     settings, ask, read,
-    look: async path => {
+    look: async () => {
       try {
         const found = await live()
-        return found && (await requestLocal(found, 'GET', path)).body
+        const answer = found === undefined ? undefined : await requestLocal(found, 'GET', STATUS)
+        return answer?.body as JournalStatus | undefined
       } catch {
         return undefined
       }
     },
     status: async () => {
-      if (!isFile || await live() !== undefined) return ask('GET', '/operator/status')
+      if (!isFile || await live() !== undefined) return ask('GET', STATUS)
       assertJournal()
       const path = disk.real(join(folder, JOURNAL_FILE))
       return { path, keyFile, bytes: disk.stat(path)!.bytes }

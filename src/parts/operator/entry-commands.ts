@@ -40,7 +40,7 @@ export async function entriesOf({ store }: Context, activeOnly: boolean): Promis
 /** An entry of the running service, or of the folder. */
 async function entryOf(context: Context, id: number): Promise<Entry> {
   const { store } = context
-  if (await store.look('/operator/status') !== undefined) {
+  if (await store.look() !== undefined) {
     return (await store.ask('GET', `/api/getPassword/${id}`)).passwords
   }
   const entry = (await store.read(await store.status())).state.entries.get(id)

@@ -27,7 +27,7 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
 /** Sends a request that takes long, and shows its progress. */
 async function askSlowly(context: Context, what: string, path: string, body?: object): Promise<any> {
   const look = async (): Promise<void> => {
-    const status: JournalStatus | undefined = await context.store.look('/operator/status')
+    const status = await context.store.look()
     if (status?.progress !== undefined) context.terminal.progress(what, status.progress)
   }
   const timer = setInterval(() => void look(), 200)
@@ -110,7 +110,7 @@ async function show(context: Context): Promise<void> {
 
 /** Puts a copy where the journal was; as root it is made as the folder's owner, who must be able to read it. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
-  if (await store.look('/operator/status') !== undefined) throw new OperatorError('the service runs; stop it first')
+  if (await store.look() !== undefined) throw new OperatorError('the service runs; stop it first')
   const { folder, path: target } = locationOf(store.settings)
   const old = disk.stat(target)
   if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)

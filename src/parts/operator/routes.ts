@@ -4,7 +4,7 @@ import { Failure } from '../../errors.ts'
 import { CREATE_SHAPE, entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number, oneOf } from '../../json/rules.ts'
-import { optional, text, type Shape, type Shaped } from '../../json/validator.ts'
+import { optional, rule, text, type Shape, type Shaped } from '../../json/validator.ts'
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
@@ -21,12 +21,7 @@ const UNKNOWN_TOKEN = messageReply(404, 'there is no token with this id')
 const ADDRESS_TAKEN = messageReply(409, 'there is a user with this address already')
 const PURGED = messageReply(200, 'purged')
 const RESTORED = messageReply(200, 'active again')
-const anyNumber = number(1, Number.MAX_SAFE_INTEGER)
-const entryId: typeof anyNumber = {
-  ...anyNumber,
-  fault: (field, id) => anyNumber.fault(field, id) ??
-    (Number.isInteger(id) ? undefined : `The ${field} field must be an integer.`)
-}
+const entryId = rule<number>(id => Number.isSafeInteger(id) && Number(id) > 0, 'be a positive integer')
 const DISCLOSURE_SHAPE = { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) }
 
 /** The operator's routes. `accounts` are not those that clients log in to: waiting logins do not delay the operator. */

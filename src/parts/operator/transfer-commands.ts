@@ -103,9 +103,10 @@ async function importFile(context: Context): Promise<void> {
   const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
     `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
   const result = {
-    format: source.format, noPassword: skipped.length, duplicates: duplicates.length, addresses, made: rows.length, first
+    format: source.format, noPassword: skipped.length, duplicates: duplicates.length, addresses,
+    made: isTrial ? 0 : rows.length, wouldMake: isTrial ? rows.length : undefined, first
   }
-  terminal.show(isTrial ? { ...result, made: 0, wouldMake: rows.length } : result,
+  terminal.show(result,
     ...tried,
     `format       ${source.format}`,
     `no password  ${named(skipped)}`,
