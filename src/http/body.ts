@@ -20,8 +20,10 @@ export function readBody(
   const end = (body: BodyRead): void => {
     if (chunks === undefined) return
     chunks = undefined // the request is kept until it is answered
+    request.off('close', gone)
     done(body)
   }
+  const gone = (): void => end('gone')
   request
     .on('data', (chunk: Buffer) => {
       if (chunks === undefined) return // another reader continues
@@ -33,7 +35,7 @@ export function readBody(
     })
     .on('end', () => end(chunks?.length === 1 ? chunks[0]! : Buffer.concat(chunks ?? [])))
     .on(BROKEN, (why: Refused | 'gone') => end(why))
-    .on('close', () => end('gone'))
+    .on('close', gone)
 }
 
 /** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */

@@ -14,12 +14,12 @@ import { cutBack, isFull } from '../disk/durable.ts'
 import type { Descriptor, FileStat, Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
-  Continued, DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite,
+  DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite,
   Rewritten, Rotated
 } from './journal.ts'
-import { addKey, type Keyring } from './keys.ts'
+import type { Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
-import type { Recovered } from './recover.ts'
+import type { End } from './recover.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
@@ -40,11 +40,8 @@ export class FileJournal implements DurableJournal {
   #descriptor: Descriptor
   #file: FileStat
   readonly #nonce: () => Buffer
-  #seq: number
-  #head: string
-  #goodBytes: number
-  /** When the newest record was made. */
-  #time: string | null
+  /** How far the journal reaches; what was written after that does not count. */
+  #end: End
   #fault: string | undefined
   /** Whether a write or a rewrite is under way. */
   #isBusy = false
@@ -54,8 +51,7 @@ export class FileJournal implements DurableJournal {
 
   /** `fault` is why it takes no writes. */
   constructor(
-    options: FileJournalOptions, path: string, keys: Keyring, found: Recovered & Pick<Continued, 'time'>,
-    fault: string | undefined
+    options: FileJournalOptions, path: string, keys: Keyring, end: End, tornBytes: number, fault: string | undefined
   ) {
     this.#options = options
     this.#path = path
@@ -68,27 +64,25 @@ export class FileJournal implements DurableJournal {
       throw error
     }
     this.#nonce = nonces(options.random)
-    this.#seq = found.records
-    this.#head = found.head
-    this.#goodBytes = found.goodBytes
-    this.#time = found.time
+    this.#end = end
     this.#fault = fault
-    const { goodBytes, tornBytes } = found
-    if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(goodBytes + tornBytes)
+    if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(end.goodBytes + tornBytes)
   }
 
   health(): JournalHealth {
     if (this.#fault === undefined && !this.#isBusy) this.#checkFile()
-    return { fault: this.#fault, records: this.#seq, head: this.#head }
+    return { fault: this.#fault, records: this.#end.records, head: this.#end.head }
   }
 
   /** The file, the file of its keys, and how long the file is, all of it durable. */
-  location(): JournalLocation { return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#goodBytes } }
+  location(): JournalLocation {
+    return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes }
+  }
 
   async append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
     if (this.#fault !== undefined) throw new Failure('journal-failed', this.#fault)
     if (events.length === 0) return []
-    if (!this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    this.#assertWhole()
     this.#isBusy = true
     try {
       return await this.#write(events)
@@ -100,47 +94,39 @@ export class FileJournal implements DurableJournal {
   async close(): Promise<void> { this.#options.files.close(this.#descriptor) }
 
   async rotateKey(): Promise<Rotated> {
+    const { addKey } = await import('./rewrite.ts')
     this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
     return { key: this.#keys.newest.name, seals: true }
   }
 
   async rewrite(rewrite: Rewrite): Promise<Rewritten> {
     const { rewriteJournal } = await import('./rewrite.ts')
-    if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    this.#assertWhole()
     const { files, random, wallMs } = this.#options
-    const from = { records: this.#seq, head: this.#head, goodBytes: this.#goodBytes, time: this.#time }
-    const time = isoTime(wallMs())
     this.#isBusy = true
     try {
-      const made = await rewriteJournal({
-        ...rewrite, files, path: this.#path, from, time, keys: this.#keys, nonce: nonces(random)
-      }).catch((error: unknown) => {
-        if (this.#checkFile()) throw error
-        throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(error)}`, { cause: error })
+      const [rewritten, end] = await rewriteJournal({
+        ...rewrite, files, path: this.#path, from: this.#end, time: isoTime(wallMs()), keys: this.#keys,
+        nonce: nonces(random)
+      }).catch((cause: unknown) => {
+        if (this.#checkFile()) throw cause
+        throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(cause)}`, { cause })
       })
-      this.#reopen(made, made.records > 0 ? time : null)
-      const { names, newest } = this.#keys
-      return {
-        records: made.records, head: made.head, bytes: made.goodBytes, archive: made.archive,
-        before: { records: from.records, head: from.head, bytes: from.goodBytes },
-        unneeded: names.filter(name => name !== newest.name)
-      }
+      this.#reopen(end)
+      return rewritten
     } finally {
       this.#isBusy = false
     }
   }
 
-  #reopen(made: Recovered, time: string | null): void {
+  #reopen(end: End): void {
     const { files } = this.#options
     try {
       const old = this.#descriptor
       this.#descriptor = files.openToAppend(this.#path)
       files.close(old)
       this.#file = files.openStat(this.#descriptor)
-      this.#goodBytes = made.goodBytes
-      this.#seq = made.records
-      this.#head = made.head
-      this.#time = time
+      this.#end = end
     } catch (error) {
       throw this.#fail(`the new journal could not be opened: ${systemCode(error)}`)
     }
@@ -148,37 +134,33 @@ export class FileJournal implements DurableJournal {
 
   /** Not `async`, so that nothing holds the lines while they are written. */
   #write(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
+    const { records: seq, head: previous, goodBytes } = this.#end
     const time = isoTime(this.#options.wallMs())
     const { records, lines, head } = sealBatch(
-      events, this.#seq, this.#head, { time, key: this.#keys.newest, nonce: this.#nonce })
+      events, seq, previous, { time, key: this.#keys.newest, nonce: this.#nonce })
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
+    const end: End = { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time }
     return new Promise((resolve, reject) => {
       this.#options.files.append(this.#descriptor, bytes, (error, written) => {
         const isShort = error === null && written < bytes.length
-        const failure = error !== null || isShort
-          ? this.#undo(isShort ? `${written} of ${bytes.length} bytes` : systemCode(error), isShort || isFull(error))
-          : this.#accept(bytes.length)
-        if (failure !== undefined) return reject(failure)
-        this.#seq += records.length
-        this.#head = head
-        this.#time = time
+        if (error !== null || isShort) {
+          const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
+          return reject(this.#undo(what, isShort || isFull(error)))
+        }
+        // It is on the device, and counts if the file is still the one that the next start will read.
+        if (!this.#checkFile(end.goodBytes)) return reject(new Failure('journal-failed', this.#fault!))
+        this.#end = end
         resolve(records)
       })
     })
   }
 
-  /** The write is on the device: it counts if the file is still the one that the next start will read. */
-  #accept(bytes: number): Failure | undefined {
-    this.#goodBytes += bytes
-    return this.#checkFile() ? undefined : new Failure('journal-failed', this.#fault!)
-  }
-
   /** Cuts a failed write back; where the device was only full, that is all. Other errors leave open what it holds. */
   #undo(what: string, heals: boolean): Failure {
-    if (!this.#checkFile(true)) return new Failure('journal-failed', this.#fault!)
+    if (!this.#checkFile('any')) return new Failure('journal-failed', this.#fault!)
     try {
       // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
-      heals = cutBack(this.#options.files, this.#path, this.#goodBytes) && heals
+      heals = cutBack(this.#options.files, this.#path, this.#end.goodBytes) && heals
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
@@ -188,11 +170,12 @@ export class FileJournal implements DurableJournal {
     return new Failure('write-failed', what)
   }
 
-  /**
-   * Fails the journal if the file under the journal's name is not the one that was opened, or not as long as it
-   * should be.
-   */
-  #checkFile(ofAnyLength: boolean = false): boolean {
+  #assertWhole(): void {
+    if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+  }
+
+  /** Fails the journal unless its name leads to the file that was opened, of the length that it should have. */
+  #checkFile(bytes: number | 'any' = this.#end.goodBytes): boolean {
     let stat: FileStat | undefined
     try {
       stat = this.#options.files.stat(this.#path)
@@ -200,17 +183,16 @@ export class FileJournal implements DurableJournal {
       this.#fail(`${this.#path}: ${systemCode(error)}`)
       return false
     }
+    const { inode, device } = this.#file
     if (stat === undefined) this.#fail(`${this.#path} was removed`)
-    else if (!isSame(stat, this.#file)) this.#fail(`${this.#path} was replaced`)
-    else if (stat.bytes !== this.#goodBytes && !ofAnyLength) {
-      this.#fail(`${this.#path} was changed by another program`)
-    }
+    else if (stat.inode !== inode || stat.device !== device) this.#fail(`${this.#path} was replaced`)
+    else if (bytes !== 'any' && stat.bytes !== bytes) this.#fail(`${this.#path} was changed by another program`)
     return this.#fault === undefined
   }
 
   #refuseStale(bytes: number): void {
     const stat = this.#options.files.stat(this.#path)
-    if (stat !== undefined && stat.bytes === bytes && isSame(stat, this.#file)) return
+    if (stat?.bytes === bytes && stat.inode === this.#file.inode && stat.device === this.#file.device) return
     const fault = `${this.#path} was changed by another process`
     throw this.#fault === fault ? new Failure('journal-failed', fault) : this.#fail(fault)
   }
@@ -221,5 +203,3 @@ export class FileJournal implements DurableJournal {
     return new Failure('journal-failed', fault)
   }
 }
-
-function isSame(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }

@@ -24,7 +24,8 @@ export interface Keyring {
 
 export type KeyFinder = Pick<Keyring, 'find'>
 
-const KEY_BYTES = 32
+/** The length of a key. */
+export const KEY_BYTES = 32
 const MAX_TRIES = 10
 
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
@@ -54,17 +55,6 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
-}
-
-/**
- * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
- * the runtime does not let the folder be synced.
- */
-export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
-  const before = files.read(path).toString('latin1').trimEnd()
-  const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
-  await makeWhole(files, path, file => file.write(text), { replaces: true })
-  return readKeyFile(files, path)!
 }
 
 /**

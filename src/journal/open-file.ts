@@ -56,7 +56,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)
   if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
-  return new FileJournal(options, path, keys, { ...found, time }, fault)
+  return new FileJournal(options, path, keys, { ...found, time }, found.tornBytes, fault)
 }
 
 /** Makes a journal that was read ready to be written; gives the reason if a full disk prevents that. */

@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import type { Descriptor, Files } from '../disk/files.ts'
-import type { JournalRecord } from './journal.ts'
+import type { Continued, JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'
 import { parseEnded, tornFault } from './torn.ts'
@@ -24,6 +24,9 @@ export interface Recovered {
   /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
 }
+
+/** Where a journal ends, and when its newest record was made. */
+export type End = Pick<Recovered, 'records' | 'head' | 'goodBytes'> & Pick<Continued, 'time'>
 
 /** What an empty journal holds. */
 export const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }

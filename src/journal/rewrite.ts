@@ -10,17 +10,17 @@ import { hasNoLinks, isPartOf, makeWhole, type NewFile } from '../disk/whole-fil
 import { Failure } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 import { sealBatch } from './batch.ts'
-import { CONTINUED, type Continued, type JournalRecord, type Rewrite } from './journal.ts'
-import type { Keyring } from './keys.ts'
+import { CONTINUED, type Continued, type JournalRecord, type Rewrite, type Rewritten } from './journal.ts'
+import { KEY_BYTES, readKeyFile, type Keyring } from './keys.ts'
 import { FIRST_HASH } from './line.ts'
-import { NOTHING, readInSteps, type Recovered } from './recover.ts'
+import { NOTHING, readInSteps, type End, type Recovered } from './recover.ts'
 
 /** What a journal in a file knows besides. */
 interface RewriteOptions extends Rewrite {
   readonly files: Files
   readonly path: string
   /** What it is now. */
-  readonly from: Pick<Recovered, 'records' | 'head' | 'goodBytes'> & Pick<Continued, 'time'>
+  readonly from: End
   /** The time now, as a line has it. */
   readonly time: string
   readonly keys: Keyring
@@ -30,13 +30,22 @@ interface RewriteOptions extends Rewrite {
 type Unnumbered = Omit<JournalRecord, 'seq'>
 
 /**
- * Gives what the new file holds, and the path of the archive that the old one has become. Nothing is appended
- * meanwhile; the event loop is left free after each slice of bytes. When it fails, the old file is as it was.
+ * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
+ * the runtime does not let the folder be synced.
  */
-export async function rewriteJournal(
-  options: RewriteOptions
-): Promise<Recovered & { readonly archive: string | undefined }> {
-  const { path, files, from, checkpoint, keepsHistory } = options
+export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
+  const before = files.read(path).toString('latin1').trimEnd()
+  const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
+  await makeWhole(files, path, file => file.write(text), { replaces: true })
+  return readKeyFile(files, path)!
+}
+
+/**
+ * Gives what was done, and where the new file ends. Nothing is appended meanwhile; the event loop is left free after
+ * each slice of bytes. When it fails, the old file is as it was.
+ */
+export async function rewriteJournal(options: RewriteOptions): Promise<readonly [Rewritten, End]> {
+  const { path, files, from, time, keys: { names, newest }, checkpoint, keepsHistory } = options
   if (checkpoint !== undefined && from.records === 0) {
     throw new Failure('input-invalid', `${path} has no records that could be compacted`)
   }
@@ -46,9 +55,13 @@ export async function rewriteJournal(
     throw new Failure('input-invalid', `${archive} exists already; move it away`)
   }
   try {
-    const made = await makeWhole(files, path, file => writeAndCompare(file, options, earlier),
+    const { records, head, goodBytes } = await makeWhole(files, path, file => writeAndCompare(file, options, earlier),
       { replaces: true, keepsAs: archive })
-    return { ...made, archive }
+    const rewritten = {
+      records, head, bytes: goodBytes, archive, unneeded: names.filter(name => name !== newest.name),
+      before: { records: from.records, head: from.head, bytes: from.goodBytes }
+    }
+    return [rewritten, { records, head, goodBytes, time: records > 0 ? time : null }]
   } catch (error) {
     if (archive === undefined || !hasNoLinks(error)) throw error
     const why = 'its file system gives a file no second name; back it up, and compact it with --drop-history'

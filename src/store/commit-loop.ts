@@ -168,22 +168,16 @@ export class CommitLoop<S> {
     }
   }
 
-  async #append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'> {
-    if (events.length === 0) return this.#journal.append(events)
+  #append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'> {
     const startMs = performance.now()
+    const appending = this.#journal.append(events)
     const ended = (isMade: boolean): void => {
       const ms = performance.now() - startMs
-      // By itself: what an observer throws is no failure of the append.
+      // By itself, and after the answers: what an observer throws is no failure of the append.
       for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
     }
-    try {
-      const appended = await this.#journal.append(events)
-      if (appended !== 'raced') ended(true)
-      return appended
-    } catch (error) {
-      ended(false)
-      throw error
-    }
+    if (events.length > 0) appending.then(appended => { if (appended !== 'raced') ended(true) }, () => ended(false))
+    return appending
   }
 
   /** Decides commands in order until a batch is full. One that throws is rejected and is no part of it. */

@@ -71,29 +71,6 @@ export class EntryTable implements Collection<number, Entry> {
     pieces.push(CLOSE)
     return pieces
   }
-
-  /** Throws unless everything kept here is consistent. */
-  check(): void {
-    let deleted = 0
-    let purged = 0
-    for (const [i, page] of this.#pages.entries()) {
-      const active: string[] = []
-      for (let id = i * PAGE_ENTRIES + 1; id <= Math.min(this.#size, (i + 1) * PAGE_ENTRIES); id++) {
-        const entry = this.get(id)
-        if (entry === undefined) { purged++; continue }
-        const text = entryText(entry)
-        const isWhole = entry.id === id && this.text(id) === text &&
-          [entry.password, entry.sistema, entry.usuario].every(field => typeof field === 'string' && field !== '')
-        if (!isWhole) throw new Error(`entry ${id} is not whole`)
-        if (entry.status === 0) deleted++
-        else active.push(`,${text}`)
-      }
-      if (page.list().toString() !== active.join('')) throw new Error(`page ${i} is out of date`)
-    }
-    if (deleted !== this.#deleted) throw new Error(`${deleted} entries are deleted, and not ${this.#deleted}`)
-    if (purged !== this.#purged) throw new Error(`${purged} entries are purged, and not ${this.#purged}`)
-    if (this.#pages.length !== Math.ceil(this.#size / PAGE_ENTRIES)) throw new Error('a page is missing')
-  }
 }
 
 const OPEN = Buffer.from('[')

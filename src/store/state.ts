@@ -3,7 +3,6 @@ import type { Event } from '../journal/journal.ts'
 import type { Applied } from './commit-loop.ts'
 import { EntryTable } from './entry-pages.ts'
 import type { Entry, Events, KeptUser, Token, User } from './events.ts'
-import { tokenId } from './session.ts'
 import { Draft, type Collection, type Table } from './drafts.ts'
 
 /** What commands read: the committed state, or a draft of what it will be. */
@@ -143,12 +142,4 @@ function known<V>(table: Table<number, V>, id: number): V {
 
 function endTokens({ tokens }: State, user: number): void {
   for (const [hash, token] of [...tokens.entries()]) if (token.user === user) tokens.delete(hash)
-}
-
-/** Throws unless the whole state agrees with itself. */
-export function checkState({ entries, users, tokens }: CommittedState): void {
-  entries.check()
-  for (const [hash, { user }] of tokens.entries()) {
-    if (users.get(user)?.passwordHash === undefined) throw new Error(`token ${tokenId(hash)} belongs to no user`)
-  }
 }

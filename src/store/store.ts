@@ -7,7 +7,7 @@ import { ENTRY_FIELDS } from '../contract.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
 import type { Entry, EntryChanges, EntryFields } from './events.ts'
-import { applied, checkState, event, type CommittedState, type State } from './state.ts'
+import { applied, event, type CommittedState, type State } from './state.ts'
 
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
@@ -71,9 +71,6 @@ export class Store {
       return { outcome: true, event: event('entry.deleted', by, { id: old.id }) }
     })
   }
-
-  /** Throws unless the whole state agrees with itself. */
-  check(): void { checkState(this.state) }
 
   /** Decides any other command; see `CommitLoop`. */
   commit<T>(decide: Command<State, T>): Promise<T> { return this.#loop.commit(decide) }

@@ -8,6 +8,7 @@ import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { chunked, message } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
+import { checkState } from '../../src/store/check.ts'
 
 const COUNT = countFromEnv(1_000)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
@@ -79,7 +80,7 @@ async function bombardService(
   let valid = await start()
   let entries = service.store.entryCount
   const afterBatch = async (heard: readonly Heard[]): Promise<void> => {
-    service.store.check()
+    checkState(service.store.state)
     const normal = message('GET', '/api/getPassword/1', undefined, [`Authorization: Bearer ${token}`])
     assert.equal((await hear(where, [normal])).answers[0]?.status, 200, 'a normal request is answered as ever')
     const created = heard.flatMap(({ answers }) => answers).filter(({ json }) => json?.message === CREATED).length

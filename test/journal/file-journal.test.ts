@@ -13,6 +13,7 @@ import type { Event } from '../../src/journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
+import { checkState } from '../../src/store/check.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
@@ -116,7 +117,7 @@ test('a change that could not be sealed rejects, throws nowhere else, and harms 
   const acknowledged = [...passwords.filter((_, i) => outcomes[i] === 'done'), 'd']
   const reopened = await fileStore(folder)
   assert.deepEqual(count(reopened.entryCount).map(id => reopened.entry(id)!.password), acknowledged)
-  reopened.check()
+  checkState(reopened.state)
   await reopened.close()
 })
 
@@ -276,7 +277,7 @@ async function assertKept(folder: string, { attempted, acknowledged, refused }: 
   assert.deepEqual(acknowledged.filter(password => !found.includes(password)), [], 'an acknowledged change is lost')
   assert.deepEqual(refused.filter(password => found.includes(password)), [], 'a change that was cut back is there')
   assert.deepEqual(found, attempted.filter(password => found.includes(password)), 'in their order')
-  store.check()
+  checkState(store.state)
   await store.createEntry(fields('last'), null)
   await store.close()
   const again = await fileStore(folder)
@@ -306,7 +307,7 @@ for (const forGood of [false, true]) {
         const store = await fileStore(folder, { files: faulty.files })
         begin()
         const result = await campaign(store, faulty)
-        store.check()
+        checkState(store.state)
         await store.close().catch(() => {})
         await assertKept(folder, result)
         if (faulty.failed === undefined) assert.deepEqual(result.acknowledged, [...'abcdefgh'])

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { removeLeftovers } from '../../src/disk/whole-file.ts'
-import { addKey, createKeyFile, keyring, readKeyFile } from '../../src/journal/keys.ts'
+import { createKeyFile, keyring, readKeyFile } from '../../src/journal/keys.ts'
+import { addKey } from '../../src/journal/rewrite.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,

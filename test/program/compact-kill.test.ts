@@ -32,7 +32,7 @@ async function filled(t: TestContext, entries: number, chars: number): Promise<s
 
 async function listOf(folder: string): Promise<string> {
   const store = await fileStore(folder)
-  store.check()
+  checkState(store.state)
   const list = Buffer.concat(store.list()!).toString()
   await store.close()
   return list

@@ -8,6 +8,7 @@ import { CONTINUED, type JournalRecord } from '../../src/journal/journal.ts'
 import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { importEntries } from '../../src/store/extra-commands.ts'
+import { checkState } from '../../src/store/check.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
 
@@ -53,7 +54,7 @@ class Life {
       else if (chance < 0.8) await this.#stop()
       else if (chance < 0.95) this.#weather()
       else await this.#operate()
-      this.#store.check()
+      checkState(this.#store.state)
       if (this.#store.journal.health().fault !== undefined) {
         this.seen['stuck']!++
         await this.#stop()
@@ -172,7 +173,7 @@ class Life {
       if (note.startsWith('entries.imported')) created += note.split('"status"').length - 1
     }
     assert.equal(this.#store.entryCount, created, 'an id for each entry')
-    this.#store.check()
+    checkState(this.#store.state)
     // Two replays give the same state: always where the first has repaired something, else now and then, since the
     // next restart is a second replay as well.
     if (!this.#repaired && this.#random.next() < 0.7) return

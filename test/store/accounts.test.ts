@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { checkState } from '../../src/store/check.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
 import { freshStore, type FullStore } from '../support/compose.ts'
 
@@ -81,7 +82,7 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   assert.equal(await store.accounts.revokeToken(tokenId(hash)), false)
   assert.ok(store.accounts.session(kept))
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
-  store.check()
+  checkState(store.state)
 })
 
 test('a journal with tokens that were swept, revoked and swept again opens', async () => {
@@ -93,7 +94,7 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
   await store.accounts.revokeAll(ANA)
   await store.accounts.removeUser(ANA)
   const again = world.open()
-  again.check()
+  checkState(again.state)
   assert.deepEqual(again.accounts.tokens(), [])
 })
 
@@ -114,7 +115,7 @@ for (const [name, end, endsAll] of ENDINGS) {
       assert.equal(now.accounts.session(token), undefined)
       assert.equal(now.accounts.session(sibling) === undefined, endsAll)
       assert.ok(now.accounts.session(bea))
-      now.check()
+      checkState(now.state)
     }
   })
 }
@@ -142,7 +143,7 @@ test('of two users of one address added at once, one is', async () => {
   const store = new World().open()
   const added = await Promise.all([ANA, ANA.toUpperCase()].map(email => store.accounts.addUser(email, 'n', [], PASSWORD)))
   assert.equal(added.filter(user => user !== undefined).length, 1)
-  store.check()
+  checkState(store.state)
 })
 
 test('an address can be used again after its user was removed: another id, none of the old tokens', async () => {
@@ -300,7 +301,7 @@ test('a record that does not fit those before it is refused when it is read', as
 
 test('two users of one address are refused when they are read, and check finds a token without a user', async () => {
   const { world, store } = await withAna()
-  store.check()
+  checkState(store.state)
   const added = world.records[0]!
   world.records.push({ ...added, data: { ...added.data as object, id: 2 } })
   assert.throws(() => world.open(), /user 2 has another user's address/)
@@ -310,5 +311,5 @@ test('two users of one address are refused when they are read, and check finds a
   } }
   await store.accounts.removeUser(ANA)
   world.records.push(orphan)
-  assert.throws(() => world.open().check(), /token 000000000000 belongs to no user/)
+  assert.throws(() => checkState(world.open().state), /token 000000000000 belongs to no user/)
 })

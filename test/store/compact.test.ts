@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import { checkState } from '../../src/store/check.ts'
 import { compact, fileStore, reencrypt, type FileStoreOptions, type FullStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
@@ -22,7 +23,7 @@ let wallMs = Date.UTC(2026, 0, 31)
 
 async function open(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
   const store = await fileStore(folder, { hasher, wallMs: () => wallMs, ...options })
-  store.check()
+  checkState(store.state)
   return store
 }
 

@@ -5,6 +5,7 @@ import { PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
 import type { Store } from '../../src/store/store.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import { checkState } from '../../src/store/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
@@ -66,7 +67,7 @@ function listText(store: Store): string | undefined {
 
 /** Holds everything that a store shows against the model. */
 function assertShows(store: Store, model: Model): void {
-  store.check()
+  checkState(store.state)
   const known = model.entries.filter(entry => entry !== undefined)
   const active = known.filter(({ status }) => status === 1)
   assert.deepEqual([store.lastId, store.entryCount, store.activeCount], [model.entries.length, known.length, active.length])
@@ -223,7 +224,7 @@ test('whole pages that are deleted leave no trace in the list, whichever and how
     }
     const active = model.entries.filter(entry => entry?.status === 1)
     assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active), `pages ${gone.toString(2)}`)
-    store.check()
+    checkState(store.state)
   }
 })
 

@@ -23,6 +23,7 @@ import { apply, emptyState } from '../../src/store/state.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { checkpointOf } from '../../src/store/checkpoint.ts'
 import { Store } from '../../src/store/store.ts'
+import { checkState } from '../../src/store/check.ts'
 import { atEnd, freshFolder } from './service.ts'
 
 /** What differs from the service as it is. */
@@ -75,7 +76,7 @@ export async function fileStore(folder: string, options: FileStoreOptions = {}):
 export async function freshStore(t: TestContext, options: FileStoreOptions = {}): Promise<FullStore> {
   const store = await fileStore(freshFolder(t), options)
   atEnd(t, async () => {
-    store.check()
+    checkState(store.state)
     await store.close()
   })
   return store

@@ -1,6 +1,7 @@
 /** A service in this process on a port of its own, with its state checked when it closes. */
 import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
+import { checkState } from '../../src/store/check.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,7 +50,7 @@ export async function startService(t: TestContext, flags: Record<string, string>
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
   atEnd(t, async () => {
-    service.store.check()
+    checkState(service.store.state)
     await service.close()
   })
   const url = await service.listen()

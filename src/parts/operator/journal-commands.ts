@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
+import { checkState } from '../../store/check.ts'
 import { disk, readPieces } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
@@ -57,7 +58,7 @@ async function verify(context: Context): Promise<void> {
     if (end !== undefined) ends.push(end)
   }
   const { records, head: newest, tornBytes, state } = await store.read(status, look())
-  state.entries.check()
+  checkState(state)
   const archives = await joinArchives(context, ends, look)
   const { count, active } = state.entries
   const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
