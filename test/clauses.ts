@@ -5,7 +5,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -87,18 +86,11 @@ const numbersIn = (text: string): readonly string[] => text.match(/§\d(?:\.\d)?
 
 /** The tests of a source whose titles name clauses; `…` is what a title gets from elsewhere. */
 export function namingTests(text: string, file: string): Naming[] {
-  const found: Naming[] = []
-  const visit = (node: ts.Node): void => {
-    ts.forEachChild(node, visit)
-    if (!ts.isCallExpression(node) || !/^(test|it|t\.test)$/.test(node.expression.getText())) return
-    const title = node.arguments[0]
-    if (title === undefined || !(ts.isStringLiteralLike(title) || ts.isTemplateExpression(title))) return
-    const name = title.getText().slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')
+  return [...text.matchAll(/\b(?:test|it)\(\s*(['`])((?:\\.|(?!\1).)*)\1/gs)].flatMap(([, , title = '']) => {
+    const name = title.replaceAll(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')
     const [named] = new RegExp(`^${NAMED}`).exec(name) ?? []
-    if (named !== undefined) found.push({ file, name, numbers: numbersIn(named) })
-  }
-  visit(ts.createSourceFile('source.ts', text, ts.ScriptTarget.ES2023, true))
-  return found
+    return named === undefined ? [] : [{ file, name, numbers: numbersIn(named) }]
+  })
 }
 
 /** What the comments of a source say to keep clauses: the declaration or operation after each; nameless: the file. */

@@ -14,7 +14,7 @@ import * as parts from '../src/parts.ts'
 import type { Part } from '../src/parts/part.ts'
 import { SETTINGS } from '../src/settings.ts'
 import { startProgram } from './support/program.ts'
-import { freshFolder, send, startService } from './support/service.ts'
+import { freshFolder, startService } from './support/service.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -152,26 +152,6 @@ const CLAIMS: readonly (readonly [claim: string, isTrue: boolean])[] = [
 test('the numbers in the documents are those of the program', () => {
   const text = ALL.replaceAll('\n', ' ')
   for (const [claim, isTrue] of CLAIMS) assert.ok(text.includes(claim) && isTrue, claim)
-})
-
-test('the journal looks as documented: the keys in their order, the types, the key file', async t => {
-  const { url, folder } = await startService(t)
-  await send(url, 'POST', '/api/createPassword', { password: 'p', sistema: 'ñ', usuario: 'u' })
-  await send(url, 'POST', '/api/updatePassword/1', { password: 'q' })
-  await send(url, 'POST', '/api/deletePassword/1')
-  const [, example] = /^ {4}(\{"seq":1,.*\})$/m.exec(ALL) ?? []
-  const order = Object.keys(JSON.parse(example!))
-  const text = readFileSync(join(folder, 'journal.jsonl'), 'latin1')
-  assert.match(text, /^[\x21-\x7e\n]*$/, 'ASCII without white space')
-  const records = text.trimEnd().split('\n').map(line => JSON.parse(line))
-  for (const record of records) assert.deepEqual(Object.keys(record), order)
-  const types = records.map(({ type }) => type)
-  assert.deepEqual(types, ['entry.created', 'entry.updated', 'entry.deleted'])
-  for (const type of types) assert.ok(ALL.includes(`\`${type}\``), type)
-  assert.match(readFileSync(join(folder, 'journal.key'), 'latin1'), /^[0-9a-f]{64}\n$/)
-  for (const file of ['journal.jsonl', 'journal.key']) {
-    assert.equal(statSync(join(folder, file)).mode & 0o777, 0o600, file)
-  }
 })
 
 test('the documents name every metric, and no other', async t => {

@@ -34,6 +34,12 @@ export class Known {
     return [...this.#histories.values()].flat().filter(({ ackedNs }) => ackedNs < NEVER).length
   }
 
+  /** How long each change took that was acknowledged since a moment, in ms, ascending. */
+  latenciesMs(sinceNs: number): number[] {
+    return [...this.#histories.values()].flatMap(history => history.filter(({ sentNs, ackedNs }) => sentNs > sinceNs && ackedNs < NEVER)
+      .map(({ sentNs, ackedNs }) => (ackedNs - sentNs) / 1e6)).sort((a, b) => a - b)
+  }
+
   /** Takes note of a request; the caller notes its answer. */
   asked(usuario: string, value: Value): Version {
     const version = { value, sentNs: now(), ackedNs: NEVER, failedNs: NEVER }
@@ -151,14 +157,14 @@ export class Life {
   }
 
   /** Creates, updates and deletes on several connections for a time; gives how many were refused. */
-  async load({ clients = 8, ms = 400, changes = NEVER, bytes = 2_000 }): Promise<number> {
+  async load({ clients = 8, ms = 400, changes = NEVER, bytes = 2_000, onlyUpdates = false }): Promise<number> {
     const word = `${process.pid}-${++Life.#words}`
     const end = performance.now() + ms
     let refused = 0
     await Promise.all(Array.from({ length: clients }, async (_, c) => {
       const owned = [...this.#ids].filter(([, id]) => id % clients === c)
       for (let n = 0; n < changes && performance.now() < end; n++) {
-        const status = await this.#change(`${word}-${c}-${n}`, owned, bytes)
+        const status = await this.#change(`${word}-${c}-${n}`, owned, bytes, onlyUpdates)
         if (status === undefined) return
         if (status !== 200) refused++
       }
@@ -167,9 +173,9 @@ export class Life {
   }
 
   /** Makes one change and notes its answer; gives the status, or undefined if none came. */
-  async #change(word: string, owned: [string, number][], bytes: number): Promise<number | undefined> {
+  async #change(word: string, owned: [string, number][], bytes: number, isUpdate: boolean): Promise<number | undefined> {
     const { random } = this
-    const dice = owned.length === 0 ? 0 : random.next()
+    const dice = owned.length === 0 ? 0 : isUpdate ? 0.7 : random.next()
     const sistema = 'ñ'.repeat(1 + random.int(random.pick([10, bytes])))
     const [usuario, id] = dice < 0.6 ? [word, 0] : random.pick(owned)
     if (dice >= 0.8) {

@@ -102,7 +102,7 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
     child.kill(signal)
     return soon(ended, () => `the end after ${signal}; ${stdout}${stderr}`)
   }
-  // Who is measured (`test/slow/coverage.ts`) tells at its own end what it has run.
+  // Who is measured (`npm run test:coverage`) tells at its own end what it has run.
   const isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined
   clean = async () => { if (!isOver) await stop(isMeasured ? 'SIGTERM' : 'SIGKILL') }
   return {
