@@ -4,14 +4,12 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Metrics } from '../../src/parts/metrics/metrics.ts'
-import { readSettings } from '../../src/settings.ts'
 import { exposition, watchEventLoop } from '../../src/parts/metrics/exposition.ts'
-import { openService } from '../../src/service.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
 import { memoryStore } from '../support/compose.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
-import { atEnd, freshFolder, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 const OK = '{"message":"OK","status":200}'
 const FAILED = '{"message":"The journal takes no more writes until a restart.","status":503}'
@@ -105,19 +103,6 @@ test('HEALTH and METRICS each allow every client, or none', async t => {
     assert.equal((await call(t, url, 'GET', path[shown], { fields: [REMOTE] })).status, 200)
     assert.equal((await call(t, url, 'GET', path[hidden])).status, 404)
   }
-})
-
-test('§5.9 in production behind a proxy, who watches from this machine needs no HTTPS, and all others do', async t => {
-  const args = [`--data=${freshFolder(t)}`, '--port=0', '--trust-proxy=127.0.0.1']
-  const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
-  const service = await openService(readSettings(args, { NODE_ENV: 'production' }), log)
-  atEnd(t, () => service.close())
-  const url = await service.listen()
-  assert.equal((await call(t, url, 'GET', '/healthz')).status, 200)
-  assert.equal((await call(t, url, 'GET', '/api/listPassword')).status, 403)
-  const byHttps = { fields: ['X-Forwarded-Proto: HTTPS'] }
-  assert.equal((await call(t, url, 'GET', '/api/listPassword', byHttps)).status, 404)
-  assert.equal((await call(t, url, 'GET', '/healthz', { fields: [REMOTE] })).status, 403)
 })
 
 test('each answer is counted once, by its route and status, and none shows what was requested or stored', async t => {

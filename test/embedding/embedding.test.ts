@@ -37,13 +37,14 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
 test('§4 the five operations work without HTTP, and survive a restart', async t => {
   const dataDir = freshFolder(t)
   const first = await openService({ dataDir })
+  assert.equal(await codeOf(openService({ dataDir })), 'folder-held')
   assert.deepEqual(await first.listPassword(), [])
   assert.deepEqual(await first.createPassword(ENTRY), { id: 1, ...ENTRY, status: 1 })
   assert.deepEqual(await first.createPassword({ ...ENTRY, sistema: 'z' }), { id: 2, ...ENTRY, sistema: 'z', status: 1 })
   assert.equal(await first.updatePassword(7, {}), undefined)
   assert.equal((await first.updatePassword(1, { usuario: 'd' }))?.usuario, 'd')
   assert.deepEqual([await first.deletePassword(2), await first.deletePassword(7)], [true, false])
-  await first.close()
+  await Promise.all([first.close(), first.close()])
   const second = await openService({ dataDir })
   atEnd(t, () => second.close())
   assert.deepEqual(await second.listPassword(), [{ id: 1, ...ENTRY, usuario: 'd', status: 1 }])
@@ -116,8 +117,12 @@ test('a log that takes progress gets that of a start; the console will do where 
 
 test('a server of somebody else hands on what is below a prefix, and keeps the rest', async t => {
   const service = await inMemory(t, { prefix: '/vault' })
-  const url = await serverOf(t, (request, response) =>
-    request.url!.startsWith('/vault') ? service.handle(request, response) : response.end('own'))
+  const seen: unknown[] = []
+  const url = await serverOf(t, (request, response) => {
+    if (!request.url!.startsWith('/vault')) return response.end('own')
+    service.handle(request, response)
+    return response.on('close', () => seen.push(request.url)) // later readers find the whole target
+  })
   assert.equal((await send(`${url}/vault`, 'POST', '/api/createPassword', ENTRY)).status, 200)
   assert.deepEqual((await send(`${url}/vault`, 'GET', '/api/listPassword?x=1')).json, [{ id: 1, ...ENTRY, status: 1 }])
   assert.equal((await send(url, 'GET', '/vaulted/api/listPassword')).status, 404)
@@ -126,18 +131,7 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.match(await (await fetch(`${url}/vault/metrics`)).text(), /^http_connections 0$/m)
   const foreign = await fetch(`${url}/vault/api/listPassword`, { headers: { Origin: 'https://evil.example' } })
   assert.equal(foreign.status, 403)
-})
-
-test('a request that was handed on keeps its target for later readers', async t => {
-  const service = await inMemory(t, { prefix: '/vault' })
-  const seen: unknown[] = []
-  const url = await serverOf(t, (request, response) => {
-    service.handle(request, response)
-    response.on('close', () => seen.push(request.url))
-  })
-  assert.equal((await send(url, 'GET', '/vault/api/listPassword?x')).status, 404)
-  assert.equal((await send(url, 'GET', '/api/listPassword')).json.message, 'Not Found')
-  assert.deepEqual(seen, ['/vault/api/listPassword?x', '/api/listPassword'])
+  assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
 })
 
 test('pipelined requests are answered in order, also where a framework cuts its mount path off meanwhile', async t => {
@@ -207,16 +201,6 @@ test('a body that somebody else has read is a clear 500, not a request that hang
   assert.match(log.last, /the body was read already/)
 })
 
-test('several are open at once; one folder takes one of them', async t => {
-  const dataDir = freshFolder(t)
-  const [a, b] = [await openService({ dataDir }), await inMemory(t)]
-  await a.createPassword(ENTRY)
-  assert.deepEqual(await b.listPassword(), [])
-  assert.equal(await codeOf(openService({ dataDir })), 'folder-held')
-  await Promise.all([a.close(), a.close()])
-  await (await openService({ dataDir })).close()
-})
-
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
   const service = await openService({ dataDir: freshFolder(t), rateLimit: 0 })
   let arrived = (): void => {}
@@ -266,17 +250,6 @@ test('close waits for a request whose client is gone; nothing is logged afterwar
   assert.ok(length > 0, 'the login has its line')
   await new Promise(resolve => setTimeout(resolve, 300))
   assert.deepEqual(told.slice(length), [])
-})
-
-test('a signal may close any number of them, and Node does not warn of that', async t => {
-  const warnings: string[] = []
-  const onWarning = ({ name }: Error): void => { warnings.push(name) }
-  process.on('warning', onWarning)
-  atEnd(t, () => { process.off('warning', onWarning) })
-  const { signal } = new AbortController()
-  for (let i = 0; i < 12; i++) await inMemory(t, { signal })
-  await new Promise(resolve => setImmediate(resolve))
-  assert.deepEqual(warnings, [])
 })
 
 test('an aborted signal closes it, or keeps it from opening', async t => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Router } from '../../src/http/router.ts'
-import { randomOf } from '../support/random.ts'
 
 function routerOf(...routes: readonly (readonly [method: string, pattern: string])[]): Router<string> {
   const router = new Router<string>()
@@ -88,29 +87,3 @@ test('a path of a million segments is not found, and nothing overflows', () => {
   assert.equal(shop.find('GET', '/goods'.repeat(1_000_000)), undefined)
   assert.equal(shop.find('GET', '/'.repeat(1_000_000)), undefined)
 })
-
-test('whatever the patterns, a path leads to what comparing it with each of them leads to', t => {
-  const random = randomOf(t)
-  const path = (segments: readonly string[]): string =>
-    Array.from({ length: 1 + random.int(4) }, () => `/${random.pick(segments)}`).join('')
-  for (let round = 0; round < 300; round++) {
-    const patterns = new Set(Array.from({ length: 1 + random.int(6) }, () => path(['a', 'b', '{p}'])))
-    const router = new Router<string>()
-    for (const pattern of patterns) router.add('GET', pattern, pattern)
-    for (let i = 0; i < 30; i++) {
-      const given = path(['a', 'b', 'c', ''])
-      assert.equal(router.find('GET', given)?.target, expected(patterns, given), `${[...patterns]} on ${given}`)
-    }
-  }
-})
-
-/** Goes through a path from the left; of the patterns that fit so far, those with the literal segment win. */
-function expected(patterns: ReadonlySet<string>, path: string): string | undefined {
-  const segments = path.split('/').slice(1)
-  let left = [...patterns].map(pattern => ({ pattern, parts: pattern.split('/').slice(1) }))
-  for (const [i, segment] of segments.entries()) {
-    const literal = left.filter(({ parts }) => parts[i] === segment)
-    left = literal.length > 0 ? literal : left.filter(({ parts }) => parts[i] === '{p}' && segment !== '')
-  }
-  return left.find(({ parts }) => parts.length === segments.length)?.pattern
-}

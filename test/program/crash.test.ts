@@ -1,17 +1,14 @@
 /** The program killed without warning: what it has answered stands, and what it has not is whole or not there. */
 import { strict as assert } from 'node:assert'
 import type { PromiseWithChild } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Life } from '../support/life.ts'
-import { launchProgram, runProgram, socketsIn, startProgram, type Program } from '../support/program.ts'
+import { launchProgram, runProgram, socketsIn, startProgram } from '../support/program.ts'
 import { randomOf } from '../support/random.ts'
 import { freshFolder, send } from '../support/service.ts'
 
-/** How often two start at once. */
-const DOUBLE_STARTS = Number(process.env['DOUBLE_STARTS'] ?? 2)
 const ROUNDS = Number(process.env['ROUNDS'] ?? 6)
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 
@@ -118,28 +115,4 @@ describe('one folder', { concurrency: 2 }, () => {
       assert.equal((await send(next.url, 'GET', '/api/listPassword')).status, 404)
     })
   }
-
-  test('first starts that share a new key file at once serve with one key, and leave no other', async t => {
-    const refused: string[] = []
-    for (let n = 0; n < DOUBLE_STARTS; n++) {
-      const shared = freshFolder(t)
-      const keyFile = join(shared, 'shared.key')
-      const start = (folder: string): Promise<Program> =>
-        startProgram(t, { flags: { 'data': folder, 'key-file': keyFile } })
-      const serving = await Promise.all(['a', 'b'].map(name => start(join(shared, name))))
-      for (const { url } of serving) {
-        assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200)
-      }
-      await Promise.all(serving.map(program => program.kill()))
-      for (const { folder } of serving) {
-        const again = await start(folder).catch((error: Error) => { refused.push(`${n}: ${error.message}`) })
-        if (again === undefined) continue
-        assert.equal(JSON.parse(await list(again.url)).length, 1)
-        await again.kill()
-      }
-      assert.match(readFileSync(keyFile, 'latin1'), /^[0-9a-f]{64}\n$/)
-      assert.deepEqual(readdirSync(shared).filter(name => name.includes('key')), ['shared.key'])
-    }
-    assert.deepEqual(refused, [])
-  })
 })

@@ -293,13 +293,10 @@ describe('the program', { concurrency: 2 }, () => {
 
   test('what cannot be used ends with exit code 1 and one line', async t => {
     const data = freshFolder(t)
-    const missing = join(data, 'none.pem')
     const file = join(data, 'file')
     writeFileSync(file, 'content')
     const cases: readonly (readonly [flags: Given, line: string])[] = [
       [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
-      [{ data, 'tls-cert': missing, 'tls-key': missing },
-        `the certificate or its key is not valid: ${missing}: ENOENT`],
       [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
       [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
     ]

@@ -1,12 +1,10 @@
 /** Clients that read nothing, or never quite begin, with limits shortened so that their end can be waited for. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { certificate } from '../support/certificate.ts'
+import { certificateFiles } from '../support/certificate.ts'
 import { programWithin, startProgram, until } from '../support/program.ts'
 import { message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
@@ -29,17 +27,8 @@ async function answerOn(socket: Socket, request: Buffer): Promise<string> {
   return (await socket.toArray()).join('')
 }
 
-/** The flags of a certificate and its key. */
-function pairIn(folder: string): Record<string, string> {
-  const pair = { 'tls-cert': join(folder, 'cert'), 'tls-key': join(folder, 'key') }
-  const { cert, key } = certificate('localhost')
-  writeFileSync(pair['tls-cert'], cert)
-  writeFileSync(pair['tls-key'], key)
-  return pair
-}
-
 async function holdSlowReaders(t: TestContext, isTls: boolean): Promise<void> {
-  const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? pairIn(freshFolder(t)) : {} }
+  const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? certificateFiles(freshFolder(t)) : {} }
   const { url, stop } = await startProgram(t, { command: programWithin(t, LIMITS), flags })
   const port = Number(new URL(url).port)
   const connect = isTls ? () => connectTls({ port, rejectUnauthorized: false }) : () => connectTcp(port)
@@ -69,7 +58,7 @@ describe('a client that takes its time', { concurrency: true }, () => {
   })
 
   test('HTTPS: a handshake that never ends is over after its timeout, and is no request', async t => {
-    const { url } = await startProgram(t, { command: programWithin(t, LIMITS), flags: pairIn(freshFolder(t)) })
+    const { url } = await startProgram(t, { command: programWithin(t, LIMITS), flags: certificateFiles(freshFolder(t)) })
     const port = Number(new URL(url).port)
     const beganMs = performance.now()
     const begun = ['', Buffer.from([0x16, 3, 1, 2, 0, 1])].map(async start => { // the first bytes of a ClientHello

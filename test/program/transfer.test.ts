@@ -1,15 +1,13 @@
 /** Import and export, beside a running server and without one. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readdirSync, readFileSync, statfsSync, statSync, watch, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { requestLocal, type LocalAnswer } from '../../src/parts/operator/local-client.ts'
 import { MAX_IMPORT_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/events.ts'
-import { ADMIN, admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
 import { socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -142,24 +140,6 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   await refused(folder, `export --output ${path} --yes`, 1, /exists already/)
   assert.deepEqual(readdirSync(place), ['export', 'export.part'])
   assert.equal(readFileSync(`${path}.part`, 'utf8'), 'of somebody else')
-})
-
-test('a killed export leaves one file at most, which does not hinder the next export', async t => {
-  const folder = await initialized(t)
-  await done(folder, `import ${fileOf(t, chromeRows(6_000))}`)
-  const place = freshFolder(t)
-  const path = join(place, 'export')
-  const begun = once(watch(place, { signal: t.signal }), 'change')
-  const child = spawn(process.execPath, [ADMIN, 'export', '--output', path, '--yes'], { env: { DATA_DIR: folder } })
-  const ended = once(child, 'exit')
-  await Promise.race([begun, ended])
-  child.kill('SIGKILL')
-  await ended
-  const left = readdirSync(place)
-  t.diagnostic(`left: ${left.join(', ')}`)
-  assert.ok(left.length <= 1 && left.every(name => /^export(\.1\.part)?$/.test(name)), left.join())
-  await done(folder, `export --output ${path}-again --yes`)
-  assert.deepEqual(readdirSync(place), [...left, 'export-again'].sort())
 })
 
 test('a file with any error imports nothing, nor does a dry run', async t => {

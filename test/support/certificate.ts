@@ -1,6 +1,8 @@
 /** Self-signed certificates of a test's own (RFC 5280 in DER, X.690), so that none lies in the repository to expire. */
 import { Buffer } from 'node:buffer'
 import { createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** A certificate and its private key, PEM. */
 export interface Pem {
@@ -44,6 +46,15 @@ export function certificate(commonName: string, key: KeyObject = certificateKey(
     cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: key.export({ type: 'pkcs8', format: 'pem' }) as string
   }
+}
+
+/** The settings of a certificate and its key, as files in a folder. */
+export function certificateFiles(folder: string, commonName = 'localhost'): { 'tls-cert': string, 'tls-key': string } {
+  const files = { 'tls-cert': join(folder, `${commonName}.crt`), 'tls-key': join(folder, `${commonName}.pem`) }
+  const { cert, key } = certificate(commonName)
+  writeFileSync(files['tls-cert'], cert)
+  writeFileSync(files['tls-key'], key)
+  return files
 }
 
 function publicKeyOf(key: KeyObject): Buffer {

@@ -77,9 +77,6 @@ export class RawClient {
   /** Whether the other side cut the connection instead of ending it. */
   get wasReset(): boolean { return this.#reset }
 
-  /** The client's port, which names its connection. */
-  get localPort(): number { return this.#socket.localPort ?? 0 }
-
   /** Sends bytes; resolves once the system took them, also where the other side takes no more. */
   send(...bytes: readonly (string | Buffer)[]): Promise<void> {
     return new Promise(resolve => {
@@ -87,11 +84,6 @@ export class RawClient {
       this.#socket.write(Buffer.concat(bytes.map(part => Buffer.from(part))), () => resolve())
     })
   }
-
-  /** Reads nothing until `resume`. */
-  pause(): void { this.#socket.pause() }
-
-  resume(): void { this.#socket.resume() }
 
   /** Says that nothing more will be sent. */
   finish(): void { this.#socket.end() }
