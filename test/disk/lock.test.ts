@@ -69,12 +69,6 @@ test('a second process is refused, learns which process has the folder, and chan
   assert.equal(await sockets.probe(held.socket), true)
 })
 
-test('a folder that cannot be made is a clear failure', async t => {
-  const folder = freshFolder(t)
-  writeFileSync(join(folder, 'file'), '')
-  await assert.rejects(hold(join(folder, 'file', 'data')), failure('folder-unusable', /file\/data: (ENOTDIR|EEXIST)$/))
-})
-
 for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not characters,', 'ñ'.repeat(40)]] as const) {
   test(`a path of too many ${kind} for a socket is a clear failure`, async t => {
     const base = freshFolder(t)

@@ -114,13 +114,6 @@ test('a key file may be elsewhere', async t => {
   assert.deepEqual((await startAndStop(folder, options)).journal.data, [1])
 })
 
-test('a key file in a folder that does not exist is refused, naming the key file', async t => {
-  const folder = freshFolder(t)
-  const path = join(folder, 'none', 'a.key')
-  await assert.rejects(openJournal(folder, { keyFile: path }), (error: Error) => error.message.includes(path))
-  assert.deepEqual(readdirSync(folder), [])
-})
-
 const line = `${referenceLines(a, [['x']])[0]}\n`
 const twoLines = referenceLines(a, [['x'], ['y']]).map(text => `${text}\n`).join('')
 const needsA = new RegExp(`line 1 needs key ${keyName(a)}`)

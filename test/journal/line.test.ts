@@ -52,19 +52,22 @@ test('a line is, byte for byte, what the documented format makes it', () => {
     ',"hash":"7c787febe8602c6486912fcd3747d0b8c723b4c41bb271407bc373e316b9fc9f"}')
 })
 
-test('lines are those of a second implementation, for any seq, time, type, user, key and data', t => {
+test('lines are those of a second implementation, for any seq, time, type, user, key and data, and give it back', t => {
   const random = randomOf(t)
   let previousHash = NO_HASH
   for (let i = 0; i < 500; i++) {
+    const data = anyData(random, 3)
     const given: LineParts = {
       seq: random.pick([1, 9, 10, 1 + random.int(2 ** 31), Number.MAX_SAFE_INTEGER]),
       time: new Date(random.int(2 ** 42)).toISOString(),
       type: random.pick(['entry.created', 'entry.deleted', 'a.b', 'tokens.revoked']),
       by: random.pick([null, 1, 42, Number.MAX_SAFE_INTEGER]),
-      secret: random.bytes(32), nonce: random.bytes(12), json: JSON.stringify(anyData(random, 3)), previousHash
+      secret: random.bytes(32), nonce: random.bytes(12), json: JSON.stringify(data), previousHash
     }
     const line = format(given)
     assert.deepEqual(line, referenceLine(given))
+    assert.match(line.text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
+    assert.deepEqual(openLine(parsed(line.text), previousHash, keyring([given.secret]).newest), data)
     previousHash = line.hash
   }
 })
@@ -179,21 +182,6 @@ test('a seal opens only unchanged, in its place and with its key', () => {
   }
   assert.throws(() => openLine(line, goodHash, key))
   assert.throws(() => openLine(line, NO_HASH, keyring([randomBytes(32)]).newest))
-})
-
-test('any JSON value and any Unicode come back as they were, lone surrogates too', t => {
-  const fixed: unknown[] = [
-    '', ' ', '\0\x7F\x85\u2028\u2029\uFEFF\uFFFF', '\uD800', '\uDFFF', '\uDFFF\uD800', 'a\uD83D', '\u{1F600}',
-    'e\u0301 \xE9', '"\\/\b\f\n\r	', '}\n{"seq":2', null, true, 0, 1e308, 5e-324, [], {}, [[[]]],
-    JSON.parse('{"__proto__":{"a":1},"constructor":1,"":2}')
-  ]
-  const random = randomOf(t)
-  const drawn = Array.from({ length: 500 }, () => anyData(random, 3))
-  for (const data of [...fixed, ...drawn]) {
-    const text = lineOf(data, randomBytes(12))
-    assert.match(text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
-    assert.deepEqual(openLine(parsed(text), NO_HASH, key), data)
-  }
 })
 
 /** Any JSON value, with what is hard in text. */

@@ -115,6 +115,7 @@ test('a long write whose new blocks never came, or that was being cut back, is t
   await origin.recovers(cutBack, 3, 'being cut back')
 })
 
+const NO_SEAL = 'its seal does not open'
 const renewed = (lines: readonly string[]): string => bytesOf(rechain(lines)).toString('latin1')
 
 for (const [what, change, n, why] of [
@@ -127,13 +128,13 @@ for (const [what, change, n, why] of [
   ['a line that is missing', ([a, , c]) => `${a}\n${c}\n`, 2, 'its seq is 3'],
   ['an old line at its end', lines => [...lines, lines[0]].map(line => `${line}\n`).join(''), 5, 'its seq is 1'],
   // Who has no key can number the lines and compute the chain again.
-  ['its first line cut out', lines => renewed(lines.slice(1)), 1, 'its seal does not open'],
-  ['a line cut out', ([a, , c, d]) => renewed([a!, c!, d!]), 2, 'its seal does not open'],
-  ['two lines exchanged', ([a, b, c, d]) => renewed([a!, c!, b!, d!]), 2, 'its seal does not open'],
-  ['a line twice', ([a, b, c, d]) => renewed([a!, b!, b!, c!, d!]), 3, 'its seal does not open'],
-  ['an old line at its end and a new chain', lines => renewed([...lines, lines[0]!]), 5, 'its seal does not open'],
-  ['another time in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('2026', '2025'), d!]), 3, 'its seal does not open'],
-  ['another user in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('null', '9'), d!]), 3, 'its seal does not open']
+  ['its first line cut out', lines => renewed(lines.slice(1)), 1, NO_SEAL],
+  ['a line cut out', ([a, , c, d]) => renewed([a!, c!, d!]), 2, NO_SEAL],
+  ['two lines exchanged', ([a, b, c, d]) => renewed([a!, c!, b!, d!]), 2, NO_SEAL],
+  ['a line twice', ([a, b, c, d]) => renewed([a!, b!, b!, c!, d!]), 3, NO_SEAL],
+  ['an old line at its end and a new chain', lines => renewed([...lines, lines[0]!]), 5, NO_SEAL],
+  ['another time in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('2026', '2025'), d!]), 3, NO_SEAL],
+  ['another user in a line', ([a, b, c, d]) => renewed([a!, b!, c!.replace('null', '9'), d!]), 3, NO_SEAL]
 ] as readonly (readonly [string, (lines: readonly string[]) => string, number, string])[]) {
   test(`a journal with ${what} is refused with line, byte and reason, and nothing is changed, leftovers neither`, async t => {
     const origin = await made(t, events(1, 2), events(3, 4))
@@ -251,12 +252,12 @@ test('progress is reported after each hundredth, and 1 at the end', async t => {
   assert.deepEqual(told, [1])
 })
 
-test('what follows the byte where reading is to stop is not torn', async t => {
-  const origin = await made(t, events(1, 3))
-  const endBytes = origin.at(3)
+test('what follows the byte where reading is to stop is not torn, and the last write before it is known', async t => {
+  const origin = await made(t, events(1, 1), events(2, 4))
+  const endBytes = origin.at(4)
   const keys = readKeyFile(disk, keyPath(origin.folder))!
   const found = readJournal(disk, journalPath(origin.folder), keys, () => {}, { endBytes })
-  assert.deepEqual([found.records, found.goodBytes, found.tornBytes], [2, endBytes, 0])
+  assert.deepEqual([found.records, found.goodBytes, found.tornBytes, found.lastWriteBytes], [3, endBytes, 0, origin.at(2)])
 })
 
 test('a part of a file is read in pieces at any alignment', t => {

@@ -1,14 +1,12 @@
 /** The re-encryption of a journal in a file: the same records under the newest key, whatever happens meanwhile. */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import { copyFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import {
-  assertRecovered, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long,
-  makeJournal, offsetOf, openJournal, putJournal, recordsOf, referenceLines, snapshot, startAndStop, verify,
-  withoutContinued, writeKeys
+  assertRecovered, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long, makeJournal,
+  offsetOf, openJournal, putJournal, recordsOf, snapshot, startAndStop, verify, withoutContinued
 } from '../support/journal.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
@@ -83,20 +81,6 @@ test('an empty journal stays empty, and one that was re-encrypted before is once
   await journal.close()
   assert.equal(faulty.open.size, 0)
   await assertRecovered(folder, records, NOTHING, 're-encrypted twice')
-})
-
-test('a journal whose data was written with white space gets shorter, and takes what follows', async t => {
-  const folder = freshFolder(t)
-  const secret = randomBytes(32)
-  writeKeys(folder, secret)
-  putJournal(folder, referenceLines(secret, [[{ type: 'test.event', json: `{ "n": 1 }${' '.repeat(1000)}` }]]))
-  const before = journalBytes(folder).length
-  const { journal, records } = await openJournal(folder)
-  await journal.reencrypt()
-  assert.ok(journalBytes(folder).length < before)
-  await commitTogether(journal, [event(2)])
-  await journal.close()
-  await assertRecovered(folder, records, NOTHING, 'afterwards')
 })
 
 test('when the old file cannot be closed after the swap, no descriptor is closed twice', async t => {

@@ -13,7 +13,7 @@ import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
 
 const FOLDER = '/data'
-const SEEDS = Number(process.env['SEEDS'] ?? 300)
+const SEEDS = Number(process.env['SEEDS'] ?? 150)
 const FIRST_SEED = Number(process.env['SEED'] ?? 1)
 
 /** One life of a store, from a first start to a last one, over any number of power cuts and restarts. */

@@ -288,6 +288,7 @@ test('a record that does not fit those before it is refused when it is read', as
   const [added] = world.records
   const wrong: readonly (readonly [type: string, data: object, why: RegExp])[] = [
     ['user.renamed', {}, /type user.renamed is not known/], ['toString', {}, /type toString is not known/],
+    ['user.added', { ...added!.data as object, id: 2 }, /user 2 has another user's address/],
     ['user.added', { id: 3, email: 'x@y' }, /3 is not the next id/], ['user.removed', { id: 2 }, /id 2 does not exist/],
     ['entry.created', { id: 2, password: 'p', sistema: 's', usuario: 'u' }, /2 is not the next id/],
     ['entry.deleted', { id: 1 }, /id 1 does not exist/]
@@ -299,13 +300,9 @@ test('a record that does not fit those before it is refused when it is read', as
   }
 })
 
-test('two users of one address are refused when they are read, and check finds a token without a user', async () => {
+test('check finds a token without a user', async () => {
   const { world, store } = await withAna()
   checkState(store.state)
-  const added = world.records[0]!
-  world.records.push({ ...added, data: { ...added.data as object, id: 2 } })
-  assert.throws(() => world.open(), /user 2 has another user's address/)
-  world.records.pop()
   const orphan = { ...world.records[0]!, type: 'token.issued', data: {
     hash: '0'.repeat(64), user: 1, abilities: [], issued: new Date(0).toISOString(), expires: null
   } }

@@ -182,17 +182,6 @@ test('a write that fails leaves memory as it was, and what comes after does not 
   await restarted.close()
 })
 
-test('a journal that has failed refuses changes, and reads go on', async t => {
-  const disk = new FaultyFiles()
-  const store = await freshStore(t, { files: disk.files })
-  await store.createEntry(fields, null)
-  disk.fail({ of: 'append', code: 'EIO', forGood: true })
-  await assert.rejects(store.deleteEntry(1, null), { code: 'journal-failed' })
-  disk.heal()
-  await assert.rejects(store.createEntry(fields, null), { code: 'journal-failed' })
-  assert.equal(listText(store), JSON.stringify([{ id: 1, ...fields, status: 1 }]))
-})
-
 /** A store with that many entries, and its model. */
 async function filled(count: number): Promise<[Store, Model]> {
   const [store, model] = [memoryStore(), new Model()]
