@@ -148,6 +148,8 @@ class Connection implements Peer {
   /** Whether a request began in the last piece. */
   #isStarted = false
   #refused: Refused | undefined
+  /** Whether an answer has gone out that ends the connection. */
+  #isEnding = false
   #idleSinceMs = performance.now()
 
   constructor(all: Connections, socket: Socket, address: string) {
@@ -166,6 +168,7 @@ class Connection implements Peer {
   isIdleSince(ms: number): boolean { return this.#current === undefined && this.#idleSinceMs < ms }
 
   take(turn: Turn): void {
+    if (this.#isEnding) return
     if (!this.#isBusy && this.#waiting.length === 0) return this.#start(turn)
     this.#waiting.push(turn)
     if (this.#isReadInPieces) return
@@ -187,14 +190,15 @@ class Connection implements Peer {
     }
   }
 
-  /** The answer has gone out. Nothing is read after one that ends the connection (RFC 9112 §9.6). */
+  /** The answer has gone out. Nothing is carried out after one that ends the connection (RFC 9112 §9.6). */
   #end(turn: Turn): void {
     turn.isOver = true
+    this.#isEnding = !turn.response.shouldKeepAlive
     this.#idleSinceMs = performance.now()
     if (turn.request.complete) this.#current = undefined
     else turn.request.on('close', () => { if (this.#current === turn) this.#current = undefined })
     const isMore = this.#waiting.length > 0 || this.#isReadInPieces || this.#refused !== undefined
-    if (isMore && turn.response.shouldKeepAlive) setImmediate(() => this.#next()) // others go first
+    if (isMore && !this.#isEnding) setImmediate(() => this.#next()) // others go first
   }
 
   #next(): void {
