@@ -29,7 +29,7 @@ async function timed(count: number, act: () => Promise<void>): Promise<number[]>
 }
 
 describe('an instance that is farther away than the others', () => {
-  for (const [roundTripMs, near] of [[10, 1], [10, 2], [60, 2]] as const) {
+  for (const [roundTripMs, near] of [[10, 2], [60, 2]] as const) {
     test(`${roundTripMs} ms from etcd, it writes beside ${near} busy ones`, { skip: NO_ETCD }, async t => {
       const { members: [member] } = await startCluster(t)
       const secret = randomBytes(32)

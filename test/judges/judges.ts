@@ -1,6 +1,6 @@
 /**
  * The ecosystem's own judges: Redocly and Spectral on the description, a client that openapi-typescript makes of it,
- * promtool on the metrics and on the alert rules. The npm tools are installed into a scratch folder.
+ * promtool on the metrics and on the alert rules, axe on the page in Chromium. The npm tools are installed into a scratch folder.
  */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
@@ -12,9 +12,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { SETTINGS } from '../../src/settings.ts'
 import { startProtected } from '../support/accounts.ts'
+import { inBrowser, openService, useEngine } from '../support/page.ts'
 import { send, startService } from '../support/service.ts'
 
-const TOOLS = ['@redocly/cli@2', '@stoplight/spectral-cli@6', 'openapi-typescript@7', 'openapi-fetch@0.17', 'typescript@5.8']
+const TOOLS = ['@redocly/cli@2', '@stoplight/spectral-cli@6', 'openapi-typescript@7', 'openapi-fetch@0.17', 'typescript@5.8', 'axe-core@4']
 const METRICS_README = fileURLToPath(new URL('../../src/parts/metrics/README.md', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'pes-judges-'))
 const noTools = ((): string | false => {
@@ -108,3 +109,18 @@ test('the alert rules of the metrics\' README are valid', { skip: noPromtool }, 
   writeFileSync(join(scratch, 'rules.yml'), rules)
   assert.match(await run('promtool', 'check', 'rules', 'rules.yml'), /SUCCESS: [3-9] rules found/)
 })
+
+useEngine('chromium', (name, options, body) => test(name, options, body))
+
+inBrowser('axe finds nothing wrong with the list, the dialog, the help', ['chromium'], async t => {
+  const { browser } = await openService(t)
+  const axe = readFileSync(join(scratch, 'node_modules/axe-core/axe.min.js'), 'utf8')
+  for (const state of ["document.querySelector('#rows [data-act=reveal]').click()",
+    "for (const id of ['create', 'generate']) document.getElementById(id).click()",
+    "document.querySelector('dialog[open]').close(); document.getElementById('help').click()"]) {
+    await browser.run(state)
+    const found = await browser.run<string[]>(`if (!window.axe) { ${axe} }
+      return axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`)
+    assert.deepEqual(found, [], state)
+  }
+}, () => noTools)

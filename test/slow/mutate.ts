@@ -4,7 +4,7 @@
  * mutant. Prints those that no test notices, and fails when there are more of them than have been found to make no
  * difference.
  */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,9 +15,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** A test that takes that much longer than with the source as it stands is taken for one that never ends. */
 const SLOWER = 3
 const SLACK_MS = 5_000
-const MOST_MS = 60_000
-/** Lets each test's result be told before the next one runs: tests that wait for nothing are else told all at the end. */
-const TOLD_AT_ONCE = "import { beforeEach } from 'node:test'; beforeEach(() => new Promise(setImmediate))"
+const MOST_MS = 120_000
 
 /**
  * What is tried, and how many mutants were found to make no difference: a bound where both ways do the same, how much
@@ -106,66 +104,47 @@ function mutants(source: string): Mutant[] {
   return found
 }
 
-interface Trial {
-  /** Whether a test fails, does not end, or cannot even be run. */
-  readonly noticed: boolean
-  /** How long each result of the file let wait for it. */
-  readonly waitsMs: readonly number[]
-}
+let running: ChildProcess | undefined
 
-/** Runs a test's file up to its first failure, or until its nth result, from 0, has let wait for it for too long. */
-function run(tree: string, test: string, limitMs: (n: number) => number): Promise<Trial> {
-  const telling = ['--import', `data:text/javascript,${TOLD_AT_ONCE}`, '--test-reporter=tap']
-  const args = [...telling, join('test', `${test}.test.js`)]
-  const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
-  const orphan = (): void => { process.kill(-child.pid!, 'SIGKILL') }
-  process.on('exit', orphan)
+/** Ends the test that runs, with the programs that it has started. */
+function end(): void {
+  try {
+    if (running !== undefined) process.kill(-running.pid!, 'SIGKILL')
+  } catch { /* It has just ended by itself. */ }
+}
+process.on('exit', end)
+
+/** Runs a test's file up to its first failure; gives how long it took, undefined where it fails or takes too long. */
+function run(tree: string, test: string, limitMs: number): Promise<number | undefined> {
+  const args = ['--test-reporter=tap', join('test', `${test}.test.js`)]
+  const child = running = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  const beganMs = performance.now()
   return new Promise((resolve, reject) => {
-    let noticed = false
-    let toldMs = performance.now()
-    const waitsMs: number[] = []
-    const end = (): void => {
-      noticed = true
-      try {
-        orphan() // with the programs that the test has started
-      } catch { /* It has just ended by itself. */ }
-    }
-    const wait = (): NodeJS.Timeout => setTimeout(end, limitMs(waitsMs.length))
-    let timer = wait()
-    child.stdout.setEncoding('utf8').on('data', text => {
-      if (/^ *not ok /m.test(text)) return end()
-      for (const _ of text.matchAll(/^ok /gm)) {
-        const nowMs = performance.now()
-        waitsMs.push(nowMs - toldMs)
-        toldMs = nowMs
-      }
-      clearTimeout(timer)
-      timer = wait()
-    })
+    const timer = setTimeout(end, limitMs)
+    child.stdout!.setEncoding('utf8').on('data', text => { if (/^ *not ok /m.test(text)) end() })
     child.on('error', reject)
     child.on('close', code => {
       clearTimeout(timer)
-      process.off('exit', orphan)
-      resolve({ noticed: noticed || code !== 0, waitsMs })
+      running = undefined
+      resolve(code === 0 ? performance.now() - beganMs : undefined)
     })
   })
 }
 
-/** How long the results of each file let wait for them; throws if one fails while nothing is wrong. */
-async function waitsOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, readonly number[]>> {
-  const waits = new Map<string, readonly number[]>()
+/** How long each file takes; throws if one fails while nothing is wrong. */
+async function timesOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const times = new Map<string, number>()
   for (const test of tests) {
-    const { noticed, waitsMs } = await run(tree, test, () => MOST_MS)
-    if (noticed) throw new Error(`${test} fails while nothing is wrong`)
-    waits.set(test, waitsMs)
+    const ms = await run(tree, test, MOST_MS)
+    if (ms === undefined) throw new Error(`${test} fails while nothing is wrong`)
+    times.set(test, ms)
   }
-  return waits
+  return times
 }
 
-async function isNoticed(tree: string, waits: ReadonlyMap<string, readonly number[]>): Promise<boolean> {
-  for (const [test, waitsMs] of waits) {
-    const { noticed } = await run(tree, test, n => (waitsMs[n] ?? 0) * SLOWER + SLACK_MS)
-    if (noticed) return true
+async function isNoticed(tree: string, times: ReadonlyMap<string, number>): Promise<boolean> {
+  for (const [test, ms] of times) {
+    if (await run(tree, test, ms * SLOWER + SLACK_MS) === undefined) return true
   }
   return false
 }
@@ -208,12 +187,12 @@ async function tryAll(tree: string, path: string): Promise<number> {
   const source = readFileSync(join(ROOT, 'src', path), 'utf8')
   const compiles = compiler(join(ROOT, 'src', path))
   const all = mutants(source).filter(({ text }) => compiles(text))
-  const waits = await waitsOf(tree, testsOf(path))
+  const times = await timesOf(tree, testsOf(path))
   let survivors = 0
   try {
     for (const { name, line, text } of all) {
       put(text)
-      if (await isNoticed(tree, waits)) continue
+      if (await isNoticed(tree, times)) continue
       survivors++
       console.log(`src/${path}:${line}: ${name}`)
     }

@@ -1,6 +1,6 @@
 /**
  * A strict reader of Prometheus' text format 0.0.4: what a lenient one lets pass, and what the format leaves undefined
- * (a sample twice, lines of a metric apart, a histogram that is none), is an error here.
+ * (a sample twice, lines of a metric apart), is an error here.
  */
 
 /** A metric as it was read. A sample's key is its name and its labels, sorted: `a_total{x="1",y="2"}`. */
@@ -39,7 +39,6 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
       if (samples.has(key)) fail('a sample came twice', line)
       samples.set(key, value)
     }
-    if (type === 'histogram') checkHistogram(name, samples)
     families.set(name, { type, help: unescaped(help), samples })
   }
   return families
@@ -55,23 +54,4 @@ function keyOf(name: string, inside: string): string {
   if (new Set(pairs.map(([label]) => label)).size < pairs.length) fail('a label came twice', inside)
   const texts = pairs.map(([label, value]) => `${label}=${JSON.stringify(value)}`).sort()
   return texts.length === 0 ? name : `${name}{${texts.join(',')}}`
-}
-
-/** Each combination of labels has its buckets in order, cumulative, up to +Inf, and then its sum and its count. */
-function checkHistogram(name: string, samples: ReadonlyMap<string, number>): void {
-  const groups = new Map<string, [key: string, value: number][]>()
-  for (const [key, value] of samples) {
-    const group = key.replace(/^\w+/, '').replace(/\ble="[^"]*",?/, '').replace(/,?\}$/, '}').replace('{}', '')
-    groups.set(group, [...groups.get(group) ?? [], [key, value]])
-  }
-  for (const [group, all] of groups) {
-    const buckets = all.slice(0, -2).map(([key, value]) =>
-      [Number(/^\w+_bucket\{.*\ble="([^"]+)"/.exec(key)?.[1]?.replace('Inf', 'Infinity')), value] as const)
-    const inOrder = buckets.every(([bound, value], i) =>
-      i === 0 ? !isNaN(bound) : bound > buckets[i - 1]![0] && value >= buckets[i - 1]![1])
-    const [bound, most] = buckets.at(-1) ?? []
-    const [sum, count] = all.slice(-2)
-    const isWhole = bound === Infinity && sum?.[0] === `${name}_sum${group}` && count?.[0] === `${name}_count${group}`
-    if (!inOrder || !isWhole || count[1] !== most) fail('not a histogram', name + group)
-  }
 }

@@ -27,8 +27,6 @@ function part(bytes: Buffer, random: Random): [start: number, end: number] {
 /** The lines, with their ends. */
 function linesOf(bytes: Buffer): string[] { return bytes.toString('latin1').split(/(?<=\n)/) }
 
-function joined(lines: readonly string[]): Buffer { return Buffer.from(lines.join(''), 'latin1') }
-
 const flip: Mutation = (bytes, random) => {
   const copy = Buffer.from(bytes)
   const at = random.int(bytes.length)
@@ -60,30 +58,12 @@ const exchangeTails: Mutation = (bytes, random, others) => {
   return Buffer.concat([bytes.subarray(0, random.int(bytes.length + 1)), other.subarray(random.int(other.length + 1))])
 }
 
-const takeLine: Mutation = (bytes, random, others) => {
+/** Takes a line away or none, and puts some in its place: none, or one of these or of others, once or twice. */
+const changeLines: Mutation = (bytes, random, others) => {
   const lines = linesOf(bytes)
-  lines.splice(random.int(lines.length + 1), random.int(2), random.pick(linesOf(random.pick(others))))
-  return joined(lines)
-}
-
-const repeatLine: Mutation = (bytes, random) => {
-  const lines = linesOf(bytes)
-  const at = random.int(lines.length)
-  lines.splice(at, 0, ...Array<string>(1 + random.int(3)).fill(lines[at] ?? ''))
-  return joined(lines)
-}
-
-const dropLine: Mutation = (bytes, random) => {
-  const lines = linesOf(bytes)
-  lines.splice(random.int(lines.length), 1)
-  return joined(lines)
-}
-
-const swapLines: Mutation = (bytes, random) => {
-  const lines = linesOf(bytes)
-  const [a, b] = [random.int(lines.length), random.int(lines.length)]
-  ;[lines[a], lines[b]] = [lines[b] ?? '', lines[a] ?? '']
-  return joined(lines)
+  const line = random.pick(random.pick([lines, linesOf(random.pick(others))]))
+  lines.splice(random.int(lines.length + 1), random.int(2), ...Array<string>(random.int(3)).fill(line))
+  return Buffer.from(lines.join(''), 'latin1')
 }
 
 const TOKENS = [
@@ -104,7 +84,7 @@ const insertLong: Mutation = (bytes, random) => {
 }
 
 const MUTATIONS: readonly Mutation[] = [
-  flip, remove, insert, duplicate, truncate, splice, exchangeTails, takeLine, repeatLine, dropLine, swapLines,
+  flip, remove, insert, duplicate, truncate, splice, exchangeTails, changeLines, changeLines, changeLines,
   insertToken, insertToken
 ]
 

@@ -91,10 +91,6 @@ function ends(...command: readonly string[]): boolean {
   return spawnSync(file, args, { stdio: 'ignore' }).status === 0
 }
 
-function withFlags(name: string, flags: readonly string[], forbidden: string): Restriction {
-  return { name, confine: ({ node, program, data }) => ({ command: [node, ...flags], program, data }), forbidden }
-}
-
 /** All of Node's own at once, as SECURITY.md has them, with little memory. */
 export const NODES_OWN: Restriction = {
   name: "all of Node's own",
@@ -125,17 +121,6 @@ export const BARE: Restriction = {
 
 /** Every restriction. */
 export const RESTRICTIONS: readonly Restriction[] = [
-  {
-    name: 'the permission model',
-    confine: place => ({ ...place, command: [place.node, ...permissionFlags(place)] }),
-    forbidden: "fs.readFileSync('/proc/self/status')",
-    refusesSync: NODES_OWN.refusesSync!
-  },
-  withFlags('no code from strings', FROZEN.slice(0, 1), "eval('1')"),
-  withFlags('no __proto__', FROZEN.slice(1, 2), '({}).__proto__'),
-  withFlags('frozen intrinsics', FROZEN.slice(2), "'use strict'; Array.prototype.at = 1"),
-  withFlags('64 MiB of old space', ['--max-old-space-size=64'],
-    "if (require('v8').getHeapStatistics().heap_size_limit < 2 ** 29) throw 1"),
   NODES_OWN,
   BARE,
   {
