@@ -186,7 +186,9 @@ test('§1, §7 every answer is JSON, not to be stored nor guessed at, with its s
     assert.equal(headers['content-length'], String(bytes.length))
     assert.equal(headers['cache-control'], 'no-store')
     assert.equal(headers['x-content-type-options'], 'nosniff')
-    for (const name of ['etag', 'x-powered-by', 'server', 'set-cookie', 'access-control-allow-origin', 'retry-after']) {
+    for (const name of [
+      'etag', 'x-powered-by', 'server', 'set-cookie', 'access-control-allow-origin', 'retry-after', 'x-ratelimit-limit'
+    ]) {
       assert.equal(headers[name], undefined, name)
     }
     seen.add(status)

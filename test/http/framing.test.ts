@@ -407,14 +407,6 @@ test('a client that was refused and sends all the same has its answer, and what 
   assert.equal(service.store.entryCount, 0)
 })
 
-test('§8.3 a 417 under /api is counted, and says what is left', async t => {
-  const { url } = await startService(t, { 'rate-limit': '1' })
-  const other = head('GET /api/listPassword HTTP/1.1', host, 'Expect: 200-ok')
-  const { status, headers } = await ask(t, url, other)
-  assert.deepEqual([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], [417, '1', '0'])
-  assert.equal((await ask(t, url, other)).status, 429)
-})
-
 test('OPTIONS * lists the methods of the server (RFC 9110 §9.3.7)', async t => {
   const { url } = await startService(t)
   const { status, headers } = await ask(t, url, head('OPTIONS * HTTP/1.1', host))

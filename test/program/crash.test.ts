@@ -10,7 +10,6 @@ import { randomOf } from '../support/random.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const ROUNDS = Number(process.env['ROUNDS'] ?? 6)
-const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 
 async function list(url: string): Promise<string> { return (await send(url, 'GET', '/api/listPassword')).text }
 
@@ -64,21 +63,6 @@ test('SIGKILL at any moment, again and again: nothing that was answered is lost,
 })
 
 describe('one folder', { concurrency: 2 }, () => {
-  test('after SIGKILL the next start needs nothing cleaned, and cleans up itself', async t => {
-    const first = await startProgram(t)
-    assert.equal((await send(first.url, 'POST', '/api/createPassword', ENTRY)).status, 200)
-    await first.kill()
-    const left = socketsIn(first.folder)
-    assert.equal(left.length, 1, 'the dead process could not remove its socket')
-    const second = await startProgram(t, { flags: { data: first.folder } })
-    const held = socketsIn(first.folder)
-    assert.equal(held.length, 1)
-    assert.notDeepEqual(held, left)
-    assert.equal(JSON.parse(await list(second.url)).length, 1)
-    assert.equal((await second.stop()).code, 0)
-    assert.deepEqual(socketsIn(first.folder), [])
-  })
-
   test('a folder that is served, also by a stopped process, is refused to others in one line that names its process', async t => {
     const first = await startProgram(t)
     const before = readdirSync(first.folder)

@@ -240,18 +240,6 @@ describe('a data folder that goes away under the running program', () => {
   }
 })
 
-test('a journal that is replaced by a copy under the running program: the operator is told, what is left starts', async t => {
-  const [program, client] = await startedWithEntries(t)
-  const journal = join(program.folder, 'journal.jsonl')
-  copyFileSync(journal, `${journal}.copy`)
-  renameSync(`${journal}.copy`, journal)
-  assert.match((await statusOf(program)).fault, /was replaced$/, 'noticed without a write')
-  await client.isOnlyRead()
-  const { code, error } = await admin(program.folder, 'journal verify')
-  assert.deepEqual([code, /was replaced$/m.test(error)], [1, true], error)
-  await client.isListed(await restarted(t, program))
-})
-
 test('EIO of one write fails: all later writes 500 at once, reads go on, a restart clears it', { skip: NO_STRACE }, async t => {
   const [program, client] = await startedWithEntries(t)
   const meddling = await meddle(t, program.pid, join(program.folder, 'journal.jsonl'), 'write:error=EIO:when=1')
