@@ -80,57 +80,36 @@ test('once a rotation is answered no record is sealed with the old key', { skip:
   assert.match(verified, new RegExp(`^records ${keys.length}\n`))
 })
 
-test('a journal is re-encrypted in a file between two prefixes, and the old one is refused', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t)
-  const [one] = await startInstances(t, endpoints, 1) as [Started]
-  const old = keyName(readSecret(one.folder))
-  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
-  await refused(one.folder, 'key rewrite', 1, /not re-encrypted where it is; stop all instances, copy it to a file/)
-  await one.service.close()
-
-  const back = freshFolder(t)
-  writeKeys(back, readSecret(one.folder))
-  await done(back, `journal copy --to file --etcd-endpoints ${endpoints}`)
-  await done(back, 'key rotate')
-  await done(back, 'key rewrite')
-  await done(back, `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`)
-  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
-  const fresh = readSecret(back)
-  const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
-  await assert.rejects(startService(t, flags), failure('journal-missing', /etcd has no key \/pes\.key; if ETCD_PREFIX/))
-  const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
-  assert.equal((await send(moved.url, 'GET', '/api/listPassword')).json.length, 3)
-  assert.equal(await create(moved), 200)
-  const keys = await keysIn(endpoints, '/pes-2')
-  assert.ok(!keys.includes(old) && keys.length === 5, `${keys.join()} and ${keyName(fresh)}`)
-})
-
-test('a journal is compacted in a file between two prefixes; an entry that was purged leaves nothing there', {
+test('a journal is re-encrypted and compacted in a file between two prefixes: nothing of the old key or of a purged entry is left', {
   skip: NO_ETCD
 }, async t => {
   const { endpoints } = await startCluster(t)
   const [one, two] = await startInstances(t, endpoints, 2) as [Started, Started]
+  const old = keyName(readSecret(one.folder))
   for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
   for (let i = 0; i < 9; i++) await send(one.url, 'POST', '/api/updatePassword/1', { password: `SECRET-${i}` })
   const at = `--journal etcd --etcd-endpoints ${endpoints}`
   await done(one.folder, `entry purge 1 --yes ${at}`)
   for (const { url } of [one, two]) assert.equal((await send(url, 'GET', '/api/getPassword/1')).status, 404)
+  await refused(one.folder, 'key rewrite', 1, /not re-encrypted where it is; stop all instances, copy it to a file/)
   await refused(one.folder, `journal compact ${at}`, 1, /not compacted where it is; stop all instances, copy it to a file/)
-  const list = (await send(two.url, 'GET', '/api/listPassword')).text
+  const listed = (await send(two.url, 'GET', '/api/listPassword')).text
   for (const { service } of [one, two]) await service.close()
+
   const back = freshFolder(t)
   writeKeys(back, readSecret(one.folder))
-  await done(back, `journal copy --to file --etcd-endpoints ${endpoints}`)
-  await done(back, 'journal compact')
-  await done(back, `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`)
-  const moved = await startService(t,
-    { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'etcd-prefix': '/pes-2', 'rate-limit': '0' })
-  assert.equal((await send(moved.url, 'GET', '/api/listPassword')).text, list)
-  assert.equal((await keysIn(endpoints, '/pes-2')).length, 2)
-  const shown = await done(back, `journal show --reveal ${at} --etcd-prefix /pes-2`)
-  assert.doesNotMatch(shown, /SECRET/)
+  for (const step of [`journal copy --to file --etcd-endpoints ${endpoints}`, 'key rotate', 'key rewrite', 'journal compact',
+    `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`]) await done(back, step)
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
+  const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
+  await assert.rejects(startService(t, flags), failure('journal-missing', /etcd has no key \/pes\.key; if ETCD_PREFIX/))
+  const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
+  assert.equal((await send(moved.url, 'GET', '/api/listPassword')).text, listed)
   assert.equal(await create(moved), 200)
   assert.equal((await send(moved.url, 'GET', '/api/getPassword/4')).status, 200)
+  const keys = await keysIn(endpoints, '/pes-2')
+  assert.ok(keys.length < 6 && !keys.includes(old), keys.join())
+  assert.doesNotMatch(await done(back, `journal show --reveal ${at} --etcd-prefix /pes-2`), /SECRET/)
 })
 
 test('a prefix that an older version has moved is refused, also while an instance runs on it', { skip: NO_ETCD },
