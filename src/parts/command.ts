@@ -1,6 +1,7 @@
 /** What a command of the operator's program is, and what it may use. */
 import type { StorageSettings } from '../config/core-settings.ts'
-import type { JournalLocation, JournalRecord } from '../journal/journal.ts'
+import type { JournalHealth, JournalLocation, JournalRecord } from '../journal/journal.ts'
+import type { Recovered } from '../journal/recover.ts'
 import type { CommittedState } from '../store/state.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -16,28 +17,17 @@ export interface Arguments {
   readonly flags: { readonly [name: string]: string | boolean | readonly string[] | undefined }
 }
 
-/** Where a journal is, and what is known of it; without a service, its length is all there is. */
-export interface JournalStatus extends JournalLocation {
-  /** Why the service takes no more changes. */
-  readonly fault?: string
-  /** Whether it may take some again without a restart. */
-  readonly mayHeal?: boolean
-  readonly records?: number
-  readonly head?: string
-  /** Of a re-encryption that is under way. */
-  readonly progress?: number
-}
+/**
+ * Where a journal is, and what is known of it: without a service, its length is all there is. `progress` is that of a
+ * re-encryption that is under way.
+ */
+export type JournalStatus = JournalLocation & Partial<JournalHealth> & { readonly progress?: number }
 
 /** Takes each record, the state before it, and its line as it is in the file. */
 export type OnRecord = (record: JournalRecord, state: CommittedState, text: string) => void
 
 /** A journal that was read to its end and found whole. */
-export interface JournalRead {
-  readonly records: number
-  readonly head: string
-  /** The length of its whole lines, in a file, and of an unfinished last write, which the next start moves aside. */
-  readonly goodBytes?: number
-  readonly tornBytes: number
+export interface JournalRead extends Omit<Recovered, 'lastWriteBytes'> {
   readonly state: CommittedState
 }
 

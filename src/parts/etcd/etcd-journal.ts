@@ -21,7 +21,6 @@
  * raced as well. Without that key changes are refused, and without the key of a line reads are, until the operator has
  * put it into the key file.
  */
-import type { Buffer } from 'node:buffer'
 import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
@@ -49,7 +48,7 @@ export async function openEtcdJournal(
   settings: EtcdSettings, options: JournalOptions, apply: Apply
 ): Promise<DurableJournal> {
   const { etcdPrefix: path, etcdEndpoints: endpoints, staleReads } = settings
-  const { keyFile, mayCreate, onProgress = () => {} } = options
+  const { keyFile, wallMs, random, mayCreate, onProgress = () => {} } = options
   const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) {
     const why = 'the instances share one, which admin.js init --journal file makes'
@@ -79,12 +78,17 @@ export async function openEtcdJournal(
   }
   const closing = new AbortController()
   void follower.follow(closing.signal)
+  const nonce = nonces(random)
+  const sealNext: SealNext = events => {
+    const seal = { time: isoTime(wallMs()), key: sealing.key(), nonce }
+    return sealBatch(events, replica.newest.seq, replica.head, seal).lines
+  }
   const catchUp = async (): Promise<void> => { await follower.ask() }
   return {
     maxBatchRecords: MAX_ETCD_COMMIT_RECORDS,
     maxBatchBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
-    append: appender({ log, sealing, replica, follower, wallMs: options.wallMs, nonce: nonces(options.random) }),
+    append: appender(follower, sealNext),
     catchUp,
     readBarrier: async () => {
       const { fault, outage } = follower
@@ -101,7 +105,7 @@ export async function openEtcdJournal(
     location: () => ({ path, keyFile, bytes: 0, endpoints }),
     rotateKey: async () => {
       await catchUp()
-      return sealing.rotate(options.random)
+      return sealing.rotate(random)
     },
     rewrite: async ({ checkpoint }) => {
       const [what, command] = checkpoint ? ['compacted', 'journal compact'] : ['re-encrypted', 'key rewrite']
@@ -115,30 +119,23 @@ export async function openEtcdJournal(
   }
 }
 
-/** What an instance appends with. */
-interface Writer {
-  readonly log: EtcdLog
-  readonly sealing: Sealing
-  readonly replica: Replica
-  readonly follower: Follower
-  readonly wallMs: () => number
-  readonly nonce: () => Buffer
-}
+/** Seals events that follow the newest record; gives their lines. */
+type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
 /** Appends, or has raced, but not for longer than a change may take. */
-function appender(writer: Writer): DurableJournal['append'] {
+function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   /** Since when every append has raced. */
   let racingSinceMs: number | undefined
   return async events => {
     racingSinceMs ??= performance.now()
     try {
-      if (!await appendOnce(writer, events)) {
+      if (!await appendOnce(follower, sealNext, events)) {
         if (performance.now() - racingSinceMs < ETCD_WRITE_TIMEOUT_MS) return 'raced'
         throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
       }
     } catch (error) {
       racingSinceMs = undefined
-      writer.follower.wrote(error as Error)
+      follower.wrote(error as Error)
       throw error
     }
     racingSinceMs = undefined
@@ -147,8 +144,10 @@ function appender(writer: Writer): DurableJournal['append'] {
 }
 
 /** Appends events after the newest record; false if something else came first, and its turn has come since. */
-async function appendOnce(writer: Writer, events: readonly EncodedEvent[]): Promise<boolean> {
-  const { log, sealing, replica, follower, wallMs, nonce } = writer
+async function appendOnce(
+  follower: Follower, sealNext: SealNext, events: readonly EncodedEvent[]
+): Promise<boolean> {
+  const { log, sealing, replica } = follower
   follower.assertSound()
   const unsealed = sealing.fault()
   if (unsealed !== undefined) {
@@ -156,8 +155,8 @@ async function appendOnce(writer: Writer, events: readonly EncodedEvent[]): Prom
     if (sealing.fault() !== undefined) throw unsealed
     return false
   }
-  const { newest, head } = replica
-  const { lines } = sealBatch(events, newest.seq, head, { time: isoTime(wallMs()), key: sealing.key(), nonce })
+  const { newest } = replica
+  const lines = sealNext(events)
   const pending: Pending = replica.pending = { seq: newest.seq + 1, text: lines[0]!, isOurs: undefined }
   let ahead: readonly Turn[] = []
   let { seq } = newest
@@ -176,18 +175,18 @@ async function appendOnce(writer: Writer, events: readonly EncodedEvent[]): Prom
   } finally {
     replica.pending = undefined
   }
-  if (pending.isOurs !== true) await awaitTurn(writer, ahead, seq)
+  if (pending.isOurs !== true) await awaitTurn(follower, ahead, seq)
   return pending.isOurs === true
 }
 
 /** Waits until those ahead have written after a record, or let their time pass, which ends their turn. */
-async function awaitTurn({ log, replica, follower }: Writer, ahead: readonly Turn[], seq: number): Promise<void> {
+async function awaitTurn(follower: Follower, ahead: readonly Turn[], seq: number): Promise<void> {
   let writes = 0
   for (const turn of ahead) {
     const endMs = performance.now() + turn.waitMs
-    const hasWritten = (): boolean => replica.writesAfter(seq) > writes
+    const hasWritten = (): boolean => follower.replica.writesAfter(seq) > writes
     while (!hasWritten() && performance.now() < endMs) await follower.next(ETCD_TURN_POLL_MS)
     if (hasWritten()) writes++
-    else await log.skip(turn, ETCD_WRITE_TIMEOUT_MS)
+    else await follower.log.skip(turn, ETCD_WRITE_TIMEOUT_MS)
   }
 }

@@ -13,9 +13,9 @@ import { SingleFlight } from './single-flight.ts'
 
 /** The reading side of an instance, and what is reported to the operator. */
 export class Follower {
-  readonly #log: EtcdLog
-  readonly #replica: Replica
-  readonly #sealing: Sealing
+  readonly log: EtcdLog
+  readonly replica: Replica
+  readonly sealing: Sealing
   readonly #warn: (line: string) => void
   readonly #question: SingleFlight<string>
   /** Why nothing can be applied any more. */
@@ -30,15 +30,15 @@ export class Follower {
   #onWrite = (): void => {}
 
   constructor(log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void) {
-    this.#log = log
-    this.#replica = replica
-    this.#sealing = sealing
+    this.log = log
+    this.replica = replica
+    this.sealing = sealing
     this.#warn = warn
     this.#question = new SingleFlight(() => this.catchUp())
   }
 
   /** Why changes cannot be made at the moment. */
-  get trouble(): Error | undefined { return this.outage ?? this.#sealing.fault() ?? this.#refusal }
+  get trouble(): Error | undefined { return this.outage ?? this.sealing.fault() ?? this.#refusal }
 
   /** Throws where nothing can be applied any more. */
   assertSound(): void {
@@ -52,7 +52,7 @@ export class Follower {
   take(records: readonly Stored[]): void {
     this.assertSound()
     try {
-      this.#replica.take(records)
+      this.replica.take(records)
     } catch (error) {
       if (!isOfKeys(error)) this.#fail((error as Error).message)
       throw error
@@ -84,7 +84,7 @@ export class Follower {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
         const revision = await this.#question.ask()
-        await this.#log.follow(revision, records => {
+        await this.log.follow(revision, records => {
           this.take(records)
           // The marker has changed, or the outage may be over.
           if (records.length === 0 || this.outage !== undefined) this.#question.ask().catch(() => {})
@@ -102,12 +102,12 @@ export class Follower {
     try {
       this.assertSound()
       for (;;) {
-        const page = await this.#log.after(this.#replica.newest, ETCD_READ_TIMEOUT_MS)
+        const page = await this.log.after(this.replica.newest, ETCD_READ_TIMEOUT_MS)
         if (page !== undefined) this.take(page.records)
-        const unusable = this.#sealing.unusable() // that may also be why records are gone
+        const unusable = this.sealing.unusable() // that may also be why records are gone
         if (unusable !== undefined) throw this.#fail(unusable.message)
         if (page === undefined) throw this.#fail('its newest record is no longer in etcd, or is another one')
-        onPage(this.#replica.newest.seq)
+        onPage(this.replica.newest.seq)
         if (!page.isLast) continue
         this.outage = undefined
         this.#report()

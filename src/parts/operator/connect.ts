@@ -109,7 +109,7 @@ export function reachStore(
       const found = await kind!.read!(settings, { path, records, keys, apply: each, onProgress })
       onProgress(1)
       if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
-      return { ...found, tornBytes: 0, state }
+      return { ...found, goodBytes: 0, tornBytes: 0, state }
     }
     const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
     // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.

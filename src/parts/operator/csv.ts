@@ -6,6 +6,7 @@
  * the caller knows that the program did so; the text is UTF-8, with or without a byte order mark; a row ends with CR
  * LF, LF or CR; an empty line is no row. Anything else is refused: a guess would be a wrong password.
  */
+import { isUtf8 } from 'node:buffer'
 import { Failure } from '../../errors.ts'
 
 /** A row and the line that it begins in, counted from 1. */
@@ -102,13 +103,10 @@ function linesOf(text: string): string[] { return text.split(/\r\n|\r|\n/) }
 
 /** The text of a file; throws `csv-malformed`, naming the place, for what is not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    // Written back, what could be read is the same again up to where it could not.
-    const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
-    const at = readable.findIndex((byte, i) => byte !== bytes[i])
-    const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })
-    throw malformed(before, before.length, 'what is not UTF-8')
-  }
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
+  // Written back, what could be read is the same again up to where it could not.
+  const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
+  const at = readable.findIndex((byte, i) => byte !== bytes[i])
+  const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })
+  throw malformed(before, before.length, 'what is not UTF-8')
 }

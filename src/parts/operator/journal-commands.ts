@@ -116,7 +116,7 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
   const old = disk.stat(target)
   if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
   const status = fileStatus({ store }, file)
-  const { records, head, goodBytes = 0 } = await store.read(status)
+  const { records, head, goodBytes } = await store.read(status)
   const { files, end } = becomeOwner(folder, status.path)
   try {
     if (old !== undefined) files.remove(target)

@@ -38,15 +38,13 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 async function main(words: readonly string[]): Promise<number> {
   const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
   const commands = [...added, completionCommand(added)].sort((a, b) => a.name < b.name ? -1 : 1)
-  const isHelp = words[0] === 'help'
-  const asked = isHelp ? words.slice(1) : words
-  const asksForHelp = isHelp || words.includes('--help') || words.includes('-h')
+  const asked = words[0] === 'help' ? words.slice(1) : words
+  const asksForHelp = asked !== words || words.includes('--help') || words.includes('-h')
   if (asked[0] === '--version' || asked[0] === '-V') { process.stdout.write(`${VERSION}\n`); return 0 }
-  const first = asked.filter(word => !word.startsWith('-'))
-  const isGroup = first.length === 1 && commands.some(({ name }) => name.startsWith(`${first[0]} `))
-  if (first.length === 0 || (isGroup && asksForHelp)) {
-    if (first.length === 0 && asked.length > 0 && !asksForHelp) findCommand(commands, asked)
-    process.stdout.write(overview(commands, first[0]))
+  const [group, ...others] = asked.filter(word => !word.startsWith('-'))
+  const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
+  if (asked.length === 0 || (asksForHelp && (group === undefined || isGroup))) {
+    process.stdout.write(overview(commands, group))
     return asksForHelp ? 0 : 2
   }
   const command = findCommand(commands, asked)

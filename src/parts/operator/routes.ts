@@ -36,7 +36,7 @@ export function operatorRoutes(store: Store, accounts: Accounts, journal: Durabl
     progress = 0
     return store.exclusively(work)
   }
-  const routes: readonly Route[] = [
+  return [
     { ...get('status', 'status', status), allowsStaleReads: true },
     get('listUsers', 'users', () => accounts.users()),
     post('addUser', 'users/add', USER_SHAPE, ({ email, name, abilities = [ANY_ABILITY], password }) =>
@@ -69,14 +69,16 @@ export function operatorRoutes(store: Store, accounts: Accounts, journal: Durabl
     ...importRoutes(store),
     ...entryRoutes(store)
   ]
-  return routes.map(route => ({ ...route, handle: call => refusing(() => route.handle(call)) }))
 }
 
 function get(operation: string, path: string, value: () => unknown): Route {
   return { operation, method: 'GET', path: `/operator/${path}`, handle: () => jsonReply(200, value()) }
 }
 
-/** `act` gives what the body of the answer is to be, or whether what it was to act on is there. */
+/**
+ * `act` gives what the body of the answer is to be, or whether what it was to act on is there. What the store refuses
+ * as invalid is answered 400.
+ */
 function post<S extends Shape>(
   operation: string, path: string, shape: S | undefined,
   act: (body: Shaped<S>) => Promise<object | boolean | undefined>, unknown?: Reply, done: Reply = DONE
@@ -84,19 +86,14 @@ function post<S extends Shape>(
   return route({
     operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
     handle: async ({ body }) => {
-      const result = await act(body)
-      if (typeof result === 'object') return jsonReply(200, result)
-      return result === true ? done : unknown!
+      try {
+        const result = await act(body)
+        if (typeof result === 'object') return jsonReply(200, result)
+        return result === true ? done : unknown!
+      } catch (error) {
+        if (error instanceof Failure && error.code === 'input-invalid') return messageReply(400, error.message)
+        throw error
+      }
     }
   })
-}
-
-/** What the store refuses as invalid is answered 400. */
-async function refusing(handle: () => Reply | Promise<Reply>): Promise<Reply> {
-  try {
-    return await handle()
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'input-invalid') return messageReply(400, error.message)
-    throw error
-  }
 }
