@@ -160,9 +160,9 @@ test('a watch reports records and the marker, not keys between them', { skip: NO
   const taken: number[] = []
   void log.follow(marker.revision, records => { taken.push(records.length) }, new AbortController().signal).catch(() => {})
   const other = new EtcdLog(client, '/pes.new')
-  await other.change(undefined, 'a', 1_000)
-  await other.append(START, ['line'], 1_000)
-  await log.append(START, ['line'], 1_000)
+  const otherMarker = (await other.change(undefined, 'a', 1_000))!
+  await other.append(START, otherMarker, ['line'], 1_000)
+  await log.append(START, marker, ['line'], 1_000)
   await log.change(marker, 'b', 1_000)
   await until(() => taken.length >= 2)
   assert.deepEqual(taken, [1, 0])
@@ -189,7 +189,7 @@ test('a late answer to an append does not hide that the journal has moved', { sk
   let release = (): void => {}
   hold = new Promise(resolve => { release = resolve })
   const isAnswered = new Promise<void>(resolve => { answered = resolve })
-  const late = log.append(START, ['line'], 1_000)
+  const late = log.append(START, marker, ['line'], 1_000)
   await isAnswered
   hold = undefined
   await other.change(moving, 'a moved /pes-2', 1_000)

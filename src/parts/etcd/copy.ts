@@ -11,7 +11,7 @@ import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
-import { EtcdLog, START } from './etcd-log.ts'
+import { EtcdLog, START, type Marker } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 import { Replica } from './replica.ts'
 
@@ -94,7 +94,7 @@ export function fillEtcd(
       begun = await log.change(begun, copying, ETCD_WRITE_TIMEOUT_MS, { removes: true })
     }
     if (begun?.text !== copying) throw taken(log)
-    await fill(log, lines)
+    await fill(log, begun, lines)
     await verify()
     const whole = `${key} copied ${log.id}`
     if ((await log.change(begun, whole, ETCD_WRITE_TIMEOUT_MS))?.text !== whole) throw taken(log)
@@ -102,10 +102,10 @@ export function fillEtcd(
 }
 
 /** Puts lines where there are none; rejects with `journal-refused` where another copy does as well. */
-async function fill(log: EtcdLog, lines: Iterable<string>): Promise<void> {
+async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<void> {
   let newest = START
   for (const batch of batchesOf(lines)) {
-    const { records } = await log.append(newest, batch, ETCD_WRITE_TIMEOUT_MS)
+    const { records } = await log.append(newest, begun, batch, ETCD_WRITE_TIMEOUT_MS)
     if (records[0]?.text !== batch[0]) throw taken(log) // all of them are there, or none is
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }

@@ -61,9 +61,9 @@ export async function openEtcdJournal(
   const follower = new Follower(log, replica, sealing, options.warn)
   try {
     // First by a mere read: whatever might put something is refused by an etcd that is full.
-    let { marker, records } = await log.look(ETCD_READ_TIMEOUT_MS)
-    if (mayCreate === true) marker ??= await log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
-    if (marker === undefined) {
+    const records = await log.look(ETCD_READ_TIMEOUT_MS)
+    if (mayCreate === true) log.marker ??= await log.change(undefined, keys.newest.name, ETCD_WRITE_TIMEOUT_MS)
+    if (log.marker === undefined) {
       const how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
       throw new Failure('journal-missing', `etcd has no key ${path}.key; ${how}`)
     }
@@ -161,7 +161,7 @@ async function appendOnce(
   let ahead: readonly Turn[] = []
   let { seq } = newest
   try {
-    const appended = await log.append(newest, lines, ETCD_WRITE_TIMEOUT_MS)
+    const appended = await log.append(newest, log.marker!, lines, ETCD_WRITE_TIMEOUT_MS)
     follower.wrote()
     follower.take(appended.records)
     ahead = appended.ahead

@@ -82,7 +82,7 @@ export class EtcdLog {
   readonly prefix: string
   /** The instance's own. */
   readonly id: string = randomBytes(8).toString('hex')
-  /** As it was read last; undefined: never yet. */
+  /** As it was read last; undefined: never yet, or there is no journal. */
   marker: Marker | undefined
   /** The revision of this instance's turn; undefined: it has none. */
   #turn: string | undefined
@@ -97,9 +97,8 @@ export class EtcdLog {
    * is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been
    * appended, or may still be.
    */
-  async append(after: Stored, lines: readonly string[], boundMs: number): Promise<Appended> {
+  async append(after: Stored, marker: Marker, lines: readonly string[], boundMs: number): Promise<Appended> {
     const first = after.seq + 1
-    const marker = this.marker!
     const beganMs = performance.now()
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', attempt => ({
       compare: [...this.#isAt(after), ...this.#isMarker(marker), isFree(this.#key(first)), this.#isOurTurn],
@@ -186,8 +185,8 @@ export class EtcdLog {
     }, signal)
   }
 
-  /** Reads the marker, undefined: there is no journal; and counts the records, without reading them. */
-  async look(boundMs: number): Promise<{ readonly marker: Marker | undefined, readonly records: number }> {
+  /** Reads the marker, and counts the records, without reading them. */
+  async look(boundMs: number): Promise<number> {
     const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
       success: [
         { request_range: { key: this.#markerKey } },
@@ -195,7 +194,7 @@ export class EtcdLog {
       ]
     }), boundMs)
     this.marker = markerIn(responses[0])
-    return { marker: this.marker, records: Number(responses[1].response_range.count ?? 0) }
+    return Number(responses[1].response_range.count ?? 0)
   }
 
   /**

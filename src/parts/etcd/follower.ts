@@ -9,7 +9,7 @@ import { ETCD_KEY_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS } from './
 import type { EtcdLog, Stored } from './etcd-log.ts'
 import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
-import { SingleFlight } from './single-flight.ts'
+import { singleFlight } from './single-flight.ts'
 
 /** The reading side of an instance, and what is reported to the operator. */
 export class Follower {
@@ -17,7 +17,8 @@ export class Follower {
   readonly replica: Replica
   readonly sealing: Sealing
   readonly #warn: (line: string) => void
-  readonly #question: SingleFlight<string>
+  /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
+  readonly ask: () => Promise<string>
   /** Why nothing can be applied any more. */
   fault: string | undefined
   /** Why etcd does not answer, or what it answers cannot be opened for want of a key. */
@@ -34,7 +35,7 @@ export class Follower {
     this.replica = replica
     this.sealing = sealing
     this.#warn = warn
-    this.#question = new SingleFlight(() => this.catchUp())
+    this.ask = singleFlight(() => this.catchUp())
   }
 
   /** Why changes cannot be made at the moment. */
@@ -44,9 +45,6 @@ export class Follower {
   assertSound(): void {
     if (this.fault !== undefined) throw new Failure('journal-failed', this.fault)
   }
-
-  /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
-  ask(): Promise<string> { return this.#question.ask() }
 
   /** Applies records. Throws where one does not follow: nothing after it could be applied. */
   take(records: readonly Stored[]): void {
@@ -83,11 +81,11 @@ export class Follower {
     while (!signal.aborted && this.fault === undefined) {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
-        const revision = await this.#question.ask()
+        const revision = await this.ask()
         await this.log.follow(revision, records => {
           this.take(records)
           // The marker has changed, or the outage may be over.
-          if (records.length === 0 || this.outage !== undefined) this.#question.ask().catch(() => {})
+          if (records.length === 0 || this.outage !== undefined) this.ask().catch(() => {})
         }, signal)
       } catch (error) {
         // Why etcd does not answer is reported by the question; a watch may end at any time.

@@ -40,16 +40,15 @@ export class Asset {
     this.#variants = [variant('br', brotli), variant('gzip', gzipSync(bytes)), variant('identity', bytes)]
   }
 
-  /** The file in the smallest coding that the client accepts, or a 304 if it has that already (RFC 9110 §13.1.2). */
-  reply({ acceptEncoding, ifNoneMatch }: Head): Reply {
-    const { tag, whole, notModified } = this.#chosen(acceptEncoding ?? '')
-    return ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag) ? notModified : whole
-  }
-
-  /** The smallest that the client accepts (RFC 9110 §12.5.3), whatever it likes best; the file as it is otherwise. */
-  #chosen(acceptEncoding: string): Variant {
+  /**
+   * The file in the smallest coding that the client accepts (RFC 9110 §12.5.3), whatever it likes best, and as it is
+   * otherwise; or a 304 if the client has that already (§13.1.2).
+   */
+  reply({ acceptEncoding = '', ifNoneMatch }: Head): Reply {
     const accepted = acceptedIn(acceptEncoding)
-    return this.#variants.find(({ coding }) => accepted.get(coding) ?? accepted.get('*')) ?? this.#variants.at(-1)!
+    const { tag, whole, notModified } =
+      this.#variants.find(({ coding }) => accepted.get(coding) ?? accepted.get('*')) ?? this.#variants.at(-1)!
+    return ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag) ? notModified : whole
   }
 }
 
