@@ -1,7 +1,7 @@
 /** What is asked of the device to cut a file back, to make durable what another program wrote, and to make folders. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { constants, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { constants, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cutBack, makeDurable } from '../../src/disk/durable.ts'
@@ -93,12 +93,6 @@ test('a file that is made whole replaces none that took its name meanwhile, and 
 
 test('a folder that cannot be made is an error, and not a wait for ever', { timeout: 5_000 }, () => {
   assert.throws(() => disk.makeFolder('/proc/none/at/all'), /mkdir/)
-})
-
-test('a folder that is there by the time that it is to be made is as good as one that was made', t => {
-  const folder = freshFolder(t)
-  disk.makeFolder(`${folder}/a/b/.`) // which stands as soon as what it is in does
-  assert.ok(lstatSync(join(folder, 'a', 'b')).isDirectory())
 })
 
 test('syncing a folder asks the system for it, and leaves nothing open', t => {

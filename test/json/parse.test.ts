@@ -13,7 +13,7 @@ import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { DOCUMENTS, maxDepth, type Kind } from './vectors.ts'
 
-const COUNT = countFromEnv(3_000)
+const COUNT = countFromEnv(1_500)
 
 const parse = (source: string, depth = maxDepth): Parsed<Json> => parseJson(Buffer.from(source), depth)
 

@@ -36,11 +36,3 @@ for (const [text, expected] of CASES) {
     else assert.equal(String(seen).split(':')[0], expected.split(':')[0], String(seen))
   })
 }
-
-test('an array is read in time that grows with its length, not with its square', () => {
-  for (const item of ['\n{"a":[]}', '{"password":"p","sistema":"on one line","usuario":"u"}']) {
-    const startMs = performance.now()
-    assert.equal((found(`[${Array(300_000).fill(item).join(',')}]`) as readonly unknown[]).length, 300_000)
-    assert.ok(performance.now() - startMs < 8_000, item)
-  }
-})

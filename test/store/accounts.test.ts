@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { Accounts } from '../../src/store/accounts.ts'
 import { tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { checkState } from '../../src/store/check.ts'
@@ -166,12 +167,22 @@ test('§5.6 a token has the abilities it was given, or else its user\'s', async 
   const tokens = await Promise.all(given.map(abilities => store.accounts.issue(ANA, abilities, undefined)))
   assert.deepEqual(tokens.map(one => store.accounts.session(one!.token)?.abilities),
     [['x'], [], ['password:read', 'x']])
-  for (const more of [['*'], ['x', 'password:create'], ['']]) {
-    await assert.rejects(store.accounts.issue(ANA, more, undefined), { code: 'input-invalid' }, JSON.stringify(more))
+  for (const more of [['*'], ['x', 'password:create']]) {
+    await assert.rejects(store.accounts.issue(ANA, more, undefined), /may do no more than its user/, more.join())
   }
+  await assert.rejects(store.accounts.issue(ANA, [''], undefined), { code: 'input-invalid' })
   assert.equal(store.accounts.tokens().length, 3)
   const login = await store.accounts.login(ANA, PASSWORD, undefined)
   assert.deepEqual(store.accounts.session(login!.token)?.abilities, ['password:read', 'x'])
+})
+
+test('an address must be one, and an ability one that an operation asks for', async () => {
+  const { store } = await withAna()
+  const accounts = new Accounts(store, { abilities: ['password:read'] })
+  for (const refused of [
+    accounts.removeUser('no address'), accounts.addUser('b@x', 'B', ['password:erase'], PASSWORD),
+    accounts.issue(ANA, ['password:erase'], undefined)
+  ]) await assert.rejects(refused, { code: 'input-invalid' })
 })
 
 test('a new password is refused that is short, or the address; an older one is still a login', async () => {
