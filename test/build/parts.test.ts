@@ -86,6 +86,6 @@ for (const parts of [...PARTS.map(part => [part]), PARTS]) {
     const report = await run(process.execPath,
       ['--import', 'tsx', '--test-reporter=tap', 'test/api/contract.test.ts'])
     assert.match(report, /^# fail 0$/m)
-    assert.ok(Number(/^# pass (\d+)$/m.exec(report)?.[1]) > 30, report.slice(-500))
+    assert.ok(Number(/^# pass (\d+)$/m.exec(report)?.[1]) > 20, report.slice(-500))
   })
 }
