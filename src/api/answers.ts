@@ -6,13 +6,11 @@ import type { FieldErrors } from '../json/validator.ts'
 
 /** A head that is malformed, or has a field twice. */
 export const BAD_REQUEST: Reply = statusReply(400)
-/** No such path. */
 export const NOT_FOUND: Reply = statusReply(404)
 /** An expectation that is not `100-continue`. */
 export const UNEXPECTED: Reply = statusReply(417)
 /** No token, or one that is not valid. */
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
-/** A token without the ability that the route asks for. */
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
 /** A `Host` that may be a web page's, in the open configuration. */
 export const FOREIGN_HOST: Reply = messageReply(403,
@@ -22,7 +20,6 @@ export const FOREIGN_ORIGIN: Reply = messageReply(403,
   'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
 /** A request without HTTPS where that is required. */
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
-/** A body over the limit. */
 export const TOO_LARGE: Reply = statusReply(413)
 /** A body that is not declared as plain JSON. Both fields say what is taken (RFC 9110 §12.5.1, §12.5.3). */
 export const UNSUPPORTED: Reply = messageReply(415,
@@ -32,7 +29,6 @@ export const UNSUPPORTED: Reply = messageReply(415,
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** What the access log says where a client left before it was answered (nginx's number for it). */
 export const CLIENT_GONE = 499
-/** A full queue. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
 /** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
@@ -62,5 +58,4 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
   return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
 }
 
-/** The methods of the whole server. */
 export const SERVER_OPTIONS: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])

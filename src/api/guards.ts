@@ -21,9 +21,9 @@ export function isUnderApi({ head, target }: Exchange): boolean {
   return path.startsWith('/api/') || path === '/api'
 }
 
-function isHttps({ options, peer }: Exchange, { forwardedProto }: Head): boolean {
+function isHttps({ options, peer }: Exchange, { 'x-forwarded-proto': proto }: Head): boolean {
   return peer.isSecure ||
-    (forwardedProto?.toLowerCase() === 'https' && isTrusted(peer.address, options.trustedProxies))
+    (proto?.toLowerCase() === 'https' && isTrusted(peer.address, options.trustedProxies))
 }
 
 /** A request without HTTPS where that is required (contract §5.9). */
@@ -42,8 +42,8 @@ export function foreignPage(x: Exchange, head: Head): Reply | undefined {
 }
 
 /** A browser's question before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
-export function preflight(x: Exchange, { method, origin, requestMethod }: Head): Reply | undefined {
-  if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined || !isUnderApi(x)) return undefined
+export function preflight(x: Exchange, { method, origin, 'access-control-request-method': asked }: Head): Reply | undefined {
+  if (method !== 'OPTIONS' || origin === undefined || asked === undefined || !isUnderApi(x)) return undefined
   return x.options.corsOrigins?.has(origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 

@@ -41,7 +41,7 @@ function attempt(x: Exchange, step: () => void): void {
 function begin(x: Exchange): void {
   const { trustedProxies, router } = x.options
   const head = x.head = readHead(x.request, x.target)
-  x.client = clientAddress(x.peer.address, head?.forwardedFor, trustedProxies)
+  x.client = clientAddress(x.peer.address, head?.['x-forwarded-for'], trustedProxies)
   if (head === undefined) return answer(x, tooMany(x) ?? BAD_REQUEST)
   // No upgrade is supported, but node:http does not read what follows the offer of one.
   if (head.upgrade !== undefined) x.response.shouldKeepAlive = false
@@ -78,7 +78,7 @@ function readJson(x: RoutedExchange): void {
   const kind = bodyKind(head)
   if (kind === 'none') return validate(x, {})
   if (kind === 'other') return answer(x, UNSUPPORTED)
-  if (Number(head.contentLength ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
+  if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
   if (head.expect !== undefined) sendContinue(response)
   readBody(request, maxBodyBytes, body => attempt(x, () => {
     if (body === 'too-large') return answer(x, TOO_LARGE)

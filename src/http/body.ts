@@ -40,12 +40,12 @@ export function readBody(
 
 /** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
-  if (head.transferEncoding === undefined && Number(head.contentLength ?? 0) === 0) return 'none'
+  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
   return isJson(head) ? 'json' : 'other'
 }
 
-function isJson({ contentType, contentEncoding }: Head): boolean {
-  return contentType !== undefined && /^application\/json[ \t]*(;|$)/i.test(contentType) &&
-    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(contentType) &&
-    (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity')
+function isJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
+  return type !== undefined && /^application\/json[ \t]*(;|$)/i.test(type) &&
+    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(type) &&
+    (coding === undefined || coding.toLowerCase() === 'identity')
 }

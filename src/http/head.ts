@@ -5,53 +5,27 @@
  */
 import type { IncomingMessage } from 'node:http'
 
+const FIELDS = [
+  'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
+  'expect', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto', 'access-control-request-method', 'sec-fetch-site',
+  'accept-encoding', 'if-none-match'
+] as const
+type Field = typeof FIELDS[number]
+
+/** Fields that are lists, and so may come more than once (RFC 9110 §5.3). They are joined: the nearest proxy comes last. */
+const LISTS: ReadonlySet<Field> = new Set(['x-forwarded-for', 'accept-encoding', 'if-none-match', 'upgrade'])
+
 /** A request's head; header values as they were sent, undefined where absent. */
-export interface Head {
+export type Head = { [F in Field]?: string } & {
   readonly method: string
   /** The target up to the query, not decoded. */
   readonly path: string
-  host?: string
-  origin?: string
-  authorization?: string
   /** The token of `authorization`. */
   token?: string | undefined
-  contentType?: string
-  contentEncoding?: string
-  contentLength?: string
-  transferEncoding?: string
-  expect?: string
-  /** All `X-Forwarded-For` fields joined, nearest proxy last. */
-  forwardedFor?: string
-  forwardedProto?: string
-  requestMethod?: string
-  fetchSite?: string
-  acceptEncoding?: string
-  ifNoneMatch?: string
-  upgrade?: string
 }
 
-type Field = Exclude<keyof Head, 'method' | 'path' | 'token'>
-
-const FIELDS: ReadonlyMap<string, Field> = new Map([
-  ['host', 'host'],
-  ['origin', 'origin'],
-  ['authorization', 'authorization'],
-  ['content-type', 'contentType'],
-  ['content-encoding', 'contentEncoding'],
-  ['content-length', 'contentLength'],
-  ['transfer-encoding', 'transferEncoding'],
-  ['expect', 'expect'],
-  ['x-forwarded-for', 'forwardedFor'],
-  ['x-forwarded-proto', 'forwardedProto'],
-  ['access-control-request-method', 'requestMethod'],
-  ['sec-fetch-site', 'fetchSite'],
-  ['accept-encoding', 'acceptEncoding'],
-  ['if-none-match', 'ifNoneMatch'],
-  ['upgrade', 'upgrade']
-])
-/** Fields that are lists, and so may come more than once (RFC 9110 §5.3). */
-const LISTS: ReadonlySet<Field> = new Set(['forwardedFor', 'acceptEncoding', 'ifNoneMatch', 'upgrade'])
-const LONGEST_FIELD = Math.max(...[...FIELDS.keys()].map(name => name.length))
+const KNOWN: ReadonlySet<string> = new Set(FIELDS)
+const LONGEST_FIELD = Math.max(...FIELDS.map(name => name.length))
 
 /** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
@@ -65,8 +39,8 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!
     if (name.length > LONGEST_FIELD) continue
-    const field = FIELDS.get(name.toLowerCase())
-    if (field === undefined) continue
+    const field = name.toLowerCase() as Field
+    if (!KNOWN.has(field)) continue
     const value = raw[i + 1]!
     if (head[field] === undefined) head[field] = value
     else if (LISTS.has(field)) head[field] += `, ${value}`
@@ -74,8 +48,9 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   }
   // HTTP/1.1 asks for a Host (RFC 9112 §3.2); an HTTP/1.0 request without one may be forged.
   if (head.host === undefined) return undefined
-  if (head.transferEncoding !== undefined) {
-    if (head.transferEncoding.toLowerCase() !== 'chunked' || head.contentLength !== undefined) return undefined
+  const coding = head['transfer-encoding']
+  if (coding !== undefined) {
+    if (coding.toLowerCase() !== 'chunked' || head['content-length'] !== undefined) return undefined
     if (isVersion10(request)) return undefined
   }
   if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: HTTP/1.0 has no expectations

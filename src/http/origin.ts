@@ -36,7 +36,7 @@ export function isOriginAllowed(origin: string, scheme: string, host: string, al
 
 /** What of a request is a foreign page's: its `Host`, its `Origin`, or, where it has none, its site. */
 export function foreignIn(
-  { host, origin, fetchSite }: Head, hosts: ReadonlySet<string>, origins: ReadonlySet<string>, scheme: 'http' | 'https'
+  { host, origin, 'sec-fetch-site': fetchSite }: Head, hosts: ReadonlySet<string>, origins: ReadonlySet<string>, scheme: 'http' | 'https'
 ): 'host' | 'origin' | 'site' | undefined {
   if (!isHostAllowed(host!, hosts)) return 'host'
   if (origin === undefined) return isFromOtherSite(fetchSite) ? 'site' : undefined

@@ -98,8 +98,8 @@ export function sendReplyUnread(
   request: IncomingMessage, response: ServerResponse, head: Head | undefined, reply: Reply, extra: readonly string[],
   close: boolean
 ): void {
-  const isRestShort = head !== undefined && head.expect === undefined && head.transferEncoding === undefined &&
-    Number(head.contentLength ?? 0) <= MAX_DRAIN_BYTES
+  const isRestShort = head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
+    Number(head['content-length'] ?? 0) <= MAX_DRAIN_BYTES
   if (isRestShort) { sendReply(response, reply, extra, close); return }
   response.shouldKeepAlive = false
   response.writeHead(reply.status, fields(reply, extra))

@@ -17,7 +17,7 @@ const BYTES = Buffer.from('text '.repeat(100))
 const asset = new Asset(BYTES, 'text/plain', ['X-More', 'yes'])
 
 function answer(acceptEncoding?: string, ifNoneMatch?: string): { status: number, coding: string, tag: string } {
-  const head = { method: 'GET', path: '/', acceptEncoding, ifNoneMatch } as Head
+  const head = { method: 'GET', path: '/', 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } as Head
   const { status, headers = [] } = asset.reply(head)
   const field = (name: string): string => headers[headers.indexOf(name) + 1] ?? ''
   return { status, coding: headers.includes('Content-Encoding') ? field('Content-Encoding') : 'identity', tag: field('ETag') }

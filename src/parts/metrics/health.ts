@@ -56,6 +56,6 @@ export function healthRoutes(
 
 /** Whether the client is a program on this machine, neither a proxy nor a web page in a browser. */
 function isLocal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): boolean {
-  return isLoopback(client) && head.forwardedFor === undefined && isHostAllowed(head.host!, allowedHosts) &&
-    !isFromOtherSite(head.fetchSite)
+  return isLoopback(client) && head['x-forwarded-for'] === undefined && isHostAllowed(head.host!, allowedHosts) &&
+    !isFromOtherSite(head['sec-fetch-site'])
 }

@@ -44,11 +44,11 @@ export class Asset {
    * The file in the smallest coding that the client accepts (RFC 9110 §12.5.3), whatever it likes best, and as it is
    * otherwise; or a 304 if the client has that already (§13.1.2).
    */
-  reply({ acceptEncoding = '', ifNoneMatch }: Head): Reply {
-    const accepted = acceptedIn(acceptEncoding)
+  reply({ 'accept-encoding': accept = '', 'if-none-match': known }: Head): Reply {
+    const accepted = acceptedIn(accept)
     const { tag, whole, notModified } =
       this.#variants.find(({ coding }) => accepted.get(coding) ?? accepted.get('*')) ?? this.#variants.at(-1)!
-    return ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag) ? notModified : whole
+    return known !== undefined && isMatch(known, tag) ? notModified : whole
   }
 }
 
