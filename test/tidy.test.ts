@@ -43,7 +43,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:path'] }
   ],
   [
-    { name: 'config', holds: ['config/'], modules: [] },
+    { name: 'config', holds: ['config/'], modules: ['node:util'] },
     { name: 'log', holds: ['log.ts'], modules: [] },
     { name: 'store', holds: ['store/'], modules: ['node:buffer', 'node:crypto'] }
   ],

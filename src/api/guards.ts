@@ -42,9 +42,10 @@ export function foreignPage(x: Exchange, head: Head): Reply | undefined {
 }
 
 /** A browser's question before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
-export function preflight(x: Exchange, { method, origin, 'access-control-request-method': asked }: Head): Reply | undefined {
-  if (method !== 'OPTIONS' || origin === undefined || asked === undefined || !isUnderApi(x)) return undefined
-  return x.options.corsOrigins?.has(origin) === true ? PREFLIGHT : SERVER_OPTIONS
+export function preflight(x: Exchange, head: Head): Reply | undefined {
+  const isAsked = head.method === 'OPTIONS' && head['access-control-request-method'] !== undefined
+  if (!isAsked || head.origin === undefined || !isUnderApi(x)) return undefined
+  return x.options.corsOrigins?.has(head.origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 
 /** Who sent the request, in the protected configuration. It refuses nothing; `unauthorized` does. */

@@ -1,4 +1,5 @@
 /** Reading settings: from flags and variables, of which a flag beats its variable, or from an embedder's options. */
+import { parseArgs } from 'node:util'
 import { Failure } from '../errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
 
@@ -14,20 +15,19 @@ export function readArguments<S>(table: SettingsTable<S>, args: readonly string[
 }
 
 function readFlags(settings: readonly Setting<unknown>[], args: readonly string[]): Variables {
-  const values: { [flag: string]: string } = {}
-  for (let i = 0; i < args.length; i++) {
-    const [, flag, inline] = /^--([^=]+)(?:=([^]*))?$/.exec(args[i]!) ?? []
-    if (flag === undefined || !settings.some(setting => setting.flag === flag)) {
-      const given = args[i]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  const options = Object.fromEntries(settings.map(({ flag }) => [flag, { type: 'string' as const }]))
+  const { values, tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) {
+      const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
       throw new Failure('setting-invalid', `there is no flag '${given.split('=')[0]}'; --help lists them`)
     }
-    const value = inline ?? args[++i]
-    if (value === undefined || (inline === undefined && value.startsWith('-'))) {
-      throw new Failure('setting-invalid', `--${flag} needs a value`)
+    const { name, value, inlineValue } = token
+    if (value === undefined || (!inlineValue && value.startsWith('-'))) {
+      throw new Failure('setting-invalid', `--${name} needs a value`)
     }
-    values[flag] = value
   }
-  return values
+  return values as Variables
 }
 
 /** Reads an embedder's options; throws `setting-invalid`, also for an unknown name. */

@@ -12,7 +12,7 @@ const FIELDS = [
 ] as const
 type Field = typeof FIELDS[number]
 
-/** Fields that are lists, and so may come more than once (RFC 9110 §5.3). They are joined: the nearest proxy comes last. */
+/** Lists, which may come more than once (RFC 9110 §5.3). They are joined, so that the nearest proxy comes last. */
 const LISTS: ReadonlySet<Field> = new Set(['x-forwarded-for', 'accept-encoding', 'if-none-match', 'upgrade'])
 
 /** A request's head; header values as they were sent, undefined where absent. */

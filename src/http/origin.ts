@@ -36,9 +36,10 @@ export function isOriginAllowed(origin: string, scheme: string, host: string, al
 
 /** What of a request is a foreign page's: its `Host`, its `Origin`, or, where it has none, its site. */
 export function foreignIn(
-  { host, origin, 'sec-fetch-site': fetchSite }: Head, hosts: ReadonlySet<string>, origins: ReadonlySet<string>, scheme: 'http' | 'https'
+  head: Head, hosts: ReadonlySet<string>, origins: ReadonlySet<string>, scheme: 'http' | 'https'
 ): 'host' | 'origin' | 'site' | undefined {
-  if (!isHostAllowed(host!, hosts)) return 'host'
-  if (origin === undefined) return isFromOtherSite(fetchSite) ? 'site' : undefined
-  return isOriginAllowed(origin, scheme, host!, origins) ? undefined : 'origin'
+  const { host = '', origin } = head
+  if (!isHostAllowed(host, hosts)) return 'host'
+  if (origin === undefined) return isFromOtherSite(head['sec-fetch-site']) ? 'site' : undefined
+  return isOriginAllowed(origin, scheme, host, origins) ? undefined : 'origin'
 }
