@@ -193,7 +193,16 @@ test('a write after a lost line end is not taken for torn with what precedes it'
   const origin = await made(t, events(1, 1), events(2, 3))
   const end = origin.bytes.length
   const both = await makeJournal(origin.folder, [events(4, 6)])
-  for (const zeros of [1, 2, 100]) await origin.refuses(Buffer.from(both).fill(0, end - zeros, end), 3)
+  const why = 'it is not a line of a journal, nor the rest of a torn write: another write follows it'
+  for (const zeros of [1, 2, 100]) await origin.refuses(Buffer.from(both).fill(0, end - zeros, end), 3, why)
+})
+
+test('a block of zeros behind one that is full is damage', async t => {
+  const write = (pad: number): Promise<Origin> => made(t, [{ ...event(1), type: `test.${'x'.repeat(pad)}` }])
+  const origin = await write(1 + BLOCK_BYTES - (await write(1)).bytes.length)
+  assert.equal(origin.bytes.length, BLOCK_BYTES)
+  const bytes = Buffer.concat([origin.bytes, Buffer.alloc(BLOCK_BYTES)])
+  await origin.refuses(bytes, 2, 'it is not a line of a journal, nor the rest of a torn write: a block of the file is lost')
 })
 
 test('several gaps of zeros in one write, also with its end missing, are cut off from the first', async t => {
