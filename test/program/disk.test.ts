@@ -255,6 +255,33 @@ test('EIO of one write fails: all later writes 500 at once, reads go on, a resta
   await client.isListed(await restarted(t, again))
 })
 
+test('a slow disk: reads are answered meanwhile, and the writes that wait share the next write', { skip: NO_STRACE }, async t => {
+  const [program, client] = await startedWithEntries(t)
+  const delayMs = 1_000
+  const path = join(program.folder, 'journal.jsonl')
+  const meddling = await meddle(t, program.pid, path, `write:delay_exit=${delayMs}000`)
+  const started = performance.now()
+  let isFirstDone = false
+  const size = statSync(path).size
+  const first = client.create().then(answer => { isFirstDone = true; return answer })
+  while (statSync(path).size === size) await new Promise(resolve => setTimeout(resolve, 5))
+  const others = Array.from({ length: 20 }, () => client.create())
+  for (let n = 0; n < 5; n++) assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200)
+  const early = await send(program.url, 'GET', '/api/getPassword/4')
+  assert.equal(early.status, 404, 'nothing is served before it is safe')
+  assert.ok(!isFirstDone, 'the reads did not wait for the write')
+  for (const { status } of await Promise.all([first, ...others])) assert.equal(status, 200)
+  assert.ok(performance.now() - started >= 2 * delayMs, 'nothing was acknowledged before its write had returned')
+  assert.equal(meddling.calls().filter(call => call.includes('write(')).length, 2)
+  await meddling.end()
+  client.acknowledged.sort((a, b) => parseInt(a) - parseInt(b))
+  const { json } = await send(program.url, 'GET', '/api/listPassword')
+  assert.equal(json.length, client.acknowledged.length)
+  await program.kill()
+  const again = await startOn(t, program.folder)
+  assert.deepEqual((await send(again.url, 'GET', '/api/listPassword')).json, json)
+})
+
 /** A folder with one entry, and an empty one beside it that has the same key. */
 async function twoFolders(t: TestContext): Promise<readonly [served: string, other: string]> {
   const served = await filled(freshFolder(t), 'u')
