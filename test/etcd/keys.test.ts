@@ -151,6 +151,19 @@ test('of copies made at once one becomes the journal, and the others are refused
   }
 })
 
+test('what was begun under a marker is not appended once another copy has put its own there', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [endpoints] })
+  t.after(() => client.close())
+  const [one, other] = [new EtcdLog(client, '/pes'), new EtcdLog(client, '/pes')]
+  const begun = (await one.change(undefined, 'a copying one', 1_000))!
+  await other.change(begun, 'a copying other', 1_000)
+  for (const _ of ['which reads the marker', 'which has read it']) {
+    assert.deepEqual((await one.append(START, begun, ['line of one'], 1_000)).records, [])
+  }
+  assert.equal(await other.look(1_000), 0)
+})
+
 test('a watch reports records and the marker, not keys between them', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const client = new EtcdClient({ endpoints: [endpoints] })
