@@ -41,15 +41,20 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayOnlyRead: true })
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
-  const routes: Route[] = []
+  let routes: readonly Route[] = entryRoutes(store)
   const opened: OpenPart[] = []
   let accounts: Accounts | undefined
   let listener: Listener | undefined
   let certificate: FollowedCertificate | undefined
   let accessLog: AccessLog | undefined
   try {
-    accounts = await openAccounts(settings, store)
-    routes.push(...await coreRoutes(settings, store, accounts))
+    if (settings.auth === 'bearer') {
+      const [{ Accounts }, { sessionRoutes }] =
+        await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
+      const { abilities, loginLimit, tokenTtlMinutes: ttlMinutes } = settings
+      accounts = new Accounts(store, { abilities: abilities.values() })
+      routes = [...routes, ...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes })]
+    }
     for (const part of PARTS) {
       opened.push(await part.open?.({
         settings, store, accounts, journal, readMs, log, prefix, routes: () => routes,
@@ -69,10 +74,8 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     await storage.close()
     throw error
   }
-  for (const part of opened) {
-    if (part.observer !== undefined) observers.push(part.observer)
-    routes.push(...(part.routes ?? []).map(route => withAbility(settings, route)))
-  }
+  for (const { observer } of opened) if (observer !== undefined) observers.push(observer)
+  routes = [...routes, ...opened.flatMap(part => part.routes ?? [])].map(route => withAbility(settings, route))
   storage.serveLocally(opened.flatMap(({ localRoutes = [] }) => localRoutes))
 
   const gate = new DrainGate()
@@ -136,23 +139,6 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     },
     close: () => closed ??= close()
   }
-}
-
-/** In the protected configuration, the accounts that requests are authenticated with. */
-async function openAccounts({ auth, abilities }: ServiceSettings, store: Store): Promise<Accounts | undefined> {
-  if (auth !== 'bearer') return undefined
-  const { Accounts } = await import('./store/accounts.ts')
-  return new Accounts(store, { abilities: abilities.values() })
-}
-
-async function coreRoutes(settings: ServiceSettings, store: Store, accounts: Accounts | undefined): Promise<Route[]> {
-  const routes = [...entryRoutes(store)]
-  if (accounts !== undefined) {
-    const { sessionRoutes } = await import('./api/login-routes.ts')
-    const { loginLimit, tokenTtlMinutes: ttlMinutes } = settings
-    routes.push(...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }))
-  }
-  return routes.map(route => withAbility(settings, route))
 }
 
 /** A route requires the ability that the settings name for its operation. */

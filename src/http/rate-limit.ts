@@ -11,7 +11,6 @@ import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 
 const WINDOW_SECONDS = 60
 
-/** The answer for one request. */
 export interface Verdict {
   readonly allowed: boolean
   /** The limit, requests a minute. */
@@ -25,7 +24,6 @@ export interface Verdict {
 interface Client {
   /** Requests allowed in each second; second s is in bucket s % 60. */
   readonly buckets: Uint32Array
-  /** The sum of the buckets. */
   total: number
   /** The second up to which the buckets are up to date. */
   second: number

@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import type { Descriptor, Files } from '../disk/files.ts'
+import { readPieces, type Files } from '../disk/files.ts'
 import type { Continued, JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'
@@ -90,7 +90,9 @@ export function * readInSteps(
   }
   /** What is left has to be one torn write. */
   const torn = (): Recovered => {
-    const tail = readText(files, descriptor, goodBytes, Math.min(MAX_WRITE_BYTES + 1, endBytes - goodBytes))
+    let tail = '' // a character for each byte
+    const end = Math.min(goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    for (const [piece] of readPieces(files, path, goodBytes, end)) tail += piece.toString('latin1')
     const fault = tornFault(tail, goodBytes, records + 1)
     if (fault === undefined) return found(tail.length)
     throw damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
@@ -168,16 +170,4 @@ function openRecord(line: Line, seq: number, previousHash: string, keys: KeyFind
   const key = keys.find(line.key)
   if (key === undefined) throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}`)
   return { seq, time: line.time, type: line.type, by: line.by, data: openLine(line, previousHash, key) }
-}
-
-/** At most that many bytes of a file, a character for each. */
-function readText(files: Files, descriptor: Descriptor, offset: number, maxBytes: number): string {
-  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-  let text = ''
-  while (text.length < maxBytes) {
-    const read = files.readAt(descriptor, chunk, offset + text.length)
-    if (read === 0) break
-    text += chunk.toString('latin1', 0, read)
-  }
-  return text.slice(0, maxBytes)
 }

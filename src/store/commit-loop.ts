@@ -30,13 +30,6 @@ export interface Applied<S> {
 /** Exclusive work on the journal; the signal aborts it. */
 type Work<T> = (signal: AbortSignal) => T | Promise<T>
 
-/** Work whose turn it is. */
-interface Running<T> {
-  readonly work: Work<T>
-  readonly resolve: (outcome: T) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** A command or work that waits for its turn. */
 interface Waiting<S> {
   readonly decide: Command<S, unknown> | undefined
@@ -83,7 +76,7 @@ export class CommitLoop<S> {
    */
   exclusively<T>(work: Work<T>): Promise<T> {
     if (this.#journal.catchUp === undefined) return this.#add(undefined, work)
-    return new Promise((resolve, reject) => void this.#work({ work, resolve, reject }))
+    return this.#work(work)
   }
 
   /** The journal's health, and how many commands wait. */
@@ -116,8 +109,10 @@ export class CommitLoop<S> {
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
-      if (this.#queue[0]?.work !== undefined) await this.#work(this.#queue.shift() as Running<unknown>)
-      else await this.#write()
+      const work = this.#queue[0]?.work
+      if (work === undefined) { await this.#write(); continue }
+      const { resolve, reject } = this.#queue.shift()!
+      await this.#work(work).then(resolve, reject)
     }
     this.#running = undefined
   }
@@ -135,14 +130,10 @@ export class CommitLoop<S> {
     }
   }
 
-  async #work<T>({ work, resolve, reject }: Running<T>): Promise<void> {
-    try {
-      const { signal } = this.#stopping
-      signal.throwIfAborted()
-      resolve(await work(signal))
-    } catch (error) {
-      reject(error)
-    }
+  async #work<T>(work: Work<T>): Promise<T> {
+    const { signal } = this.#stopping
+    signal.throwIfAborted()
+    return work(signal)
   }
 
   async #write(): Promise<void> {
