@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RoutedExchange } from '../../src/api/exchange.ts'
-import { allowsStaleReads } from '../../src/api/guards.ts'
+import { allowsStaleReads, withoutHttps } from '../../src/api/guards.ts'
+import { parseAddressSet } from '../../src/http/address.ts'
 import { startProtected } from '../support/accounts.ts'
 import { send } from '../support/service.ts'
 
@@ -24,5 +25,17 @@ test('a request need not wait for what others wrote where its route says so, unl
   ] as const
   for (const [options, route, expected] of cases) {
     assert.equal(allowsStaleReads({ options, route } as unknown as RoutedExchange), expected, JSON.stringify(route))
+  }
+})
+
+test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it', () => {
+  for (const [isSecure, isProxy, forwardedProto, isRefused] of [
+    [true, false, undefined, false], [false, false, undefined, true], [false, false, 'https', true],
+    [false, true, 'HTTPS', false], [false, true, 'http', true], [false, true, undefined, true]
+  ] as const) {
+    const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
+    const exchange = { options, peer: { isSecure, address: '127.0.0.1' } } as unknown as RoutedExchange
+    const head = { 'x-forwarded-proto': forwardedProto } as unknown as Parameters<typeof withoutHttps>[1]
+    assert.equal(withoutHttps(exchange, head) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
   }
 })
