@@ -12,7 +12,7 @@ import { applied, event, type CommittedState, type State } from './state.ts'
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
   readonly journal: Journal
-  /** What is served; the commit loop alone changes it. */
+  /** What is served: the commit loop changes it, and a sweep takes out tokens that have expired. */
   readonly state: CommittedState
   readonly #loop: CommitLoop<State>
 
