@@ -77,30 +77,30 @@ function wrong(why: string): Failure { return new Failure('setting-invalid', why
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, signal, prefix = '', production = false, ...settings } = options
+  const { log: given = SILENT, signal, prefix = '', production = false, ...values } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
   if (typeof production !== 'boolean') throw wrong('production must be true or false')
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
-  const environment = readEmbedderSettings(settings, production)
+  const settings = readEmbedderSettings(values, production)
   const { access } = given ?? {}
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,
-    ...environment.accessLog && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+    ...settings.accessLog && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
   }
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
   // `log` may be any object, so its methods are called on it. What they throw must not end a change halfway.
-  const safely = (call: () => void): void => { try { call() } catch { /* There is no one else to tell. */ } }
+  const safely = (call: () => void): void => { try { call() } catch { /* There is nowhere else to report it. */ } }
   const log: Log = {
     info: line => safely(() => given.info(line)), warn: line => safely(() => given.warn(line)),
     progress: (what, share) => safely(() => given.progress?.(what, share)), access
   }
   signal?.throwIfAborted()
-  const opened = await open(environment, log, prefix)
-  const accounts = new Accounts(opened.store, { abilities: environment.abilities.values() })
+  const opened = await open(settings, log, prefix)
+  const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
   const service = embedded(opened, accounts, prefix)
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()

@@ -1,4 +1,4 @@
-/** What is known of a request on its way, and what the way is set up with. */
+/** What is known of a request while it is answered, and the options of the pipeline that answers it. */
 import type { LoggedRequest } from '../http/access-log.ts'
 import type { AddressSet } from '../http/address.ts'
 import type { Head } from '../http/head.ts'
@@ -9,7 +9,7 @@ import type { Observer } from '../log.ts'
 import type { Session } from '../store/session.ts'
 import type { Route } from './route.ts'
 
-/** What is undefined is not on the way. */
+/** The step of an option that is undefined is left out. */
 export interface PipelineOptions {
   readonly router: Router<Route>
   /** The limit for everything under `/api`, and whether requests with a token count against its user. */

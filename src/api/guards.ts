@@ -41,7 +41,7 @@ export function foreignPage(x: Exchange, head: Head): Reply | undefined {
   return foreign === 'origin' || (foreign === 'site' && isUnderApi(x)) ? FOREIGN_ORIGIN : undefined
 }
 
-/** A browser's question before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
+/** What a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
 export function preflight(x: Exchange, head: Head): Reply | undefined {
   const isAsked = head.method === 'OPTIONS' && head['access-control-request-method'] !== undefined
   if (!isAsked || head.origin === undefined || !isUnderApi(x)) return undefined

@@ -32,7 +32,7 @@ export interface Route<Body = unknown> {
   readonly isPublic?: boolean
   /** Whether it need not know what others have just written: a change is decided again when its turn comes. */
   readonly allowsStaleReads?: boolean
-  /** The ability that a token needs for it; undefined: any token will do. */
+  /** The ability that a token needs for it, which the settings give; undefined: any token will do. */
   readonly ability?: string | undefined
   /** A limit of its own, by client address, besides the general one. */
   readonly rateLimit?: RateLimit | undefined

@@ -109,7 +109,7 @@ export interface Rotated {
   readonly seals: boolean
 }
 
-/** The state as a compaction writes it, and whoever holds what was written to it. */
+/** The state as a compaction writes it, and the check of what was written. */
 export interface Checkpoint {
   /** Events that make the same state from nothing. */
   readonly events: Iterable<Event>

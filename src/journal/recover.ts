@@ -51,12 +51,12 @@ export function readJournal(
   const { onProgress = () => {}, endBytes = Infinity } = options
   const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 0)
   const steps = readInSteps(files, path, keys, onLine, endBytes)
-  let told = 0
+  let reported = 0
   try {
     for (;;) {
       const step = steps.next()
       if (step.done === true) return step.value
-      if (step.value.goodBytes - told > bytes / 100) onProgress((told = step.value.goodBytes) / bytes)
+      if (step.value.goodBytes - reported > bytes / 100) onProgress((reported = step.value.goodBytes) / bytes)
     }
   } finally {
     onProgress(1)
@@ -88,7 +88,7 @@ export function * readInSteps(
       throw error instanceof Failure ? error : damage((error as Error).message)
     }
   }
-  /** What is left has to be one torn write. */
+  /** What is left has to be one torn write; else it is damage. */
   const torn = (): Recovered => {
     let tail = '' // a character for each byte
     const end = Math.min(goodBytes + MAX_WRITE_BYTES + 1, endBytes)

@@ -15,11 +15,11 @@ import { KEY_BYTES, readKeyFile, type Keyring } from './keys.ts'
 import { FIRST_HASH } from './line.ts'
 import { NOTHING, readInSteps, type End, type Recovered } from './recover.ts'
 
-/** What a journal in a file knows besides. */
+/** What a journal in a file adds to what was asked for. */
 interface RewriteOptions extends Rewrite {
   readonly files: Files
   readonly path: string
-  /** What it is now. */
+  /** Where it ends now. */
   readonly from: End
   /** The time now, as a line has it. */
   readonly time: string
@@ -107,7 +107,7 @@ async function writeAndCompare(
   return found
 }
 
-/** Independent of the key. */
+/** What a record says, whichever key seals it. */
 function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
   hash.update(JSON.stringify({ seq, time, type, by, data }))
 }
@@ -140,7 +140,7 @@ function * recordsOf(
   if (reached !== goodBytes) throw new Failure('journal-damaged', `${path} ends before its last record`)
 }
 
-/** The records that a journal begins with which tell of those before it, the newest first. */
+/** The records at a journal's beginning that name the journals before it, the newest first. */
 function continuations(options: RewriteOptions): readonly JournalRecord[] {
   const found: JournalRecord[] = []
   for (const record of recordsOf(options)) {

@@ -10,7 +10,7 @@ import { event, userOf, type State } from './state.ts'
 import type { Store } from './store.ts'
 
 interface AccountsOptions {
-  /** One that others do not use: what waits in it does not delay what they hash. */
+  /** By default one of its own: what waits to be hashed for others does not delay it. */
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
@@ -37,7 +37,7 @@ const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
 const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
 
-/** Finds what a command is about in the state of its turn. */
+/** Finds what a command is about, in the state that the command is decided on. */
 type Find<T> = (state: State) => T | undefined
 
 /** E-mail addresses are compared without case. */

@@ -15,7 +15,7 @@ export interface Decision<T> {
   readonly event?: Event | undefined
 }
 
-/** Called when its turn comes, with a draft of the state as it will be by then. It may be called again. */
+/** Called when its turn comes, with a draft of the state; where others write too, perhaps again with a newer one. */
 export type Command<S, T> = (draft: S) => Decision<T>
 
 /** A state that events are applied to, and drafts of it. */
@@ -39,7 +39,7 @@ interface Waiting<S> {
   readonly reject: (error: unknown) => void
 }
 
-/** Gets each append: how long it took, and whether it succeeded. Of a lost race it is not told. */
+/** Gets each append that did not race: how long it took, and whether it succeeded. */
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
 /** Failures of one batch that need not hit the next one. */
@@ -164,7 +164,7 @@ export class CommitLoop<S> {
     const appending = this.#journal.append(events)
     const ended = (isMade: boolean): void => {
       const ms = performance.now() - startMs
-      // By itself, and after the answers: what an observer throws is no failure of the append.
+      // In a microtask of its own: what an observer throws is no failure of the append.
       for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
     }
     if (events.length > 0) appending.then(appended => { if (appended !== 'raced') ended(true) }, () => ended(false))

@@ -8,14 +8,14 @@
  *
  * **An answer that was lost** leaves open whether the lines were appended, and even whether they will be: a member
  * that was stopped may pass them on when it goes on. So the same bytes are tried again until there is an answer, and
- * however the record at their first place becomes known, by that answer, a question or the watch, it decides
- * which it was. If it is not known in time, the change is answered 500: it may have been made. It is never reported
- * as made, nor is another command's outcome mistaken for it: the next append is at the same place, and either wins,
- * which shuts the old one out for good, or meets it there and applies it like anybody's.
+ * however the record at their first place becomes known, by that answer, a read or the watch, it decides which it
+ * was. If it is not known in time, the change is answered 500: it may have been made. It is never reported as made,
+ * nor is another command's outcome mistaken for it: the next append is at the same place, and either wins, which shuts
+ * the old one out for good, or meets it there and applies it like anybody's.
  *
- * **A read** first asks for what follows the newest applied record, a linearizable question: the answer holds whatever
- * was acknowledged before it was asked. Those that wait share it (`follower.ts`, `single-flight.ts`). So does a change
- * that comes to nothing.
+ * **A read** first asks etcd, linearizably, for what follows the newest applied record: the answer holds whatever was
+ * acknowledged before. Reads that wait share it (`follower.ts`, `single-flight.ts`), and so do changes that come to
+ * nothing.
  *
  * **The key** to seal with is the one that the marker names (`sealing.ts`). An append that finds another marker has
  * raced as well. Without that key changes are refused, and without the key of a line reads are, until the operator has

@@ -15,8 +15,8 @@
  * a second one says that it may not be used: `copying`, since the records are a copy that is not whole yet, or `moving`
  * and `moved`, which only the first version of this program wrote. A copy's words are followed by one of its own, so
  * that no copy takes another one's marker for its own. An append requires that the marker is as this instance has read
- * it, and so does a question: an instance that does not know of a change of it appends nothing, and reads nothing as
- * the newest.
+ * it, and so does a read: an instance that does not know of a change of it appends nothing, and takes nothing that it
+ * reads for the newest.
  *
  * **`PREFIX.turn/ID`, the turns**: an append that comes too late puts such a key in the same transaction. Then no
  * append succeeds but that of the instance whose key is the oldest, and it removes the key. So an
@@ -92,10 +92,10 @@ export class EtcdLog {
   constructor(client: EtcdClient, prefix: string) { this.#client = client; this.prefix = prefix }
 
   /**
-   * Appends lines after a record: all of them, or none since something else follows it, or the marker is another one
-   * by now, which is then read, or it is another instance's turn. No records, and no turn ahead, where that record
-   * is gone. Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been
-   * appended, or may still be.
+   * Appends all lines after a record, or none: because other records follow it (which are given), the marker has
+   * changed (which is then read), it is another instance's turn (given in `ahead`), or the record is gone (nothing is
+   * given). Rejects as `EtcdClient.ask` does; if with `journal-unreachable`, the lines may have been appended, or may
+   * still be.
    */
   async append(after: Stored, marker: Marker, lines: readonly string[], boundMs: number): Promise<Appended> {
     const first = after.seq + 1
@@ -123,7 +123,7 @@ export class EtcdLog {
       return { records: lines.map((text, i) => ({ seq: first + i, text })), ahead: [] }
     }
     const found = markerIn(responses[1])
-    // This answer may come after a later question's.
+    // This answer may come after that of a later read.
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker!.revision)) this.marker = found
     const turns: Turn[] = (responses[3].response_range.kvs ?? []).map(turnOf)
     const at = turns.findIndex(({ key }) => key === this.#turnKey)

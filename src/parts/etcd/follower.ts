@@ -2,7 +2,7 @@
  * Following a journal that all share: what was read of it, and why nothing more can be.
  *
  * **The watch** brings records before they are asked for, and keeps an idle instance up to date;
- * nothing relies on it. It starts after a question's revision, and again whenever it ends or is silent.
+ * nothing relies on it. It starts after the revision of a read, and again whenever it ends or is silent.
  */
 import { Failure } from '../../errors.ts'
 import { ETCD_KEY_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS } from './etcd-limits.ts'
@@ -88,7 +88,7 @@ export class Follower {
           if (records.length === 0 || this.outage !== undefined) this.ask().catch(() => {})
         }, signal)
       } catch (error) {
-        // Why etcd does not answer is reported by the question; a watch may end at any time.
+        // Why etcd does not answer is reported by `ask`; a watch may end at any time.
         pauseMs = isOfKeys(error) ? ETCD_KEY_PAUSE_MS : ETCD_RETRY_PAUSE_MS
       }
       if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))

@@ -12,6 +12,7 @@ export interface Pending extends Stored {
 
 /** How many writes are remembered: more than instances wait for their turn. */
 const MAX_WRITES = 64
+
 /** The newest record that was applied, and the way to the next. */
 export class Replica {
   readonly #apply: OnLine

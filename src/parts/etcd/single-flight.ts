@@ -1,16 +1,16 @@
 /**
- * A question whose answer many may share, as long as it is not older than their asking for it: to ask is to join those
- * who wait. It is sent after that, one at a time. Rejects as the question does, or as the one before it: whatever
- * waited for that has waited long enough.
+ * Lets many callers share the answer of one request, which is sent only after they have called: so none gets an answer
+ * older than its call. One is sent at a time. Rejects as the request does, or as the one before it: whatever waited for
+ * that has waited long enough.
  */
-export function singleFlight<T>(question: () => Promise<T>): () => Promise<T> {
-  /** The one that is not sent yet, and the last one that was. */
+export function singleFlight<T>(request: () => Promise<T>): () => Promise<T> {
+  /** The request that is not sent yet, and the one that is under way. */
   let next: Promise<T> | undefined
   let last: Promise<T> | undefined
   const send = async (): Promise<T> => {
     try {
       await last
-      // Those whose requests came in the same turn of the event loop come along.
+      // Those who call in the same turn of the event loop share it as well.
       await new Promise(resolve => setImmediate(resolve))
     } catch (error) {
       next = undefined
@@ -19,7 +19,7 @@ export function singleFlight<T>(question: () => Promise<T>): () => Promise<T> {
     const own = last = next
     next = undefined
     try {
-      return await question()
+      return await request()
     } finally {
       if (last === own) last = undefined
     }
