@@ -35,11 +35,11 @@ export interface Storage {
 /** Where the journal is, and whether this is production. */
 type StoreSettings = StorageSettings & { readonly isProduction?: boolean }
 
-/** How a store is opened; with `mayCreate` even a journal that others share is made. */
+/** How a store is opened; with `mayCreate` a missing journal is made, even one that others share. */
 interface How {
   readonly observers?: readonly JournalObserver[]
   readonly mayCreate?: boolean | undefined
-  /** Whether a file on a disk too full for the lock is opened all the same, for reading. */
+  /** Whether a journal on a disk too full for the lock is opened all the same, for reading. */
   readonly mayOnlyRead?: boolean
   readonly files?: Files
 }
@@ -57,8 +57,8 @@ export async function openStorage(
   }
   const { folder, path, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
-  const isAsked = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
-  if (isAsked && settings.journal === 'file' && files.stat(folder) === undefined) {
+  const mustExist = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
+  if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
     const what = 'if the path is right, make it with the operator\'s command init'
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
   }
@@ -92,7 +92,7 @@ export async function openStorage(
       journal,
       readMs,
       serveLocally: routes => gate.open(createPipeline({
-        router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, tellsFailures: true,
+        router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true,
         readBarrier: journal.readBarrier, isStopping: () => false, nowMs, warn: log.warn
       })),
       close: async () => {

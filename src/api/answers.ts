@@ -37,16 +37,16 @@ export function invalid(errors: FieldErrors): Reply {
 }
 
 /** How an expected failure is answered; undefined where it is not expected, or is not for clients. */
-export function failureReply(error: unknown, { isStale, storingFailed, tellsFailures }: {
-  readonly isStale: boolean, readonly storingFailed: string | undefined, readonly tellsFailures: boolean | undefined
+export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {
+  readonly isStale: boolean, readonly storingFailed: string | undefined, readonly reportsFailures: boolean | undefined
 }): Reply | undefined {
   if (error instanceof Failure) {
     if (error.code === 'queue-full' || error.code === 'hashes-busy') return BUSY
     if (storingFailed !== undefined) return messageReply(500, storingFailed)
     // The operator's program repeats what was answered 503, and this change may have been made.
-    if (tellsFailures !== true && (isStale || error.code === 'journal-unreachable')) return BUSY
+    if (reportsFailures !== true && (isStale || error.code === 'journal-unreachable')) return BUSY
   }
-  return tellsFailures === true ? messageReply(500, (error as Error).message) : undefined
+  return reportsFailures === true ? messageReply(500, (error as Error).message) : undefined
 }
 
 /** An unexpected error; the operator's log has it under this id. */

@@ -30,7 +30,7 @@ export interface PipelineOptions {
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]
   /** Whether an answer says what failed: for the operator. */
-  readonly tellsFailures?: boolean
+  readonly reportsFailures?: boolean
   /** Whether the service is about to stop: then each answer ends its connection. */
   readonly isStopping: () => boolean
   /** A monotonic clock, in milliseconds. */

@@ -138,8 +138,8 @@ function record(x: Exchange, status: number, id?: string, logged?: Reply['logged
 
 /** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
 function fail(x: Exchange, error: unknown, isStale = false): void {
-  const { options: { tellsFailures, warn }, response, route } = x
-  const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, tellsFailures })
+  const { options: { reportsFailures, warn }, response, route } = x
+  const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
   if (expected !== undefined && !response.headersSent) return answer(x, expected)
   const id = randomUUID()
   warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)

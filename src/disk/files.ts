@@ -1,6 +1,6 @@
 /**
- * The file layer: every contact of this program with the disk. It is passed in wherever it is used, so that a test can
- * make the Nth call fail or simulate a disk.
+ * The file layer: every contact of this program with the disk. The journal gets it passed in, so that a test can make
+ * the Nth call fail or simulate a disk.
  */
 import {
   chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, mkdirSync, openSync,

@@ -31,7 +31,7 @@ export interface JournalRead extends Omit<Recovered, 'lastWriteBytes'> {
   readonly state: CommittedState
 }
 
-/** A store within reach, once it is asked for something. */
+/** The way to a store, which is reached when it is first asked for something. */
 export interface Reached {
   readonly settings: StorageSettings
   /**

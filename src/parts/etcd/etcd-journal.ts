@@ -122,7 +122,7 @@ export async function openEtcdJournal(
 /** Seals events that follow the newest record; gives their lines. */
 type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Appends, or has raced, but not for longer than a change may take. */
+/** Appends; resolves with 'raced' where others came first, and rejects once that has lasted as long as a change may. */
 function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   /** Since when every append has raced. */
   let racingSinceMs: number | undefined
@@ -166,7 +166,7 @@ async function appendOnce(
     follower.take(appended.records)
     ahead = appended.ahead
     seq = appended.records.at(-1)?.seq ?? seq
-    // Nothing came first: it is another's turn, or the marker has changed, or the newest record is gone.
+    // Nothing came first, and nobody is ahead: the marker has changed, say, or the newest record is gone.
     if (pending.isOurs === undefined && ahead.length === 0) await follower.ask()
   } catch (error) {
     // What was refused may be a second attempt, whose first one was carried out.

@@ -1,5 +1,5 @@
 /**
- * Which key an instance seals with: the one that the marker names, whichever is the newest in its own key file. The
+ * Which key an instance seals with: the one that the marker names, even if its own key file has a newer one. The
  * operator may replace that file at any time; it is read again when a key is asked for that it lacked.
  */
 import type { Buffer } from 'node:buffer'
@@ -33,7 +33,7 @@ export class Sealing implements KeyFinder {
     return this.#keys.find(name)!
   }
 
-  /** Why the journal may not be used; the marker has been read. */
+  /** Why the journal may not be used; undefined: it may. Called once the marker was read. */
   unusable(): Failure | undefined {
     const { text, key, state } = this.#log.marker!
     const { prefix } = this.#log
@@ -47,7 +47,7 @@ export class Sealing implements KeyFinder {
     return new Failure('journal-moved', why)
   }
 
-  /** The key to seal with; the marker has been read. Throws as `find` does. */
+  /** The key to seal with; called once the marker was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
   /** Why there is no key to seal with, as far as is known; undefined: there is one. */
@@ -73,7 +73,9 @@ export class Sealing implements KeyFinder {
       return { key: this.#keys.newest.name, seals: false }
     }
     const changed = await this.#log.change(marker, name, ETCD_WRITE_TIMEOUT_MS)
-    if (changed?.text !== name) throw new Failure('write-failed', 'another rotation came first; look, and try again')
+    if (changed?.text !== name) {
+      throw new Failure('write-failed', 'another rotation came first; compare the key files, then try again')
+    }
     return { key: name, seals: true }
   }
 

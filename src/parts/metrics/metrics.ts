@@ -5,7 +5,7 @@ const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const HIGHEST_STATUS = 599
 
-/** How many values there were up to each bound, and their sum; what it costs is a walk along the bounds. */
+/** Counts values in buckets, and sums them. A value costs a walk along the bounds. */
 export class Histogram {
   /** Upper bounds, included, ascending; what is above the last one has a bucket of its own. */
   readonly bounds: readonly number[]

@@ -150,7 +150,7 @@ export function reachStore(
 
 /**
  * Whether an error shows that the request was not received, since the process that had the lock has just ended. One
- * that ends in order answers what it has received, removes its socket, then cuts connections; after a crash it is left.
+ * that ends in order answers what it has received, removes its socket, then cuts connections; a crash leaves it there.
  */
 function isTransition(files: Files, error: unknown, socket: string): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'

@@ -73,7 +73,7 @@ function readRow(
   }
 }
 
-/** A quote within is written after a quote or a backslash, which is itself written twice. */
+/** Within a cell in quotes, a quote is written after `escape`, and so is `escape` itself. */
 function quotedEnd(text: string, start: number, escape: '"' | '\\'): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === escape && ['"', escape].includes(text[at + 1]!)) at++
@@ -104,7 +104,7 @@ function linesOf(text: string): string[] { return text.split(/\r\n|\r|\n/) }
 /** The text of a file; throws `csv-malformed`, naming the place, for what is not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
-  // Written back, what could be read is the same again up to where it could not.
+  // What was decoded, encoded again, first differs from the bytes where these are not UTF-8.
   const readable = new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
   const at = readable.findIndex((byte, i) => byte !== bytes[i])
   const before = new TextDecoder().decode(bytes.subarray(0, at), { stream: true })

@@ -76,12 +76,12 @@ function get(operation: string, path: string, value: () => unknown): Route {
 }
 
 /**
- * `act` gives what the body of the answer is to be, or whether what it was to act on is there. What the store refuses
+ * `act` gives the body of the answer, or true for `done`, or false or undefined for `refused`. What the store refuses
  * as invalid is answered 400.
  */
 function post<S extends Shape>(
   operation: string, path: string, shape: S | undefined,
-  act: (body: Shaped<S>) => Promise<object | boolean | undefined>, unknown?: Reply, done: Reply = DONE
+  act: (body: Shaped<S>) => Promise<object | boolean | undefined>, refused?: Reply, done: Reply = DONE
 ): Route {
   return route({
     operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
@@ -89,7 +89,7 @@ function post<S extends Shape>(
       try {
         const result = await act(body)
         if (typeof result === 'object') return jsonReply(200, result)
-        return result === true ? done : unknown!
+        return result === true ? done : refused!
       } catch (error) {
         if (error instanceof Failure && error.code === 'input-invalid') return messageReply(400, error.message)
         throw error

@@ -52,11 +52,12 @@ export class Asset {
   }
 }
 
-/** Codings and whether they are accepted: all but those of weight 0, or of none that is a weight. */
+/** Codings and whether they are accepted: all but those whose weight is 0, or not a number. */
 function acceptedIn(field: string): ReadonlyMap<string, boolean> {
   const items = field.slice(0, MAX_ACCEPT_ENCODING_CHARACTERS).toLowerCase().matchAll(ACCEPTED)
   return new Map([...items].map(([, coding = '', weight = '1']) => [coding, Number(weight) > 0]))
 }
+
 const MAX_ACCEPT_ENCODING_CHARACTERS = 256
 const ACCEPTED = /([^\s,;]+)[ \t]*(?:;[ \t]*q=([\d.]*))?[^,]*/g
 
