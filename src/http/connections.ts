@@ -148,8 +148,6 @@ class Connection implements Peer {
   /** Whether a request began in the last piece. */
   #isStarted = false
   #refused: Refused | undefined
-  /** Whether an answer has gone out that ends the connection. */
-  #isEnding = false
   #idleSinceMs = performance.now()
 
   constructor(all: Connections, socket: Socket, address: string) {
@@ -168,7 +166,7 @@ class Connection implements Peer {
   isIdleSince(ms: number): boolean { return this.#current === undefined && this.#idleSinceMs < ms }
 
   take(turn: Turn): void {
-    if (this.#isEnding) return
+    if (this.socket.writableEnded) return // by the answer before it
     if (!this.#isBusy && this.#waiting.length === 0) return this.#start(turn)
     this.#waiting.push(turn)
     if (this.#isReadInPieces) return
@@ -190,15 +188,17 @@ class Connection implements Peer {
     }
   }
 
-  /** The answer has gone out. Nothing is carried out after one that ends the connection (RFC 9112 §9.6). */
+  /**
+   * The answer has gone out. Nothing is carried out after one that ends the connection (RFC 9112 §9.6): node:http has
+   * ended its side by then, also where only it or the embedder knows why.
+   */
   #end(turn: Turn): void {
     turn.isOver = true
-    this.#isEnding = !turn.response.shouldKeepAlive
     this.#idleSinceMs = performance.now()
     if (turn.request.complete) this.#current = undefined
     else turn.request.on('close', () => { if (this.#current === turn) this.#current = undefined })
     const isMore = this.#waiting.length > 0 || this.#isReadInPieces || this.#refused !== undefined
-    if (isMore && !this.#isEnding) setImmediate(() => this.#next()) // others go first
+    if (isMore && !this.socket.writableEnded) setImmediate(() => this.#next()) // others go first
   }
 
   #next(): void {

@@ -126,6 +126,22 @@ for (const isTls of [false, true]) {
     await heard(socket, 'ended', 2_000)
     assert.deepEqual(warned, [])
   })
+
+  test(`${over}: what follows an answer after which node:http ends the connection by itself is not carried out`, async t => {
+    const seen: string[] = []
+    const port = await serve(t, (_, response, done, target) => {
+      seen.push(target)
+      response.writeHead(204).end() // so node:http ends the connection, whatever was agreed
+      done()
+    }, isTls)
+    const requests = ['/first', '/second'].map(path => `GET ${path} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n`)
+    for (let n = 0; n < 5; n++) {
+      const socket = await open(t, port, isTls)
+      socket.resume().write(requests.join(''))
+      await once(socket, 'close')
+    }
+    assert.deepEqual(seen, Array(5).fill('/first'))
+  })
 }
 
 test('another client is answered before all is parsed that one pipelines on many connections', async t => {
