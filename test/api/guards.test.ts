@@ -37,5 +37,6 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     const exchange = { options, peer: { isSecure, address: '127.0.0.1' } } as unknown as RoutedExchange
     const head = { 'x-forwarded-proto': forwardedProto } as unknown as Parameters<typeof withoutHttps>[1]
     assert.equal(withoutHttps(exchange, head) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
+    assert.equal(withoutHttps({ ...exchange, route: { allowsHttp: true } } as RoutedExchange, head), undefined)
   }
 })
