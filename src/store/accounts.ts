@@ -35,7 +35,7 @@ export interface Issued {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
-const TOO_ABLE = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
+const BEYOND_USER = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
 
 /** Finds what a command is about, in the state that the command is decided on. */
 type Find<T> = (state: State) => T | undefined
@@ -57,7 +57,7 @@ function stillAs({ id, passwords }: User): Find<User> {
 }
 
 /**
- * All writes reject with `input-invalid` for what breaks a rule, whatever calls, and with the failures of
+ * All writes reject with `input-invalid` for what breaks a rule, for every caller, and with the failures of
  * `CommitLoop.commit`; those that hash a password also with `hashes-busy`.
  */
 export class Accounts {
@@ -219,7 +219,7 @@ export class Accounts {
     const issued = await this.#store.commit<Issued | Failure | undefined>(state => {
       const user = find(state)
       if (user === undefined) return { outcome: undefined }
-      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) return { outcome: TOO_ABLE }
+      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) return { outcome: BEYOND_USER }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
       const { id, email, name } = user

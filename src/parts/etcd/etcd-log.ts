@@ -129,7 +129,7 @@ export class EtcdLog {
     const at = turns.findIndex(({ key }) => key === this.#turnKey)
     this.#turn = turns[at]?.revision
     const records = this.#stored(responses[0].response_range.kvs)
-    // An attempt whose answer was lost has put the lines, and the next one a turn that is not needed.
+    // If an attempt whose answer was lost has put the lines, the next one took a turn that is not needed.
     if (at >= 0 && records[0]?.text === lines[0]) await this.skip(turns[at]!, boundMs).catch(() => {})
     return { records, ahead: turns.slice(0, Math.max(0, at)) }
   }
@@ -219,7 +219,7 @@ export class EtcdLog {
     return this.marker = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
   }
 
-  /** That a record begins as its line does, and no other: the whole line may be long. */
+  /** That a record is this line, by its beginning, which no other line has: the whole may be long. */
   #isAt({ seq, text }: Stored): object[] {
     const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.#key(seq) }
