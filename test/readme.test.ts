@@ -122,6 +122,8 @@ test('every program, script and setting that the documents name is there', () =>
   const scripts = new Set([...ALL.matchAll(/\bnpm (?:run )?(start|test|[a-z]+(?::[a-z]+)?(?=[` ]))/g)].map(found => found[1]!))
   const ofNpm = ['ci', 'pack', 'install']
   assert.deepEqual([...scripts].filter(name => !(name in MANIFEST.scripts) && !ofNpm.includes(name)), [])
+  const inBraces = Object.entries<string>(MANIFEST.scripts).filter(([, text]) => /(?<!\$)\{[^}]*,/.test(text))
+  assert.deepEqual(inBraces, [], 'sh, which runs scripts, expands no braces')
   const known = Object.values(SETTINGS).map(({ variable }) => variable)
   const notOurs = ['NODE_ENV', 'O_APPEND', 'O_DSYNC', 'PREFIX', 'SEEDS', 'COUNT', 'ALL_STEPS']
   const named = [...ALL.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(found => found[1]!)
