@@ -75,7 +75,8 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     throw error
   }
   for (const { observer } of opened) if (observer !== undefined) observers.push(observer)
-  routes = [...routes, ...opened.flatMap(part => part.routes ?? [])].map(route => withAbility(settings, route))
+  routes = [...routes, ...opened.flatMap(part => part.routes ?? [])]
+    .map(route => ({ ...route, ability: settings.abilities.get(route.operation) }))
   storage.serveLocally(opened.flatMap(({ localRoutes = [] }) => localRoutes))
 
   const gate = new DrainGate()
@@ -139,11 +140,6 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     },
     close: () => closed ??= close()
   }
-}
-
-/** A route requires the ability that the settings name for its operation. */
-function withAbility({ abilities }: ServiceSettings, route: Route): Route {
-  return { ...route, ability: abilities.get(route.operation) ?? route.ability }
 }
 
 function limitOf(requests: number): RateLimit | undefined {
