@@ -63,7 +63,10 @@ export async function listen(place: ListenAddress, answer: Answer, options: List
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
   server.on('connection', (socket: Socket) => connections.accept(socket))
   const spoken = certificate === undefined ? 'connection' : 'secureConnection'
-  server.on(spoken, (socket: Socket) => connections.open(socket))
+  server.on(spoken, (socket: Socket) => {
+    socket.allowHalfOpen = true // see `create`; who leaves a handshake of TLS is not waited for
+    connections.open(socket)
+  })
   server.on('request', take)
   server.on('checkContinue', take) // the pipeline sends 100 when it wants the body
   server.on('checkExpectation', take) // and refuses any other expectation

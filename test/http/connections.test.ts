@@ -127,6 +127,17 @@ for (const isTls of [false, true]) {
     assert.deepEqual(warned, [])
   })
 
+  test(`${over}: a client that ends its side behind its requests gets the answers`, async t => {
+    const port = await serve(t, (_, response, done) => {
+      setTimeout(() => { response.end('ended'); done() }, 50) // by then the end has come as well
+    }, isTls)
+    for (const count of [1, 2]) {
+      const socket = await open(t, port, isTls)
+      socket.end('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count))
+      await heard(socket, 'ended', count)
+    }
+  })
+
   test(`${over}: what follows an answer after which node:http ends the connection by itself is not carried out`, async t => {
     const seen: string[] = []
     const port = await serve(t, (_, response, done, target) => {
