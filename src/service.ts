@@ -18,6 +18,7 @@ import type { OpenPart } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
+import { sweep } from './store/session.ts'
 import type { Store } from './store/store.ts'
 
 /** An open service. Embedders get more: see `index.ts`. */
@@ -99,7 +100,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     warn: log.warn
   })
   gate.open(answer)
-  const sweeping = setInterval(() => accounts?.sweep(), TOKEN_SWEEP_MS).unref()
+  const sweeping = setInterval(() => sweep(store.state, Date.now()), TOKEN_SWEEP_MS).unref()
 
   let opening: Promise<Listener> | undefined
   let closed: Promise<void> | undefined

@@ -5,7 +5,7 @@ import type { Event } from '../journal/journal.ts'
 import { ADDRESS_SHAPE, assertKnown, assertPassword, shaped, TOKEN_SHAPE, USER_SHAPE } from './account-rules.ts'
 import { PasswordHasher, type HashClient } from './password-hash.ts'
 import type { Token, User } from './events.ts'
-import { hasAbility, tokenId, type Session } from './session.ts'
+import { hasAbility, isExpired, tokenId, type Session } from './session.ts'
 import { event, userOf, type State } from './state.ts'
 import type { Store } from './store.ts'
 
@@ -162,13 +162,6 @@ export class Accounts {
     return { user: found.user, hash, abilities: found.abilities }
   }
 
-  sweep(): void {
-    const nowMs = this.#wallMs()
-    for (const [hash, token] of [...this.#state.tokens.entries()]) {
-      if (isExpired(token, nowMs)) this.#state.tokens.delete(hash)
-    }
-  }
-
   /** The users that were not removed. */
   users(): ListedUser[] {
     return Array.from(this.#state.users.entries(), ([, user]) => user).filter(user => user.passwordHash !== undefined)
@@ -237,7 +230,3 @@ export class Accounts {
 }
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
-
-function isExpired(token: Token, nowMs: number): boolean {
-  return token.expires !== null && Date.parse(token.expires) <= nowMs
-}

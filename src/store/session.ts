@@ -1,4 +1,6 @@
 /** Who has sent a request, in the protected configuration, and what they may do (contract §5). */
+import type { Token } from './events.ts'
+import type { State } from './state.ts'
 
 export interface Session {
   readonly user: number
@@ -18,3 +20,12 @@ const TOKEN_ID_DIGITS = 12
 
 /** The id of a token in logs and for the operator: the beginning of its hash. */
 export function tokenId(hash: string): string { return hash.slice(0, TOKEN_ID_DIGITS) }
+
+export function isExpired({ expires }: Token, wallMs: number): boolean {
+  return expires !== null && Date.parse(expires) <= wallMs
+}
+
+/** Forgets the tokens that have expired; also in the open configuration, whose journal may hold some. */
+export function sweep({ tokens }: State, wallMs: number): void {
+  for (const [hash, token] of [...tokens.entries()]) if (isExpired(token, wallMs)) tokens.delete(hash)
+}

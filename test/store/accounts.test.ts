@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { Accounts } from '../../src/store/accounts.ts'
-import { tokenId } from '../../src/store/session.ts'
+import { sweep, tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { checkState } from '../../src/store/check.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
@@ -79,7 +79,7 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   const kept = await issued(store, ANA, 3)
   world.nowMs += MINUTE_MS
   assert.equal(await store.accounts.revokeToken(tokenId(other)), true)
-  store.accounts.sweep()
+  sweep(store.state, world.nowMs)
   assert.equal(await store.accounts.revokeToken(tokenId(hash)), false)
   assert.ok(store.accounts.session(kept))
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
@@ -91,7 +91,7 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
   const tokens = [await issued(store, ANA, 1), await issued(store, ANA, 2)]
   await store.accounts.revoke(sha256(tokens[1]!), null)
   world.nowMs += 5 * MINUTE_MS
-  store.accounts.sweep()
+  sweep(store.state, world.nowMs)
   await store.accounts.revokeAll(ANA)
   await store.accounts.removeUser(ANA)
   const again = world.open()
