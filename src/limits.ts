@@ -99,8 +99,6 @@ export const PAGE_ENTRIES: number = 64
 
 /** The body of a request on the lock socket, and the largest event that it may become. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
-/** The entries of one import, as JSON: they are one record. */
-export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
 
 /** Asserts the relations between bounds; both programs call it when they start. */
 export function assertLimits(): void {
@@ -110,8 +108,6 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
   assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')
-  assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
-  assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
   assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
   const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
   assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')

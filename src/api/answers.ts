@@ -7,18 +7,14 @@ import type { FieldErrors } from '../json/validator.ts'
 /** A head that is malformed, or has a field twice. */
 export const BAD_REQUEST: Reply = statusReply(400)
 export const NOT_FOUND: Reply = statusReply(404)
-/** An expectation that is not `100-continue`. */
 export const UNEXPECTED: Reply = statusReply(417)
-/** No token, or one that is not valid. */
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
 /** A `Host` that may be a web page's, in the open configuration. */
 export const FOREIGN_HOST: Reply = messageReply(403,
   'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
-/** A web page of another origin, in the open configuration. */
 export const FOREIGN_ORIGIN: Reply = messageReply(403,
   'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
-/** A request without HTTPS where that is required. */
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
 export const TOO_LARGE: Reply = statusReply(413)
 /** A body that is not declared as plain JSON. Both fields say what is taken (RFC 9110 §12.5.1, §12.5.3). */

@@ -19,7 +19,6 @@ export interface Reply {
 
 type Body = string | Buffer | readonly Buffer[]
 
-/** The `Content-Type` and `Cache-Control` of a body. */
 export interface Kind {
   readonly type: string
   readonly cache: string

@@ -24,7 +24,6 @@ export function event<T extends keyof Events>(type: T, by: number | null, data: 
   return { type, by, data }
 }
 
-/** The state before the first record. */
 export function emptyState(): CommittedState {
   return { entries: new EntryTable(), users: new Map(), tokens: new Map() }
 }

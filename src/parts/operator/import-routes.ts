@@ -2,16 +2,23 @@
  * Importing entries. They arrive in parts, none of which keeps other requests waiting for long, are collected here, and
  * become one record when the last part is there. The collection is bounded, and dropped when another import begins.
  */
+import { strict as assert } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
 import { listOf, oneOf } from '../../json/rules.ts'
 import { text, type Rule } from '../../json/validator.ts'
-import { MAX_IMPORT_BYTES } from '../../limits.ts'
+import { MAX_BODY_SETTING_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import type { ImportedEntry } from '../../store/events.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import { route, type Route } from '../../api/route.ts'
+
+/** The entries of one import, as JSON: they are one record. */
+export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
+
+assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
+assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
 const ADDED = messageReply(200, 'added')
 const OVER = messageReply(

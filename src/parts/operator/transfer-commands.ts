@@ -2,7 +2,6 @@
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
-import { MAX_IMPORT_BYTES } from '../../limits.ts'
 import type { Entry, ImportedEntry } from '../../store/events.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
@@ -10,6 +9,7 @@ import { makeFile } from '../saved-journal.ts'
 import { entriesOf, recordDisclosure } from './entry-commands.ts'
 import type { Writer } from './export-formats.ts'
 import type { Source } from './import-formats.ts'
+import { MAX_IMPORT_BYTES } from './import-routes.ts'
 
 /** After how many bytes of entries another part of an import begins. */
 const IMPORT_PART_BYTES = 128 * 1024
