@@ -30,6 +30,19 @@ inBrowser('a password is copied, and the clipboard emptied after a while', CHROM
   await hurry(browser)
   await browser.click(`${row} [data-act=copy]`)
   await browser.until("return navigator.clipboard.readText().then(text => text === '')")
+  // The same, but the time is over when the test says so, and something else was copied since.
+  await browser.run(`window.setTimeout = (f, ms) => { if (ms === 30000) window.clear = f }
+    const { clipboard } = navigator, { readText, writeText } = clipboard
+    window.done = []
+    clipboard.readText = () => { done.push('read'); return readText.call(clipboard) }
+    clipboard.writeText = text => { done.push('write'); return writeText.call(clipboard, text) }`)
+  await browser.click(`${row} [data-act=copy]`)
+  await browser.until('return window.clear')
+  await browser.run("return navigator.clipboard.writeText('something else')")
+  await browser.run('done.length = 0; clear()')
+  await browser.until('return done.length > 0')
+  assert.equal(await clipboard(), 'something else', 'what came since is left alone')
+  assert.ok(!(await browser.run<string[]>('return done')).includes('write'))
 })
 
 inBrowser('a browser that refuses to empty the clipboard is asked again when it may not', CHROMIUM, async t => {
