@@ -21,6 +21,9 @@ export interface FileStat {
   readonly mode: number
 }
 
+/** Whether two names lead to one file. */
+export function isSameFile(a: FileStat, b: FileStat): boolean { return a.inode === b.inode && a.device === b.device }
+
 export type Descriptor = number
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC

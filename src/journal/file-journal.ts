@@ -11,7 +11,7 @@ import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
-import type { Descriptor, FileStat, Files } from '../disk/files.ts'
+import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
   DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite,
@@ -94,7 +94,7 @@ export class FileJournal implements DurableJournal {
   async close(): Promise<void> { this.#options.files.close(this.#descriptor) }
 
   async rotateKey(): Promise<Rotated> {
-    const { addKey } = await import('./rewrite.ts')
+    const { addKey } = await import('./new-keys.ts')
     this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
     return { key: this.#keys.newest.name, seals: true }
   }
@@ -183,16 +183,15 @@ export class FileJournal implements DurableJournal {
       this.#fail(`${this.#path}: ${systemCode(error)}`)
       return false
     }
-    const { inode, device } = this.#file
     if (stat === undefined) this.#fail(`${this.#path} was removed`)
-    else if (stat.inode !== inode || stat.device !== device) this.#fail(`${this.#path} was replaced`)
+    else if (!isSameFile(stat, this.#file)) this.#fail(`${this.#path} was replaced`)
     else if (bytes !== 'any' && stat.bytes !== bytes) this.#fail(`${this.#path} was changed by another program`)
     return this.#fault === undefined
   }
 
   #refuseStale(bytes: number): void {
     const stat = this.#options.files.stat(this.#path)
-    if (stat?.bytes === bytes && stat.inode === this.#file.inode && stat.device === this.#file.device) return
+    if (stat?.bytes === bytes && isSameFile(stat, this.#file)) return
     const fault = `${this.#path} was changed by another process`
     throw this.#fault === fault ? new Failure('journal-failed', fault) : this.#fail(fault)
   }

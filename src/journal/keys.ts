@@ -4,10 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
-import { dirname } from 'node:path'
-import { Failure, systemCode } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { fileFault, type Files } from '../disk/files.ts'
-import { makeWhole } from '../disk/whole-file.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -23,10 +21,6 @@ export interface Keyring {
 }
 
 export type KeyFinder = Pick<Keyring, 'find'>
-
-/** The length of a key. */
-export const KEY_BYTES = 32
-const MAX_TRIES = 10
 
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
 
@@ -55,26 +49,4 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
-}
-
-/**
- * Makes a key file with one new key, durably but for its name, or reads the one that another process has made
- * meanwhile.
- */
-export async function createKeyFile(
-  files: Files, path: string, random: (bytes: number) => Buffer
-): Promise<Keyring> {
-  const text = `${random(KEY_BYTES).toString('hex')}\n`
-  for (let tries = 1; ; tries++) {
-    try {
-      await makeWhole(files, path, file => file.write(text), { leavesNames: true })
-      return readKeyFile(files, path)!
-    } catch (error) {
-      const found = readKeyFile(files, path)
-      if (found !== undefined) return found
-      // Another process that has just read a key file took this one's part for a leftover.
-      const isRace = systemCode(error) === 'ENOENT' && files.stat(dirname(path)) !== undefined
-      if (!isRace || tries === MAX_TRIES) throw error
-    }
-  }
 }

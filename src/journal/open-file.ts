@@ -6,7 +6,7 @@ import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
 import { fileFault, readPieces } from '../disk/files.ts'
 import { makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
-import { createKeyFile, readKeyFile, type Keyring } from './keys.ts'
+import { readKeyFile, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
 import { readJournal, type Recovered } from './recover.ts'
 
@@ -90,6 +90,7 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
   if (!isNew) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
   try {
+    const { createKeyFile } = await import('./new-keys.ts')
     return await createKeyFile(files, keyFile, options.random)
   } catch (error) {
     if (error instanceof Failure) throw error

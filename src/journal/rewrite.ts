@@ -5,13 +5,13 @@
 import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
-import type { Files } from '../disk/files.ts'
+import { isSameFile, type Files } from '../disk/files.ts'
 import { hasNoLinks, isPartOf, makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { Failure } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 import { sealBatch } from './batch.ts'
 import { CONTINUED, type Continued, type JournalRecord, type Rewrite, type Rewritten } from './journal.ts'
-import { KEY_BYTES, readKeyFile, type Keyring } from './keys.ts'
+import type { Keyring } from './keys.ts'
 import { FIRST_HASH } from './line.ts'
 import { NOTHING, readInSteps, type End, type Recovered } from './recover.ts'
 
@@ -28,17 +28,6 @@ interface RewriteOptions extends Rewrite {
 }
 
 type Unnumbered = Omit<JournalRecord, 'seq'>
-
-/**
- * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
- * the runtime does not let the folder be synced.
- */
-export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
-  const before = files.read(path).toString('latin1').trimEnd()
-  const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
-  await makeWhole(files, path, file => file.write(text), { replaces: true })
-  return readKeyFile(files, path)!
-}
 
 /**
  * Gives what was done, and where the new file ends. Nothing is appended meanwhile; the event loop is left free after
@@ -167,7 +156,7 @@ export function secondName(files: Files, path: string): string | undefined {
     (name.startsWith(`${stemOf(path)}-`) && /-\d+-\d+\.jsonl$/.test(name)) || isPartOf(path, name)
   return files.list(dirname(path)).filter(isOurs).map(name => join(dirname(path), name)).find(name => {
     const other = files.stat(name)
-    return other?.inode === stat.inode && other.device === stat.device
+    return other !== undefined && isSameFile(other, stat)
   })
 }
 

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { removeLeftovers } from '../../src/disk/whole-file.ts'
-import { createKeyFile, keyring, readKeyFile } from '../../src/journal/keys.ts'
-import { addKey } from '../../src/journal/rewrite.ts'
+import { keyring, readKeyFile } from '../../src/journal/keys.ts'
+import { addKey, createKeyFile } from '../../src/journal/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,

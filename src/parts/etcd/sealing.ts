@@ -7,7 +7,7 @@ import type { Files } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Rotated } from '../../journal/journal.ts'
 import { readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
-import { addKey } from '../../journal/rewrite.ts'
+import { addKey } from '../../journal/new-keys.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
 

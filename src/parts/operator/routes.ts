@@ -8,7 +8,6 @@ import { optional, rule, text, type Shape, type Shaped } from '../../json/valida
 import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
-import { checkpointOf } from '../../store/checkpoint.ts'
 import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import type { Store } from '../../store/store.ts'
@@ -62,7 +61,8 @@ export function operatorRoutes(store: Store, accounts: Accounts, journal: Durabl
     post('rewriteJournal', 'key/rewrite', undefined, () =>
       rewrite(signal => journal.rewrite({ onProgress, signal }))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
-      rewrite(signal => {
+      rewrite(async signal => {
+        const { checkpointOf } = await import('../../store/checkpoint.ts')
         const checkpoint = checkpointOf(store.state, accounts.liveTokens())
         return journal.rewrite({ checkpoint, keepsHistory: keepsHistory === 1, onProgress, signal })
       })),

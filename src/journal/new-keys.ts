@@ -1,0 +1,43 @@
+/** Making keys: the first one of a journal, and those that follow it. Loaded where one is made. */
+import type { Buffer } from 'node:buffer'
+import { dirname } from 'node:path'
+import type { Files } from '../disk/files.ts'
+import { makeWhole } from '../disk/whole-file.ts'
+import { systemCode } from '../errors.ts'
+import { readKeyFile, type Keyring } from './keys.ts'
+
+const KEY_BYTES = 32
+const MAX_TRIES = 10
+
+/**
+ * Makes a key file with one new key, durably but for its name, or reads the one that another process has made
+ * meanwhile.
+ */
+export async function createKeyFile(
+  files: Files, path: string, random: (bytes: number) => Buffer
+): Promise<Keyring> {
+  const text = `${random(KEY_BYTES).toString('hex')}\n`
+  for (let tries = 1; ; tries++) {
+    try {
+      await makeWhole(files, path, file => file.write(text), { leavesNames: true })
+      return readKeyFile(files, path)!
+    } catch (error) {
+      const found = readKeyFile(files, path)
+      if (found !== undefined) return found
+      // Another process that has just read a key file took this one's part for a leftover.
+      const isRace = systemCode(error) === 'ENOENT' && files.stat(dirname(path)) !== undefined
+      if (!isRace || tries === MAX_TRIES) throw error
+    }
+  }
+}
+
+/**
+ * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
+ * the runtime does not let the folder be synced.
+ */
+export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
+  const before = files.read(path).toString('latin1').trimEnd()
+  const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
+  await makeWhole(files, path, file => file.write(text), { replaces: true })
+  return readKeyFile(files, path)!
+}
