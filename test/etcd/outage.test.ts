@@ -143,9 +143,11 @@ describe('an outage', { concurrency: true }, () => {
     proxy.hidesChanges = true
     const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
     await new Accounts(one.service.store).addUser('ana@example.org', 'Ana', [], 'a long password')
-    proxy.treat = () => 'answer lost'
+    // Nothing else may get through: a read, as when a silent watch begins anew, would find the change made.
+    proxy.treat = () => { proxy.isCut = true; return 'answer lost' }
     await refused(one.folder, 'token issue ana@example.org', 1, /the journal cannot be reached/)
     proxy.treat = () => 'passed'
+    proxy.isCut = false
     assert.equal((await done(one.folder, 'token list')).split('\n').length, 3, 'the header and one line')
   })
 })
