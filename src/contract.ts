@@ -9,9 +9,6 @@ export const OPERATIONS = {
   deletePassword: 'password:delete'
 } as const
 
-/** The fields of an entry that a client gives (contract §2). */
-export const ENTRY_FIELDS = ['password', 'sistema', 'usuario'] as const
-
 /** The messages, word for word (contract §4.1, §4.2, §4.3, §4.4, §4.5, §5.3, §5.4, §7, §8.2). */
 export const TEXTS = {
   noneActive: 'No passwords found',

@@ -21,6 +21,7 @@ const SENTENCES = {
   'write-failed': 'the journal could not be written',
   'input-invalid': 'the input is not valid',
   'queue-full': 'too many changes wait for the journal',
+  'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'hashes-busy': 'too many passwords wait to be checked',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',

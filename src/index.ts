@@ -3,7 +3,6 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
-import { CREATE_SHAPE, UPDATE_SHAPE } from './api/entry-routes.ts'
 import { Failure } from './errors.ts'
 import { Connections } from './http/connections.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
@@ -13,13 +12,13 @@ import { openService as open, type OpenService } from './service.ts'
 import { readEmbedderSettings, type Options } from './settings.ts'
 import { shaped } from './store/account-rules.ts'
 import { Accounts } from './store/accounts.ts'
-import type { Entry, EntryChanges, EntryFields } from './store/events.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields } from './store/entry.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
 export type { Options } from './settings.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
-export type { Entry, EntryChanges, EntryFields } from './store/events.ts'
+export type { Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**
  * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with

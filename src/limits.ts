@@ -77,6 +77,8 @@ export const MAX_GATHER_TURNS: number = 16
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that may wait for the journal; a further one is answered 503. */
 export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
+/** How long a change may wait for the journal; then it is withdrawn, and answered 503. */
+export const MAX_COMMIT_WAIT_MS: number = 5_000
 /** A line of the journal; this program writes none longer. */
 export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
 /** What a line has besides its event's JSON in base64: the keys, the numbers, the nonce, the tag, the hash. */

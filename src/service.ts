@@ -44,6 +44,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   const rateLimit = limitOf(settings.rateLimit)
   let routes: readonly Route[] = entryRoutes(store)
   const opened: OpenPart[] = []
+  const stopping = new AbortController()
   let accounts: Accounts | undefined
   let listener: Listener | undefined
   let certificate: FollowedCertificate | undefined
@@ -58,7 +59,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
     }
     for (const part of PARTS) {
       opened.push(await part.open?.({
-        settings, store, accounts, journal, readMs, log, prefix, routes: () => routes,
+        settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
         load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
       }) ?? {})
     }
@@ -105,7 +106,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   let opening: Promise<Listener> | undefined
   let closed: Promise<void> | undefined
   const close = async (): Promise<void> => {
-    store.abortWork() // requests may be waiting for it
+    stopping.abort(new Failure('journal-closed', 'the service stops')) // requests may wait for what this ends
     clearInterval(sweeping)
     certificate?.close()
     const listenerClosed = opening?.then(listener => listener.close(SHUTDOWN_TIMEOUT_MS), () => {})

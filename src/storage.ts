@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
-import { DEFAULT_DATA_DIR, type StorageSettings } from './config/core-settings.ts'
+import type { StorageSettings } from './config/core-settings.ts'
 import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
 import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
@@ -52,12 +52,13 @@ export async function openStorage(
   if (settings.journal === 'memory') {
     const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const store = new Store(openMemoryJournal(Date.now), emptyState(), observers)
+    const state = emptyState()
+    const store = new Store(openMemoryJournal(Date.now, record => apply(state, record)), state, observers)
     return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
   }
   const { folder, path, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
-  const mustExist = settings.isProduction === true && settings.dataDir !== DEFAULT_DATA_DIR
+  const mustExist = settings.isProduction === true && mayCreate !== true
   if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
     const what = 'if the path is right, make it with the operator\'s command init'
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
@@ -78,7 +79,7 @@ export async function openStorage(
     const applyRecord: Apply = record => apply(state, record)
     const beganMs = nowMs()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal({ ...options, files, folder, unlocked }, applyRecord)
+      await openFileJournal({ ...options, files, folder, unlocked, mustExist, begins: mayCreate === true }, applyRecord)
     const readMs = nowMs() - beganMs
     const store = new Store(journal, state, observers)
     const { records, head } = journal.health()
@@ -96,7 +97,6 @@ export async function openStorage(
         readBarrier: journal.readBarrier, isStopping: () => false, nowMs, warn: log.warn
       })),
       close: async () => {
-        store.abortWork() // the operator may wait for it
         await gate.close(SHUTDOWN_TIMEOUT_MS)
         try {
           await store.close()

@@ -24,6 +24,7 @@ LINE_MOST = 32 * 1024 * 1024
 WRITE_MOST = LINE_MOST + 2 * 1024 * 1024
 SECTOR = 512
 BLOCK = 4096
+CUT = 'it was written again, and ends before its record journal.whole'
 
 
 def parse(raw):
@@ -133,10 +134,20 @@ def lost_sectors(start, end, size, offset):
     return (start == 0 or (offset + start) % SECTOR == 0) and (end == size or (offset + end) % SECTOR == 0)
 
 
+def is_of_rewriting(tail, seq):
+    """Whether a tail begins with a line of a file that was renamed when it was whole, or with too little to tell."""
+    shown = re.match(rb'\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"', tail)
+    if shown is None:
+        return seq == 1 and tail[:1] != b'\0'
+    return shown[1].startswith(b'journal.') or shown[1].endswith(b'.kept')
+
+
 def is_torn(tail, offset, seq):
     """Whether all from the first malformed line on, which would be number `seq`, is a write that a crash cut."""
     whole = b'{"seq":%d,"time":"' % seq
     if len(tail) > WRITE_MOST or not whole.startswith(tail[:len(whole)].split(b'\0')[0]):
+        return False
+    if is_of_rewriting(tail, seq):
         return False
     runs = [(zeros.start(), zeros.end(), len(tail), offset) for zeros in re.finditer(rb'\0+', tail)]
     unwritten = tail[:1] == b'\0' and offset % BLOCK
@@ -158,11 +169,13 @@ def is_torn(tail, offset, seq):
 def verify(data, keys=None):
     """The hashes of a journal, the ends of those before it that it names, where keys are given, and whether it has a torn
     tail; raises ValueError, saying what is wrong, where it is damaged."""
-    hashes, ends, is_first = ['0' * 64], [], True
+    hashes, ends, is_first, is_open = ['0' * 64], [], True, False
     for offset, raw, ended in pieces(data, 0):
         line = parse(raw) if ended else None
         where = f'line {len(hashes)} at byte {offset}'
         if line is None:
+            if is_open:
+                raise ValueError(f'{where}: {CUT}')
             if not is_torn(data[offset:offset + WRITE_MOST + 1], offset, len(hashes)):
                 raise ValueError(f'{where}: it is not a line of a journal')
             print(f'torn tail of {len(data) - offset} bytes', file=sys.stderr)
@@ -172,7 +185,10 @@ def verify(data, keys=None):
         head = hashes[-1].encode()
         if hashlib.sha256(head + line['hashed']).hexdigest().encode() != line['hash']:
             raise ValueError(f'{where}: its hash does not follow')
-        is_first = is_first and line['type'] == 'journal.continued'
+        if line['type'] == 'journal.rewritten' and line['seq'] > 1 or line['type'] == 'journal.whole' and not is_open:
+            raise ValueError(f'{where}: its type does not belong there')
+        is_open = line['type'] == 'journal.rewritten' or is_open and line['type'] != 'journal.whole'
+        is_first = is_first and line['type'] in ('journal.rewritten', 'journal.continued')
         if is_first and keys is not None:
             if line['key'] not in keys:
                 raise ValueError(f'{where}: it needs key {line["key"]}')
@@ -181,6 +197,8 @@ def verify(data, keys=None):
                 raise ValueError(f'{where}: its seal does not open')
             ends.append({**json.loads(opened), 'ended': line['time']})
         hashes.append(line['hash'].decode())
+    if is_open:
+        raise ValueError(f'line {len(hashes)} at byte {len(data)}: {CUT}')
     return hashes, ends, False
 
 

@@ -1,6 +1,6 @@
 /** The replies given before a route's handler is reached (contract §5, §7, §8). */
 import { TEXTS } from '../contract.ts'
-import { Failure } from '../errors.ts'
+import { Failure, type FailureCode } from '../errors.ts'
 import { jsonReply, messageReply, statusReply, type Reply } from '../http/reply.ts'
 import type { FieldErrors } from '../json/validator.ts'
 
@@ -32,12 +32,15 @@ export function invalid(errors: FieldErrors): Reply {
   return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
 }
 
+/** Failures after which nothing was done, and the same may be asked again. */
+const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'hashes-busy']
+
 /** How an expected failure is answered; undefined where it is not expected, or is not for clients. */
 export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {
   readonly isStale: boolean, readonly storingFailed: string | undefined, readonly reportsFailures: boolean | undefined
 }): Reply | undefined {
   if (error instanceof Failure) {
-    if (error.code === 'queue-full' || error.code === 'hashes-busy') return BUSY
+    if (BUSY_FAILURES.includes(error.code)) return BUSY
     if (storingFailed !== undefined) return messageReply(500, storingFailed)
     // The operator's program repeats what was answered 503, and this change may have been made.
     if (reportsFailures !== true && (isStale || error.code === 'journal-unreachable')) return BUSY

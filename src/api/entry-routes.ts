@@ -2,9 +2,8 @@
 import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
-import { optional, text, type Rule } from '../json/validator.ts'
 import type { Session } from '../store/session.ts'
-import type { Entry, EntryFields } from '../store/events.ts'
+import { CREATE_SHAPE, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
 import type { Store } from '../store/store.ts'
 import { route, type Route } from './route.ts'
 
@@ -17,15 +16,6 @@ const created = (entry: number): Reply => ({ ...CREATED, logged: { entry } })
 const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
 const updated = (password: Entry): Reply =>
   jsonReply(200, { password, message: TEXTS.updated, status: 200 })
-
-/** The fields of a new entry (contract §4.3). */
-export const CREATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string> } = {
-  password: text, sistema: text, usuario: text
-}
-/** The fields of a change (contract §4.4). */
-export const UPDATE_SHAPE: { readonly [F in keyof EntryFields]: Rule<string | undefined> } = {
-  password: optional(text), sistema: optional(text), usuario: optional(text)
-}
 
 /** Answers an unknown id. */
 export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {

@@ -61,15 +61,13 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-export const DEFAULT_DATA_DIR = 'data'
-
 /** `journals` are those of parts; `abilities`, those that operations ask for by default. */
 export const coreSettings = (
   journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
 ): SettingRows<CoreSettings> => ({
   host: setting('ADDRESS', '127.0.0.1', listenAddress, 'The address to listen on.'),
   port: setting('N', 3000, integer(0, 65535), 'The port to listen on; 0 takes a free one.'),
-  dataDir: setting('FOLDER', DEFAULT_DATA_DIR, nonEmpty, 'The folder of the journal.',
+  dataDir: setting('FOLDER', 'data', nonEmpty, 'The folder of the journal.',
     { flag: 'data', shown: '`data` in the working folder' }),
   keyFile: setting('FILE', undefined, nonEmpty, 'The file of the keys that seal the journal.',
     { shown: '`journal.key` in the data folder' }),

@@ -19,6 +19,8 @@ export interface FileStat {
   readonly owner: number
   readonly group: number
   readonly mode: number
+  /** When it was last changed in any way, by the system's clock. */
+  readonly changedMs: number
 }
 
 /** Whether two names lead to one file. */
@@ -116,8 +118,10 @@ function makeFolder(path: string): void {
   }
 }
 
-function statOf({ dev, ino, nlink, size, uid, gid, mode }: Stats): FileStat {
-  return { device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid, mode: mode & 0o777 }
+function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): FileStat {
+  return {
+    device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid, mode: mode & 0o777, changedMs: ctimeMs
+  }
 }
 
 /** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */

@@ -14,12 +14,11 @@ import { cutBack, isFull } from '../disk/durable.ts'
 import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
-  DurableJournal, EncodedEvent, JournalHealth, JournalLocation, JournalOptions, JournalRecord, Rewrite,
-  Rewritten, Rotated
+  Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions, QuietFile,
+  Replacement, Rotated
 } from './journal.ts'
-import type { Keyring } from './keys.ts'
+import { KeyWatch, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
-import type { End } from './recover.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
@@ -27,35 +26,55 @@ export interface FileJournalOptions extends JournalOptions {
   /** The data folder; it exists and is locked, unless `unlocked` says why not: then it is only read. */
   readonly folder: string
   readonly unlocked?: string | undefined
+  /** Whether one without a record is refused: where that is not a first start, everything is lost. */
+  readonly mustExist?: boolean
+  /** Whether an empty journal gets a first record, which shows that it was meant to be there. */
+  readonly begins?: boolean
 }
 
-/** The journal in a file, and its operator's functions. */
+/** What was found when the file was opened. */
+interface OpenedFile {
+  readonly path: string
+  readonly keys: Keyring
+  /** The names of the keys that its lines need. */
+  readonly usedKeys: Iterable<string>
+  readonly end: End
+  readonly tornBytes: number
+  /** Why it takes no writes. */
+  readonly fault: string | undefined
+}
+
+/** The journal in a file, and its operator's functions. An append, a replacement and a rotation exclude each other. */
 export class FileJournal implements DurableJournal {
   readonly maxBatchRecords: number = MAX_COMMIT_RECORDS
   readonly maxBatchBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly #options: FileJournalOptions
+  readonly #apply: Apply
   readonly #path: string
   #keys: Keyring
+  #keyWatch: KeyWatch
+  #keyFault: string | undefined
   #descriptor: Descriptor
   #file: FileStat
   readonly #nonce: () => Buffer
   /** How far the journal reaches; what was written after that does not count. */
   #end: End
   #fault: string | undefined
-  /** Whether a write or a rewrite is under way. */
+  /** Whether something is under way that changes the file. */
   #isBusy = false
+  #turn: Promise<void> = Promise.resolve()
 
   /** Without the lock another process may write: what was read is served while the file is as it was. */
   readonly readBarrier?: () => Promise<void>
 
-  /** `fault` is why it takes no writes. */
-  constructor(
-    options: FileJournalOptions, path: string, keys: Keyring, end: End, tornBytes: number, fault: string | undefined
-  ) {
+  constructor(options: FileJournalOptions, apply: Apply, opened: OpenedFile) {
+    const { path, keys, usedKeys, end, tornBytes, fault } = opened
     this.#options = options
+    this.#apply = apply
     this.#path = path
     this.#keys = keys
+    this.#keyWatch = this.#watch(usedKeys)
     this.#descriptor = options.files.openToAppend(path)
     try {
       this.#file = options.files.openStat(this.#descriptor)
@@ -71,7 +90,10 @@ export class FileJournal implements DurableJournal {
 
   health(): JournalHealth {
     if (this.#fault === undefined && !this.#isBusy) this.#checkFile()
-    return { fault: this.#fault, records: this.#end.records, head: this.#end.head }
+    const { records, head } = this.#end
+    if (this.#fault !== undefined) return { fault: this.#fault, records, head }
+    const fault = this.#checkKeys()
+    return { fault, mayHeal: fault !== undefined, records, head }
   }
 
   /** The file, the file of its keys, and how long the file is, all of it durable. */
@@ -79,44 +101,59 @@ export class FileJournal implements DurableJournal {
     return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes }
   }
 
-  async append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
-    if (this.#fault !== undefined) throw new Failure('journal-failed', this.#fault)
-    if (events.length === 0) return []
-    this.#assertWhole()
-    this.#isBusy = true
-    try {
-      return await this.#write(events)
-    } finally {
-      this.#isBusy = false
-    }
+  append(decide: () => readonly EncodedEvent[]): Promise<void> {
+    return this.#exclusively(async () => {
+      this.#assertWhole()
+      const events = decide()
+      if (events.length > 0) await this.#write(events)
+    })
   }
 
-  async close(): Promise<void> { this.#options.files.close(this.#descriptor) }
+  close(): Promise<void> { return this.#exclusively(async () => this.#options.files.close(this.#descriptor)) }
 
-  async rotateKey(): Promise<Rotated> {
-    const { addKey } = await import('./new-keys.ts')
-    this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
-    return { key: this.#keys.newest.name, seals: true }
+  rotateKey(): Promise<Rotated> {
+    return this.#exclusively(async () => {
+      this.#assertWhole()
+      const { addKey } = await import('./new-keys.ts')
+      this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
+      this.#keyWatch = this.#watch(this.#keyWatch.names)
+      return { key: this.#keys.newest.name, seals: true }
+    })
   }
 
-  async rewrite(rewrite: Rewrite): Promise<Rewritten> {
-    const { rewriteJournal } = await import('./rewrite.ts')
-    this.#assertWhole()
-    const { files, random, wallMs } = this.#options
-    this.#isBusy = true
-    try {
-      const [rewritten, end] = await rewriteJournal({
-        ...rewrite, files, path: this.#path, from: this.#end, time: isoTime(wallMs()), keys: this.#keys,
-        nonce: nonces(random)
+  replace(make: (file: QuietFile) => Promise<Replacement>): Promise<void> {
+    return this.#exclusively(async () => {
+      this.#assertWhole()
+      const { files, random, wallMs } = this.#options
+      const { end, first } = await make({
+        files, path: this.#path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random)
       }).catch((cause: unknown) => {
         if (this.#checkFile()) throw cause
         throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(cause)}`, { cause })
       })
       this.#reopen(end)
-      return rewritten
+      this.#keyWatch = this.#watch([])
+      this.#apply(first)
+    })
+  }
+
+  /** Does one thing after the other. */
+  async #exclusively<T>(act: () => Promise<T>): Promise<T> {
+    const before = this.#turn
+    let end = (): void => {}
+    this.#turn = new Promise(resolve => { end = resolve })
+    await before
+    this.#isBusy = true
+    try {
+      return await act()
     } finally {
       this.#isBusy = false
+      end()
     }
+  }
+
+  #watch(names: Iterable<string>): KeyWatch {
+    return new KeyWatch(this.#options.files, this.#options.keyFile, [...names, this.#keys.newest.name])
   }
 
   #reopen(end: End): void {
@@ -133,7 +170,7 @@ export class FileJournal implements DurableJournal {
   }
 
   /** Not `async`, so that nothing holds the lines while they are written. */
-  #write(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
+  #write(events: readonly EncodedEvent[]): Promise<void> {
     const { records: seq, head: previous, goodBytes } = this.#end
     const time = isoTime(this.#options.wallMs())
     const { records, lines, head } = sealBatch(
@@ -150,7 +187,12 @@ export class FileJournal implements DurableJournal {
         // It is on the device, and counts if the file is still the one that the next start will read.
         if (!this.#checkFile(end.goodBytes)) return reject(new Failure('journal-failed', this.#fault!))
         this.#end = end
-        resolve(records)
+        try {
+          for (const record of records) this.#apply(record)
+          resolve()
+        } catch (cause) {
+          reject(this.#fail(`a durable record does not fit the state: ${systemCode(cause)}`))
+        }
       })
     })
   }
@@ -172,6 +214,18 @@ export class FileJournal implements DurableJournal {
 
   #assertWhole(): void {
     if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    const lost = this.#checkKeys()
+    if (lost !== undefined) throw new Failure('key-unknown', lost)
+  }
+
+  /** What the key file lacks: until that is put back, nothing is sealed. Warns when it begins, and when it ends. */
+  #checkKeys(): string | undefined {
+    const fault = this.#keyWatch.fault()
+    if (fault !== this.#keyFault) {
+      const what = fault === undefined ? 'changes again' : `no changes at the moment: ${fault}`
+      this.#options.warn(`the journal takes ${what}`)
+    }
+    return this.#keyFault = fault
   }
 
   /** Fails the journal unless its name leads to the file that was opened, of the length that it should have. */

@@ -1,8 +1,10 @@
 /**
- * What a journal is to the store: events in order, each durable before `append` resolves. It does not know what an
- * event means, keeps no queue, and calls nothing but, where others write too, the `apply` that it was opened with.
+ * What a journal is to the store: events in order, each durable and applied before `append` resolves. It does not know
+ * what an event means, keeps no queue, and calls nothing but what decides and the `apply` that it was opened with.
  */
 import type { Buffer } from 'node:buffer'
+import type { Files } from '../disk/files.ts'
+import type { Keyring } from './keys.ts'
 
 /** An event to be recorded: its data is any JSON value. */
 export interface Event {
@@ -25,10 +27,17 @@ export interface JournalRecord extends Event {
   readonly time: string
 }
 
-/** The type of the records that a journal begins with which came from another one: one for each before it. */
+/**
+ * The types of the journal's own records. `begun`: the operator's `init` has made it. `continued`: a journal before
+ * ended so. `rewritten`: the same of the one that this one was written from; it is the first line, and all that belongs
+ * to it ends with `whole`. What lacks that is damaged: such a file gets its name only when all of it is there.
+ */
+export const BEGUN = 'journal.begun'
 export const CONTINUED = 'journal.continued'
+export const REWRITTEN = 'journal.rewritten'
+export const WHOLE = 'journal.whole'
 
-/** What such a record says of the journal before. */
+/** What a `continued` or `rewritten` record says of the journal before. */
 export interface Continued {
   readonly why: 're-encrypted' | 'compacted'
   /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
@@ -36,6 +45,9 @@ export interface Continued {
   readonly records: number
   readonly time: string | null
 }
+
+/** Whether a record names the end of a journal before. */
+export function isContinuation({ type }: Event): boolean { return type === CONTINUED || type === REWRITTEN }
 
 /** Takes each record once, in order; throws where one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void
@@ -83,19 +95,17 @@ export interface Journal {
   readonly maxBatchBytes: number
   readonly maxEventBytes: number
   /**
-   * Makes events durable after the newest record; resolves once all are. Never called while another call is under way.
-   * Resolves with the records that the caller has yet to apply, or with 'raced': records of others came first and were
-   * applied meanwhile, and nothing of this batch is or will be recorded. Rejects with `write-failed` or `journal-
-   * refused`, which concern this batch alone, or with a failure that the next batch would meet as well. Without events
-   * it writes nothing, and is not called where `catchUp` is.
+   * Calls `decide` when it is its turn, makes the events that it gives durable after the newest record, and applies
+   * them; resolves then. Where others write too, it is called again once records of others that came first are applied,
+   * and nothing of what it gave before is or will be recorded. Never called while another call is under way. Rejects
+   * with `write-failed` or `journal-refused`, which concern this batch alone, or with a failure that the next batch
+   * would meet as well.
    */
-  append(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[] | 'raced'>
+  append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
-   * Where others write too: resolves once every record is applied that was acknowledged when this was called. Rejects
-   * with `journal-unreachable` or `journal-failed`.
+   * Where others write too: resolves once every record is applied that was acknowledged when this was called, unless
+   * the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
    */
-  readonly catchUp?: () => Promise<void>
-  /** The same for a read, which need not wait where the operator allows stale ones. */
   readonly readBarrier?: () => Promise<void>
   health(): JournalHealth
   /** Releases everything that it holds. Not to be called while an append is under way. */
@@ -109,49 +119,37 @@ export interface Rotated {
   readonly seals: boolean
 }
 
-/** The state as a compaction writes it, and the check of what was written. */
-export interface Checkpoint {
-  /** Events that make the same state from nothing. */
-  readonly events: Iterable<Event>
-  readonly share: () => number
-  /** Takes each record as it reads back. */
-  readonly apply: Apply
-  /** Throws, at one of its steps, unless these made the same state. */
-  compare(): Iterable<void>
-}
-
-/** How a journal is written again. */
-export interface Rewrite {
-  /** What takes the place of all records (a compaction); undefined: they are sealed again with the newest key. */
-  readonly checkpoint?: Checkpoint
-  /** Whether the journal before a compaction stays as an archive. */
-  readonly keepsHistory?: boolean
-  /** Gets the share that is done, 0 to 1. */
-  readonly onProgress: (share: number) => void
-  readonly signal: AbortSignal
-}
-
-/** What a journal is once it was written again. */
-export interface Rewritten {
+/** Where a journal ends, and when its newest record was made. */
+export interface End {
   readonly records: number
   readonly head: string
-  readonly bytes: number
-  /** Of the journal before. */
-  readonly before: { readonly records: number, readonly head: string, readonly bytes: number }
-  /** The names of the keys that the journal no longer needs; an archive may. */
-  readonly unneeded: readonly string[]
-  /** The file that the journal before is kept in. */
-  readonly archive: string | undefined
+  /** The length of all whole lines. */
+  readonly goodBytes: number
+  readonly time: string | null
+}
+
+/** The file of a journal to which nothing is appended at the moment, for what replaces it by a whole new one. */
+export interface QuietFile {
+  readonly files: Files
+  readonly path: string
+  readonly end: End
+  readonly keys: Keyring
+  /** The time now, as a line has it. */
+  readonly time: string
+  readonly nonce: () => Buffer
+}
+
+/** The journal that a file was replaced by: where it ends, and its first record, which says so. */
+export interface Replacement {
+  readonly end: End
+  readonly first: JournalRecord
 }
 
 /** A durable journal, with its operator's functions. */
 export interface DurableJournal extends Journal {
   location(): JournalLocation
-  /**
-   * Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. Not
-   * to be called while an append is under way, unless others write too; so is `rewrite`.
-   */
+  /** Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. */
   rotateKey(): Promise<Rotated>
-  /** Makes another journal of it, so that older keys or the history can be destroyed. If it fails, this one stays. */
-  rewrite(rewrite: Rewrite): Promise<Rewritten>
+  /** Has the file replaced while nothing is appended; if that fails, it is as it was. */
+  replace(make: (file: QuietFile) => Promise<Replacement>): Promise<void>
 }

@@ -4,8 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
-import { Failure } from '../errors.ts'
-import { fileFault, type Files } from '../disk/files.ts'
+import { Failure, systemCode } from '../errors.ts'
+import { fileFault, isSameFile, type Files, type FileStat } from '../disk/files.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -49,4 +49,47 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
+}
+
+const CLOCK_TICK_MS = 1_000
+
+/**
+ * Watches whether a key file still holds the keys that a process seals with and reads by: what is sealed by a key that
+ * no file holds is lost at the next start. A file that has not changed since costs one look.
+ */
+export class KeyWatch {
+  readonly #files: Files
+  readonly #path: string
+  readonly #names: Set<string>
+  #seen: FileStat | undefined
+  #fault: string | undefined
+
+  /** `names` are those of the keys that are needed; one that sealed no line may leave the file. */
+  constructor(files: Files, path: string, names: Iterable<string>) {
+    this.#files = files
+    this.#path = path
+    this.#names = new Set(names)
+  }
+
+  get names(): readonly string[] { return [...this.#names] }
+
+  /** What the file lacks; undefined: nothing. */
+  fault(): string | undefined {
+    try {
+      const stat = this.#files.stat(this.#path)
+      const isSeen = stat !== undefined && this.#seen !== undefined && isSameFile(stat, this.#seen) &&
+        stat.changedMs === this.#seen.changedMs && stat.bytes === this.#seen.bytes
+      if (isSeen) return this.#fault
+      // What was changed just now may change again within the same tick of the clock of its file system.
+      this.#seen = stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS ? stat : undefined
+      const found = readKeyFile(this.#files, this.#path)
+      const missing = this.names.filter(name => found?.find(name) === undefined)
+      const what = `${this.#path} no longer holds ${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
+      this.#fault = missing.length === 0 ? undefined : `${what}; put back the file that does`
+    } catch (error) {
+      this.#seen = undefined // it is asked again
+      this.#fault = error instanceof Failure ? error.message : `${this.#path}: ${systemCode(error)}`
+    }
+    return this.#fault
+  }
 }

@@ -1,16 +1,16 @@
 /** A journal that keeps nothing: for tests, and for embedders who want the service without its disk. */
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
-import type { Journal } from './journal.ts'
+import type { Apply, Journal } from './journal.ts'
 import { FIRST_HASH } from './line.ts'
 
 /** Opens an empty journal; its records have no lines, so its head never moves. */
-export function openMemoryJournal(wallMs: () => number): Journal {
+export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
   let records = 0
   return {
     maxBatchRecords: MAX_COMMIT_RECORDS, maxBatchBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
-    append: async events => {
+    append: async decide => {
       const time = new Date(wallMs()).toISOString()
-      return events.map(({ type, by, data }) => ({ seq: ++records, time, type, by, data }))
+      for (const { type, by, data } of decide()) apply({ seq: ++records, time, type, by, data })
     },
     health: () => ({ fault: undefined, records, head: FIRST_HASH }),
     close: async () => {}

@@ -1,13 +1,14 @@
 /** The journal in a file, `journal.jsonl`: how it is opened, and made on the first start. */
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import type { Apply } from './journal.ts'
+import { nonces, sealBatch } from './batch.ts'
+import { BEGUN, type Apply } from './journal.ts'
 import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
-import { fileFault, readPieces } from '../disk/files.ts'
-import { makeWhole, removeLeftovers } from '../disk/whole-file.ts'
+import { fileFault, isSameFile, readPieces, type Files } from '../disk/files.ts'
+import { isPartOf, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
-import { readKeyFile, type Keyring } from './keys.ts'
-import { isoTime } from './line.ts'
+import { readKeyFile, type KeyFinder, type Keyring } from './keys.ts'
+import { FIRST_HASH, isoTime } from './line.ts'
 import { readJournal, type Recovered } from './recover.ts'
 
 export type { FileJournal } from './file-journal.ts'
@@ -40,23 +41,59 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
 }
 
 async function open(options: FileJournalOptions, path: string, apply: Apply): Promise<FileJournal> {
-  const { files, keyFile, unlocked } = options
+  const { files, keyFile, unlocked, mustExist = false } = options
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
+  if (mustExist && (files.stat(path)?.bytes ?? 0) === 0) throw missing(path, isNew)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
+  if (options.begins === true && files.stat(path)!.bytes === 0) await begin(options, path, keys)
   const { links } = files.stat(path)!
-  const second = links === 2 ? (await import('./rewrite.ts')).secondName(files, path) : undefined
+  const second = links === 2 ? secondName(files, path) : undefined
   if (second === undefined && links > 1) {
     const why = `${path} is a hard link, and another service could use its other name; put a copy in its place`
     throw new Failure('folder-unusable', why)
   }
   let time: string | null = null
-  const found = readJournal(files, path, keys, record => { time = record.time; apply(record) }, options)
+  const usedKeys = new Set<string>()
+  const finder: KeyFinder = { find: name => { usedKeys.add(name); return keys.find(name) } }
+  const found = readJournal(files, path, finder, record => { time = record.time; apply(record) }, options)
+  if (mustExist && found.records === 0) throw missing(path, false)
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)
   if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
-  return new FileJournal(options, path, keys, { ...found, time }, found.tornBytes, fault)
+  const { tornBytes } = found
+  return new FileJournal(options, apply, { path, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
+}
+
+function missing(path: string, isNew: boolean): Failure {
+  const what = `${path} ${isNew ? 'does not exist' : 'is empty'}`
+  const how = 'if nothing was ever stored there, run the operator\'s command init; if something was, restore it'
+  return new Failure('journal-missing', `${what}; ${how}`)
+}
+
+/** Puts the first record into an empty journal, which shows from then on that it was meant to be there. */
+async function begin({ files, wallMs, random }: FileJournalOptions, path: string, key: Keyring): Promise<void> {
+  const seal = { time: isoTime(wallMs()), key: key.newest, nonce: nonces(random) }
+  const { lines } = sealBatch([{ type: BEGUN, by: null, data: {}, json: '{}' }], 0, FIRST_HASH, seal)
+  await makeWhole(files, path, file => file.write(`${lines[0]!}\n`), { replaces: true, leavesNames: true })
+}
+
+/**
+ * The second name of a journal whose making was killed: that of the archive which it was to become, or the temporary
+ * one of a restore.
+ */
+function secondName(files: Files, path: string): string | undefined {
+  const stat = files.stat(path)!
+  const isOurs = (name: string): boolean => isArchiveOf(path, name) || isPartOf(path, name)
+  return files.list(dirname(path)).filter(isOurs).map(name => join(dirname(path), name)).find(name => {
+    const other = files.stat(name)
+    return other !== undefined && isSameFile(other, stat)
+  })
+}
+
+function isArchiveOf(path: string, name: string): boolean {
+  return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
 }
 
 /** Makes a journal that was read ready to be written; gives the reason if a full disk prevents that. */

@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { readPieces, type Files } from '../disk/files.ts'
-import type { Continued, JournalRecord } from './journal.ts'
+import { REWRITTEN, WHOLE, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'
 import { parseEnded, tornFault } from './torn.ts'
@@ -24,9 +24,6 @@ export interface Recovered {
   /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
 }
-
-/** Where a journal ends, and when its newest record was made. */
-export type End = Pick<Recovered, 'records' | 'head' | 'goodBytes'> & Pick<Continued, 'time'>
 
 /** What an empty journal holds. */
 export const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
@@ -70,6 +67,7 @@ export function * readInSteps(
   const descriptor = files.openToRead(path)
   let { records, head, goodBytes, lastWriteBytes } = NOTHING
   let unread = Buffer.alloc(0) // what follows `goodBytes`
+  const rewriting = new Rewriting()
   const found = (tornBytes: number = 0): Recovered => ({ records, head, goodBytes, tornBytes, lastWriteBytes })
   const damage = (what: string): Failure =>
     new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${goodBytes}: ${what}`)
@@ -77,6 +75,7 @@ export function * readInSteps(
     const { read, fault } = verifyAll(lines, records + 1, head, keys, path)
     try {
       for (const [i, record] of read.entries()) {
+        rewriting.take(record)
         onLine(record, texts[i]!)
         if (startsWrite(lines[i]!)) lastWriteBytes = goodBytes
         records++
@@ -88,7 +87,11 @@ export function * readInSteps(
       throw error instanceof Failure ? error : damage((error as Error).message)
     }
   }
-  /** What is left has to be one torn write; else it is damage. */
+  /** What is left has to be nothing, or one torn write; else it is damage. */
+  const ended = (): Recovered => {
+    if (rewriting.isOpen) throw damage(`it was written again, and a part of that is lost: it has no record ${WHOLE}`)
+    return unread.length === 0 ? found() : torn()
+  }
   const torn = (): Recovered => {
     let tail = '' // a character for each byte
     const end = Math.min(goodBytes + MAX_WRITE_BYTES + 1, endBytes)
@@ -103,7 +106,7 @@ export function * readInSteps(
       // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
       const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
-      if (read <= 0) return unread.length === 0 ? found() : torn()
+      if (read <= 0) return ended()
       unread = Buffer.concat([unread, piece.subarray(0, read)])
       const texts: string[] = []
       const lines: Line[] = []
@@ -118,13 +121,34 @@ export function * readInSteps(
         start = end + 1
       }
       take(texts, lines)
-      if (isTorn) return torn()
+      if (isTorn) return ended()
       unread = unread.subarray(start)
-      if (unread.length > MAX_LINE_BYTES) return torn()
+      if (unread.length > MAX_LINE_BYTES) return ended()
       yield found()
     }
   } finally {
     files.close(descriptor)
+  }
+}
+
+/**
+ * Follows whether all of a journal was read that was written again: its first record says so, and `journal.whole` ends
+ * what belongs to it. Such a file got its name when it was whole; so what lacks a part is damaged, and not torn.
+ */
+class Rewriting {
+  /** Whether the record that ends it is still to come. */
+  isOpen = false
+
+  /** Throws where a record does not fit. */
+  take({ seq, type, data }: JournalRecord): void {
+    if (type === REWRITTEN) {
+      if (seq !== 1) throw new Error(`a record ${type} is always the first`)
+      this.isOpen = true
+    } else if (type === WHOLE) {
+      const { records } = data as { readonly records: number }
+      if (!this.isOpen || records !== seq - 1) throw new Error(`it says that ${records} records come before it`)
+      this.isOpen = false
+    }
   }
 }
 

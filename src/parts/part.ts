@@ -60,6 +60,8 @@ export interface PartContext<S extends object> {
   readonly log: Log
   /** The path below which an embedder serves this service; empty for the program. */
   readonly prefix: string
+  /** Aborted when the service begins to stop, which need not wait for long work. */
+  readonly stopping: AbortSignal
   /** Every route that is served; complete once all parts are open. */
   routes(): readonly Route[]
   /** How many connections and clients the listener and the rate limit hold now. */

@@ -84,11 +84,13 @@ export class Accounts {
     const passwordHash = await this.#hash(email, password)
     return this.#store.commit<ListedUser | undefined>(state => {
       const address = normalized(email)
-      if (userOf(state, address) !== undefined) return { outcome: undefined }
-      const user = {
-        id: state.users.size + 1, email: address, name: given.name ?? email, abilities: given.abilities ?? []
+      if (userOf(state, address) !== undefined) return { outcome: () => undefined }
+      const id = state.users.size + 1
+      const user = { id, email: address, name: given.name ?? email, abilities: given.abilities ?? [] }
+      return {
+        event: event('user.added', null, { ...user, passwordHash }),
+        outcome: ({ users }) => listed(users.get(id)!)
       }
-      return { outcome: user, event: event('user.added', null, { ...user, passwordHash }) }
     })
   }
 
@@ -165,7 +167,7 @@ export class Accounts {
   /** The users that were not removed. */
   users(): ListedUser[] {
     return Array.from(this.#state.users.entries(), ([, user]) => user).filter(user => user.passwordHash !== undefined)
-      .map(({ id, email, name, abilities }) => ({ id, email, name, abilities }))
+      .map(listed)
   }
 
   /** The tokens that have not expired. */
@@ -190,7 +192,7 @@ export class Accounts {
   #record<T>(find: Find<T>, eventOf: (found: T) => Event): Promise<boolean> {
     return this.#store.commit(state => {
       const found = find(state)
-      return found === undefined ? { outcome: false } : { outcome: true, event: eventOf(found) }
+      return { event: found && eventOf(found), outcome: () => found !== undefined }
     })
   }
 
@@ -209,24 +211,24 @@ export class Accounts {
     find: Find<User>, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, by: number | null
   ): Promise<Issued | undefined> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    const issued = await this.#store.commit<Issued | Failure | undefined>(state => {
+    const hash = hashOfToken(token)
+    return this.#store.commit<Issued | undefined>(state => {
       const user = find(state)
-      if (user === undefined) return { outcome: undefined }
-      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) return { outcome: BEYOND_USER }
+      if (user === undefined) return { outcome: () => undefined }
+      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) throw BEYOND_USER
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
       const { id, email, name } = user
       return {
-        outcome: { token, user: { id, email, name }, expires },
         event: event('token.issued', by, {
-          hash: hashOfToken(token), user: id, abilities: abilities ?? user.abilities,
-          issued: new Date(nowMs).toISOString(), expires
-        })
+          hash, user: id, abilities: abilities ?? user.abilities, issued: new Date(nowMs).toISOString(), expires
+        }),
+        outcome: ({ tokens }) => ({ token, user: { id, email, name }, expires: tokens.get(hash)!.expires })
       }
     })
-    if (issued instanceof Failure) throw issued
-    return issued
   }
 }
+
+function listed({ id, email, name, abilities }: User): ListedUser { return { id, email, name, abilities } }
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }

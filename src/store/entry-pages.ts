@@ -5,15 +5,22 @@
  */
 import { Buffer } from 'node:buffer'
 import { PAGE_ENTRIES } from '../limits.ts'
-import type { Entry } from './events.ts'
-import type { Collection } from './drafts.ts'
+import type { Entry } from './entry.ts'
+import type { Table } from './overlay.ts'
 
 /** Entries by id. Ids count from 1 without gaps; that of an entry which was purged stays unknown. */
-export class EntryTable implements Collection<number, Entry> {
+export class EntryTable implements Table<number, Entry> {
+  readonly #textOf: (entry: Entry) => string
   readonly #pages: Page[] = []
   #size = 0
   #deleted = 0
   #purged = 0
+
+  /** What entries are marked with that are set from now on. */
+  revision = 0
+
+  /** `textOf` gives the JSON text of an entry, which ends with its status. */
+  constructor(textOf: (entry: Entry) => string) { this.#textOf = textOf }
 
   /** The newest id. */
   get size(): number { return this.#size }
@@ -27,6 +34,9 @@ export class EntryTable implements Collection<number, Entry> {
   /** The JSON text of an entry. */
   text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
 
+  /** The revision that an entry was marked with last; 0 where there is none. */
+  revisionOf(id: number): number { return this.#pages[pageOf(id)]?.revisions[(id - 1) % PAGE_ENTRIES] ?? 0 }
+
   get(id: number): Entry | undefined {
     const text = this.text(id)
     return text === undefined ? undefined : JSON.parse(text) as Entry
@@ -39,9 +49,9 @@ export class EntryTable implements Collection<number, Entry> {
     }
   }
 
-  set(id: number, entry: Entry): void { this.#put(id, entryText(entry), entry.status === 0) }
+  set(id: number, entry: Entry): void { this.#put(id, this.#textOf(entry), entry.status === 0) }
 
-  /** Removes every value that the entry has here; its id stays given. It may be the next id. */
+  /** Removes every value that the entry has here. The size is the highest id, so this leaves it; it may be the next. */
   delete(id: number): void {
     if (id <= this.#size && this.text(id) === undefined) return
     this.#put(id, PURGED, false)
@@ -53,6 +63,7 @@ export class EntryTable implements Collection<number, Entry> {
     const page = this.#pages[pageOf(id)] ??= new Page()
     this.#deleted -= page.deleted
     page.set((id - 1) % PAGE_ENTRIES, text, isDeleted)
+    page.revisions[(id - 1) % PAGE_ENTRIES] = this.revision
     this.#deleted += page.deleted
     if (id > this.#size) this.#size = id
   }
@@ -83,6 +94,8 @@ const PURGED = ''
 class Page {
   #texts: string[] | undefined = []
   readonly #deleted = new Set<number>()
+  /** By place. */
+  readonly revisions: number[] = []
   #bytes: Buffer = EMPTY
   /** In the bytes, each text's start, which is behind a comma, and its end; zeros where there is none. */
   #bounds = new Uint32Array()
@@ -141,14 +154,3 @@ class Page {
 }
 
 function pageOf(id: number): number { return Math.floor((id - 1) / PAGE_ENTRIES) }
-
-/** An entry as it is served, its fields in this order (contract §2). */
-function entryText({ id, password, sistema, usuario, status }: Entry): string {
-  return `{"id":${id},"password":${quoted(password)},"sistema":${quoted(sistema)},"usuario":${quoted(usuario)},` +
-    `"status":${status}}`
-}
-
-const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
-
-/** A text as JSON. Most hold nothing to escape, and looking costs less than a call for each. */
-function quoted(text: string): string { return ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"` }

@@ -1,25 +1,6 @@
 /** The events that the journal may hold, and their subjects. */
-import type { ENTRY_FIELDS } from '../contract.ts'
 import type { Continued } from '../journal/journal.ts'
-
-/** A password entry (contract §2). */
-export interface Entry {
-  readonly id: number
-  readonly password: string
-  readonly sistema: string
-  readonly usuario: string
-  /** 1 is active, 0 is deleted. */
-  readonly status: 0 | 1
-}
-
-/** The fields of an entry that a client gives. */
-export type EntryFields = Pick<Entry, typeof ENTRY_FIELDS[number]>
-
-/** Any of them, where the others stay as they are. */
-export type EntryChanges = { readonly [F in keyof EntryFields]?: EntryFields[F] | undefined }
-
-/** An entry that is imported: it gets an id of its own. */
-export type ImportedEntry = Omit<Entry, 'id'>
+import { ENTRY_FIELDS, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
 
 /** Who may log in (contract §5). A removed user is kept, so that the journal's `by` can still be shown. */
 export interface User {
@@ -47,6 +28,9 @@ export interface Token {
   readonly expires: string | null
 }
 
+/** A token with its hash. */
+export type KeptToken = Token & { readonly hash: string }
+
 /** The data of each type of record. `hash` is the SHA-256 of a token, 64 hexadecimal digits. */
 export interface Events {
   'entry.created': EntryFields & { readonly id: number }
@@ -57,7 +41,7 @@ export interface Events {
   /** The operator had every value of it removed; its id stays unknown. */
   'entry.purged': { readonly id: number }
   /** New entries, with the ids from `first` on. Many in one record, since a record is whole or not at all. */
-  'entries.imported': { readonly first: number, readonly entries: readonly ImportedEntry[] }
+  'entries.imported': { readonly first: number, readonly entries: readonly EntryRow[] }
   /** The operator was shown passwords: by which command, of how many entries, of which one if it was one. */
   'entries.disclosed': { readonly command: string, readonly entries: number, readonly id?: number | undefined }
   'user.added': Pick<User, 'id' | 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
@@ -67,14 +51,82 @@ export interface Events {
   'password.rehashed': { readonly id: number, readonly passwordHash: string }
   /** The user's tokens end. */
   'user.removed': { readonly id: number }
-  'token.issued': Token & { readonly hash: string }
+  'token.issued': KeptToken
   'token.revoked': { readonly hash: string }
   /** All of a user's tokens end. */
   'tokens.revoked': { readonly user: number }
-  /** The journal before ended so: it was re-encrypted into this one, or compacted into the state that follows. */
+  /** The operator's `init` has made this journal. */
+  'journal.begun': {}
+  /** A journal before ended so; the second one: this one was written from it, whole or not at all. */
   'journal.continued': Continued
+  'journal.rewritten': Continued
+  /** What was written from the journal before ends here, after so many records. */
+  'journal.whole': { readonly records: number }
   /** What a compaction kept of each id from `first` on; null for what was purged, and for users who were removed. */
-  'entries.kept': { readonly first: number, readonly entries: readonly (ImportedEntry | null)[] }
+  'entries.kept': { readonly first: number, readonly entries: readonly (EntryRow | null)[] }
   'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
-  'tokens.kept': { readonly tokens: readonly (Token & { readonly hash: string })[] }
+  'tokens.kept': { readonly tokens: readonly KeptToken[] }
+}
+
+type Fields<T> = readonly (keyof T)[]
+
+/** The fields of each type of record. */
+const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
+  'entry.created': ['id', ...ENTRY_FIELDS],
+  'entry.updated': ['id', ...ENTRY_FIELDS],
+  'entry.deleted': ['id'],
+  'entry.restored': ['id'],
+  'entry.purged': ['id'],
+  'entries.imported': ['first', 'entries'],
+  'entries.disclosed': ['command', 'entries', 'id'],
+  'user.added': ['id', 'email', 'name', 'abilities', 'passwordHash'],
+  'password.changed': ['id', 'passwordHash'],
+  'password.rehashed': ['id', 'passwordHash'],
+  'user.removed': ['id'],
+  'token.issued': ['hash', 'user', 'abilities', 'issued', 'expires'],
+  'token.revoked': ['hash'],
+  'tokens.revoked': ['user'],
+  'journal.begun': [],
+  'journal.continued': ['why', 'head', 'records', 'time'],
+  'journal.rewritten': ['why', 'head', 'records', 'time'],
+  'journal.whole': ['records'],
+  'entries.kept': ['first', 'entries'],
+  'users.kept': ['first', 'users'],
+  'tokens.kept': ['tokens']
+}
+
+const ENTRY_ROW: Fields<EntryRow> = [...ENTRY_FIELDS, 'status']
+const USER_ROW: Fields<KeptUser> = ['email', 'name', 'abilities', 'passwordHash']
+const TOKEN_ROW: Fields<KeptToken> = ['hash', 'user', 'abilities', 'issued', 'expires']
+
+/** The fields of the rows of each type that has some, by the field that holds them. */
+const ROWS: { readonly [type: string]: readonly [list: string, fields: readonly string[]] } = {
+  'entries.imported': ['entries', ENTRY_ROW],
+  'entries.kept': ['entries', ENTRY_ROW],
+  'users.kept': ['users', USER_ROW],
+  'tokens.kept': ['tokens', TOKEN_ROW]
+}
+
+const KNOWN = new Map(Object.entries<readonly string[]>(FIELDS).map(([type, fields]) => [type, new Set(fields)]))
+const KNOWN_ROWS = new Map(Object.entries(ROWS).map(([type, [list, fields]]) =>
+  [type, { list, known: new Set(fields) }]))
+
+/**
+ * Throws unless this version knows an event's type and each of its fields. One that a newer version wrote would
+ * otherwise be dropped without a word by the next compaction.
+ */
+export function assertKnownEvent(type: string, data: unknown): asserts type is keyof Events {
+  const fields = KNOWN.get(type)
+  if (fields === undefined) throw new Error(`a record of type ${type} is not known to this version`)
+  assertFields(type, data, fields)
+  const rows = KNOWN_ROWS.get(type)
+  if (rows === undefined) return
+  const { list, known } = rows
+  for (const row of (data as { readonly [list: string]: readonly unknown[] })[list]!) assertFields(type, row, known)
+}
+
+function assertFields(type: string, data: unknown, known: ReadonlySet<string>): void {
+  for (const field in data as object) {
+    if (!known.has(field)) throw new Error(`a record of type ${type} has a field that is not known to this version`)
+  }
 }

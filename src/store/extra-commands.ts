@@ -1,42 +1,44 @@
 /** Changes beyond the contract, for parts: what they record, and how much room that takes. */
 import { Buffer } from 'node:buffer'
 import type { JournalRecord } from '../journal/journal.ts'
-import type { EntryChanges, Events, ImportedEntry } from './events.ts'
+import type { EntryChanges, EntryRow } from './entry.ts'
+import type { Events } from './events.ts'
 import { event } from './state.ts'
 import type { Store } from './store.ts'
 
 /** Makes a deleted entry active again; false for an unknown id. */
 export function restoreEntry(store: Store, id: number, by: number | null): Promise<boolean> {
-  return store.commit(state => {
-    const old = state.entries.get(id)
-    if (old === undefined || old.status === 1) return { outcome: old !== undefined }
-    return { outcome: true, event: event('entry.restored', by, { id }) }
-  })
+  return store.commit(({ entries }) => ({
+    event: entries.get(id)?.status === 0 ? event('entry.restored', by, { id }) : undefined,
+    outcome: state => state.entries.get(id) !== undefined
+  }))
 }
 
 /** Removes every value of an entry: its id stays unknown from then on. False for an unknown id. */
 export function purgeEntry(store: Store, id: number): Promise<boolean> {
-  return store.commit(state => state.entries.get(id) === undefined
-    ? { outcome: false }
-    : { outcome: true, event: event('entry.purged', null, { id }) })
+  return store.commit(({ entries }) => {
+    const isKnown = entries.get(id) !== undefined
+    return { event: isKnown ? event('entry.purged', null, { id }) : undefined, outcome: () => isKnown }
+  })
 }
 
 /** Creates entries, all of them or none, and returns the id of the first; the others follow it. */
-export function importEntries(store: Store, entries: readonly ImportedEntry[], by: number | null): Promise<number> {
+export function importEntries(store: Store, entries: readonly EntryRow[], by: number | null): Promise<number> {
   return store.commit(state => {
     const first = state.entries.size + 1
-    return entries.length === 0
-      ? { outcome: first }
-      : { outcome: first, event: event('entries.imported', by, { first, entries }) }
+    return {
+      event: entries.length > 0 ? event('entries.imported', by, { first, entries }) : undefined,
+      outcome: () => first
+    }
   })
 }
 
 /** What an imported entry takes in a record, bytes. */
-export function importedBytes(entry: ImportedEntry): number { return Buffer.byteLength(JSON.stringify(entry)) + 1 }
+export function importedBytes(entry: EntryRow): number { return Buffer.byteLength(JSON.stringify(entry)) + 1 }
 
 /** Records that the operator was shown passwords. */
 export function recordDisclosure(store: Store, disclosure: Events['entries.disclosed']): Promise<void> {
-  return store.commit(() => ({ outcome: undefined, event: event('entries.disclosed', null, disclosure) }))
+  return store.commit(() => ({ event: event('entries.disclosed', null, disclosure), outcome: () => undefined }))
 }
 
 /** The fields that a record gives an entry, none where it deletes it; undefined where it is about something else. */

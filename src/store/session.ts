@@ -27,5 +27,5 @@ export function isExpired({ expires }: Token, wallMs: number): boolean {
 
 /** Forgets the tokens that have expired; also in the open configuration, whose journal may hold some. */
 export function sweep({ tokens }: State, wallMs: number): void {
-  for (const [hash, token] of [...tokens.entries()]) if (isExpired(token, wallMs)) tokens.delete(hash)
+  for (const [hash, token] of tokens.entries()) if (isExpired(token, wallMs)) tokens.delete(hash)
 }

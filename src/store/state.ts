@@ -1,22 +1,25 @@
-/** The state, and the one reducer that makes it: every event ever recorded, applied in order from the first. */
-import type { Event } from '../journal/journal.ts'
-import type { Applied } from './commit-loop.ts'
+/** The state, and the one reducer that makes it: every event ever recorded, reduced in order from the first. */
+import { isContinuation, type Continued, type Event, type JournalRecord } from '../journal/journal.ts'
+import type { Decidable } from './commit-loop.ts'
+import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
 import { EntryTable } from './entry-pages.ts'
-import type { Entry, Events, KeptUser, Token, User } from './events.ts'
-import { Draft, type Collection, type Table } from './drafts.ts'
+import { assertKnownEvent, type Events, type KeptUser, type Token, type User } from './events.ts'
+import { IndexedOverlay, MapTable, Overlay, type IndexedTable, type Table } from './overlay.ts'
 
-/** What commands read: the committed state, or a draft of what it will be. */
+/** What commands read: the committed state, or an overlay of it. */
 export interface State {
-  readonly entries: Collection<number, Entry>
-  /** By id; ids count from 1 without gaps. */
-  readonly users: Collection<number, User>
-  /** By hash. */
-  readonly tokens: Collection<string, Token>
+  readonly entries: Table<number, Entry>
+  /** By id; ids count from 1 without gaps. Found by address, unless removed. */
+  readonly users: IndexedTable<number, User, string>
+  /** By hash. Found by user. */
+  readonly tokens: IndexedTable<string, Token, number>
 }
 
 /** The committed state, which is served. */
 export interface CommittedState extends State {
   readonly entries: EntryTable
+  /** How many records the journals before this one had. */
+  earlierRecords: number
 }
 
 /** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
@@ -24,55 +27,57 @@ export function event<T extends keyof Events>(type: T, by: number | null, data: 
   return { type, by, data }
 }
 
+const addressOf = ({ email, passwordHash }: User): string | undefined => passwordHash === undefined ? undefined : email
+const userIdOf = ({ user }: Token): number => user
+
 export function emptyState(): CommittedState {
-  return { entries: new EntryTable(), users: new Map(), tokens: new Map() }
+  return {
+    entries: new EntryTable(entryText),
+    users: new MapTable(addressOf),
+    tokens: new MapTable(userIdOf),
+    earlierRecords: 0
+  }
 }
 
-/** What the commit loop does with a state. */
-export function applied(state: CommittedState): Applied<State> {
+/** What the commit loop decides on. */
+export function decidable(state: CommittedState): Decidable<State> {
   return {
-    draft: () => ({
-      entries: new Draft(state.entries), users: new Draft(state.users), tokens: new Draft(state.tokens)
+    overlay: () => ({
+      entries: new Overlay(state.entries),
+      users: new IndexedOverlay(state.users, addressOf),
+      tokens: new IndexedOverlay(state.tokens, userIdOf)
     }),
-    applyTo: apply,
-    apply: record => apply(state, record)
+    reduce
   }
 }
 
 /** The user of an address that was not removed. */
-export function userOf(state: State, email: string): User | undefined {
-  for (const [, user] of state.users.entries()) {
-    if (user.email === email && user.passwordHash !== undefined) return user
-  }
+export function userOf({ users }: State, email: string): User | undefined {
+  for (const id of users.keysOf(email)) return users.get(id)
   return undefined
 }
 
-type Appliers = { readonly [T in keyof Events]: (state: State, data: Events[T]) => void }
+type Reducers = { readonly [T in keyof Events]: (state: State, data: Events[T]) => void }
 
-const APPLIERS: Appliers = {
-  'entry.created': ({ entries }, { id, password, sistema, usuario }) => {
-    isNext(entries, id)
-    entries.set(id, { id, password, sistema, usuario, status: 1 })
+const REDUCERS: Reducers = {
+  'entry.created': ({ entries }, data) => {
+    assertNext(entries, data.id)
+    entries.set(data.id, { id: data.id, ...fieldsOf(data), status: 1 })
   },
-  'entry.updated': ({ entries }, { id, password, sistema, usuario }) => {
-    const old = known(entries, id)
-    entries.set(id, {
-      ...old, password: password ?? old.password, sistema: sistema ?? old.sistema, usuario: usuario ?? old.usuario
-    })
+  'entry.updated': ({ entries }, data) => {
+    entries.set(data.id, { ...known(entries, data.id), ...fieldsOf(data) } as Entry)
   },
   'entry.deleted': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 0 }) },
   'entry.restored': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 1 }) },
   'entries.imported': ({ entries }, { first, entries: imported }) => {
-    isNext(entries, first)
-    for (const [i, { password, sistema, usuario, status }] of imported.entries()) {
-      entries.set(first + i, { id: first + i, password, sistema, usuario, status })
-    }
+    assertNext(entries, first)
+    for (const [i, row] of imported.entries()) entries.set(first + i, { id: first + i, ...rowOf(row) })
   },
   'entry.purged': ({ entries }, { id }) => { entries.delete(known(entries, id).id) },
   'entries.disclosed': () => {},
 
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
-    isNext(state.users, id)
+    assertNext(state.users, id)
     if (userOf(state, email) !== undefined) throw new Error(`user ${id} has another user's address`)
     state.users.set(id, { id, email, name, abilities, passwordHash, passwords: 1 })
   },
@@ -87,28 +92,26 @@ const APPLIERS: Appliers = {
     endTokens(state, id)
   },
 
-  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
-    known(users, user)
-    tokens.set(hash, { user, abilities, issued, expires })
+  'token.issued': ({ users, tokens }, { hash, ...token }) => {
+    known(users, token.user)
+    tokens.set(hash, token)
   },
   'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
   'tokens.revoked': (state, { user }) => endTokens(state, user),
 
+  'journal.begun': () => {},
   'journal.continued': () => {},
+  'journal.rewritten': () => {},
+  'journal.whole': () => {},
   'entries.kept': ({ entries }, { first, entries: kept }) => {
-    isNext(entries, first)
-    let id = first
-    for (const entry of kept) {
-      if (entry === null) entries.delete(id)
-      else {
-        const { password, sistema, usuario, status } = entry
-        entries.set(id, { id, password, sistema, usuario, status })
-      }
-      id++
+    assertNext(entries, first)
+    for (const [i, row] of kept.entries()) {
+      if (row === null) entries.delete(first + i)
+      else entries.set(first + i, { id: first + i, ...rowOf(row) })
     }
   },
   'users.kept': ({ users }, { first, users: kept }) => {
-    isNext(users, first)
+    assertNext(users, first)
     for (const [i, user] of kept.entries()) users.set(first + i, { id: first + i, ...user ?? REMOVED, passwords: 1 })
   },
   'tokens.kept': ({ users, tokens }, { tokens: kept }) => {
@@ -123,13 +126,23 @@ const APPLIERS: Appliers = {
 const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
   { email: '', name: '', abilities: [], passwordHash: undefined }
 
-/** Applies one event to a state; the same for replay, for drafts and for commits. Throws if it does not fit. */
-export function apply(state: State, { type, data }: Pick<Event, 'type' | 'data'>): void {
-  if (!Object.hasOwn(APPLIERS, type)) throw new Error(`a record of type ${type} is not known to this version`)
-  APPLIERS[type as keyof Events](state, data as never)
+/** Reduces one event into a state or an overlay; the same for replay and for decisions. Throws if it does not fit. */
+function reduce(state: State, { type, data }: Pick<Event, 'type' | 'data'>): void {
+  assertKnownEvent(type, data)
+  REDUCERS[type](state, data as never)
 }
 
-function isNext(table: Table<number, unknown>, id: number): void {
+/**
+ * Reduces a durable record into the committed state. An entry's revision is the number of the record that changed it
+ * last, counted over all journals that this one came from: so it is never given twice.
+ */
+export function apply(state: CommittedState, record: JournalRecord): void {
+  if (isContinuation(record)) state.earlierRecords += (record.data as Continued).records
+  state.entries.revision = state.earlierRecords + record.seq
+  reduce(state, record)
+}
+
+function assertNext(table: Table<number, unknown>, id: number): void {
   if (id !== table.size + 1) throw new Error(`${id} is not the next id`)
 }
 
@@ -140,5 +153,5 @@ function known<V>(table: Table<number, V>, id: number): V {
 }
 
 function endTokens({ tokens }: State, user: number): void {
-  for (const [hash, token] of [...tokens.entries()]) if (token.user === user) tokens.delete(hash)
+  for (const hash of tokens.keysOf(user)) tokens.delete(hash)
 }

@@ -3,11 +3,10 @@
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
-import { ENTRY_FIELDS } from '../contract.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
-import type { Entry, EntryChanges, EntryFields } from './events.ts'
-import { applied, event, type CommittedState, type State } from './state.ts'
+import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
+import { decidable, event, type CommittedState, type State } from './state.ts'
 
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
@@ -20,7 +19,7 @@ export class Store {
   constructor(journal: Journal, state: CommittedState, observers?: readonly JournalObserver[]) {
     this.journal = journal
     this.state = state
-    this.#loop = new CommitLoop(journal, applied(state), observers)
+    this.#loop = new CommitLoop(journal, decidable(state), observers)
   }
 
   /** The newest id; those of entries that were purged are below it as well. */
@@ -44,32 +43,34 @@ export class Store {
 
   /** Creates an active entry and returns it (contract §2). */
   createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
-    return this.commit(state => {
-      const { password, sistema, usuario } = fields
-      const data = { id: state.entries.size + 1, password, sistema, usuario }
-      return { outcome: { ...data, status: 1 }, event: event('entry.created', by, data) }
+    return this.commit(({ entries }) => {
+      const id = entries.size + 1
+      return {
+        event: event('entry.created', by, { id, ...fieldsOf(fields) }),
+        outcome: state => state.entries.get(id)!
+      }
     })
   }
 
   /** Changes the given fields of an entry and returns it as changed; undefined for an unknown id. */
   updateEntry(id: number, fields: EntryChanges, by: number | null): Promise<Entry | undefined> {
-    return this.commit<Entry | undefined>(state => {
-      const old = state.entries.get(id)
-      if (old === undefined) return { outcome: undefined }
-      const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
-      if (changed.length === 0) return { outcome: old }
-      const changes = Object.fromEntries(changed.map(field => [field, fields[field]]))
-      return { outcome: { ...old, ...changes }, event: event('entry.updated', by, { id: old.id, ...changes }) }
+    return this.commit(({ entries }) => {
+      const old = entries.get(id)
+      const changed = old && ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
+      const changes = Object.fromEntries(changed?.map(field => [field, fields[field]]) ?? [])
+      return {
+        event: changed?.length ? event('entry.updated', by, { id, ...changes }) : undefined,
+        outcome: state => state.entries.get(id)
+      }
     })
   }
 
   /** Marks an entry as deleted (contract §3); false for an unknown id. */
   deleteEntry(id: number, by: number | null): Promise<boolean> {
-    return this.commit(state => {
-      const old = state.entries.get(id)
-      if (old === undefined || old.status === 0) return { outcome: old !== undefined }
-      return { outcome: true, event: event('entry.deleted', by, { id: old.id }) }
-    })
+    return this.commit(({ entries }) => ({
+      event: entries.get(id)?.status === 1 ? event('entry.deleted', by, { id }) : undefined,
+      outcome: state => state.entries.get(id) !== undefined
+    }))
   }
 
   /** Decides any other command; see `CommitLoop`. */
@@ -77,12 +78,6 @@ export class Store {
 
   /** See `CommitLoop`. */
   health(): JournalHealth & { readonly waiting: number } { return this.#loop.health() }
-
-  /** See `CommitLoop`. */
-  exclusively<T>(work: (signal: AbortSignal) => T | Promise<T>): Promise<T> { return this.#loop.exclusively(work) }
-
-  /** See `CommitLoop`. */
-  abortWork(): void { this.#loop.abortWork() }
 
   /** Waits for what was queued and closes the journal. */
   close(): Promise<void> { return this.#loop.close() }

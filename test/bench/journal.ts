@@ -8,7 +8,7 @@ import { keyring } from '../../src/journal/keys.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
 import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
-import type { EntryFields } from '../../src/store/events.ts'
+import type { EntryFields } from '../../src/store/entry.ts'
 
 /** The size of a body, as JSON, where nothing else is asked for. */
 export const BODY_BYTES = 120

@@ -8,7 +8,7 @@ import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { chunked, message } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from '../support/check.ts'
 
 const COUNT = countFromEnv(600)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'

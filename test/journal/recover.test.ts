@@ -66,13 +66,18 @@ async function made(t: TestContext, ...writes: readonly (readonly Event[])[]): P
   return new Origin(t, folder)
 }
 
+const FIRST = '{"seq":1,"time":"2026-01-31T12:00:00.000Z","type":'
+
 /** What may stand behind whole lines, and whether a crash can have left it there, or as the whole file. */
 const TAILS: readonly (readonly [what: string, tail: Buffer | string, behind: boolean, alone: boolean])[] = [
   ['a NUL', Buffer.alloc(1), true, false],
   ['a page of NUL', Buffer.alloc(4096), true, false],
   ['more than a chunk of NUL', Buffer.alloc(READ_CHUNK_BYTES + 4097), true, false],
-  ['the beginning of a brace', '{', true, true],
-  ['the beginning of a line', '{"seq":', true, true],
+  ['the beginning of a brace', '{', true, false],
+  ['the beginning of a line', '{"seq":', true, false],
+  ['the beginning of a first line that shows its type', `${FIRST}"test.noted",`, false, true],
+  ['the beginning of a first line that was made whole', `${FIRST}"journal.rewritten",`, false, false],
+  ['the beginning of a line of a checkpoint', `${FIRST}"entries.kept",`.replace('1', '4'), false, false],
   ['the beginning of another line', '{"seq":5,', false, false],
   ['NUL and line ends', '\0\n\0\0\n', false, false],
   ['a line end', '\n', false, false],
@@ -324,7 +329,7 @@ test('on a full disk a torn tail stays where it is; reads go on, and changes are
 test('tails of the same millisecond are moved to files of their own', async t => {
   const folder = freshFolder(t)
   await startAndStop(folder)
-  const tails = ['{', '{"', '{"s']
+  const tails = ['', '"', '"b'].map(rest => `${FIRST}"test.noted",${rest}`)
   for (const tail of tails) {
     putJournal(folder, tail)
     await startAndStop(folder, { wallMs: () => 0 })
@@ -352,7 +357,7 @@ test('a journal cut at every byte of its last lines opens with what was whole', 
 
 test('what begins as a line does, and is longer than any, is moved away, but not what is longer than a write', async t => {
   const origin = await made(t)
-  const begins = '{"seq":1,"time":"'
+  const begins = `${FIRST}"test.noted",`
   const folder = origin.copy(Buffer.from(begins.padEnd(MAX_WRITE_BYTES, 'x')))
   const { warnings } = await startAndStop(folder)
   assert.deepEqual([warnings.length, tornFiles(folder).map(path => statSync(path).size)], [1, [MAX_WRITE_BYTES]])

@@ -161,7 +161,7 @@ test('commands that only read need neither the lock nor a writable folder, and s
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   const path = join(folder, 'journal.jsonl')
   const whole = readFileSync(path)
-  writeFileSync(path, Buffer.concat([whole, Buffer.from('{"seq":2,"time')]))
+  writeFileSync(path, Buffer.concat([whole, Buffer.from('{"seq":3,"time')]))
   const before = readdirSync(folder)
   assert.match(await done(folder, 'journal verify'), /^torn +14 bytes/m)
   const copy = join(freshFolder(t), 'copy')
@@ -196,7 +196,7 @@ test('root works in a folder of another user as that user, with a key that only 
   await run('entry get 1 --field password')
   await run(`export --output ${own}/export --yes`)
   await run(`journal backup ${own}/backup`)
-  assert.match(await run('journal verify'), /^records 4$/m)
+  assert.match(await run('journal verify'), /^records 5$/m)
   await refused(folder, `key rotate --key-file ${key}`, 1, /EACCES/)
   const owners = (at: string): unknown => readdirSync(at).map(name => [name, statSync(join(at, name)).uid, statSync(join(at, name)).gid])
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321, 54_322]])
@@ -205,7 +205,7 @@ test('root works in a folder of another user as that user, with a key that only 
   await run(`journal restore ${own}/backup`)
   await refused(folder, `journal restore ${own}/backup --key-file ${key}`, 1, /holds a journal; move it away/)
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321, 54_322]])
-  assert.match(await run('journal verify'), /^records 4$/m)
+  assert.match(await run('journal verify'), /^records 5$/m)
 })
 
 test('history and restore of an entry: every value, when, by whom; passwords only with --reveal', async t => {
@@ -226,7 +226,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
     ['SECRET-entry', 'SECRET-second', 'SECRET-second', 'SECRET-second'])
   const hidden = await done(folder, 'entry history 1') + await done(folder, 'journal show')
   assert.ok(!hidden.includes('SECRET'))
-  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 6)
+  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 7)
 })
 
 test('a backup is taken under load, verified, never over a file, and restores', async t => {

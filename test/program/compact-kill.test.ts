@@ -5,7 +5,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'no
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { importEntries } from '../../src/store/extra-commands.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from '../support/check.ts'
 import { ADMIN, admin, initialized } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
 import { straceMissing } from '../support/outside.ts'

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { compact, fileStore, reencrypt, rotateKey } from '../support/compose.ts'
+import { fileStore, rotateKey } from '../support/compose.ts'
+import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -100,8 +101,8 @@ async function longLived(t: TestContext) {
   archives.push((await compact(store)).archive)
   await add('f')
   await store.close()
-  // Records 1 to 4; a checkpoint of 3, two more and one of the re-encryption, and one more.
-  assert.deepEqual(archives, ['journal-1-4.jsonl', 'journal-5-11.jsonl'].map(name => join(folder, name)))
+  // Records 1 to 4; a checkpoint of 4, two more, of which the re-encryption leaves one out and adds two, and one more.
+  assert.deepEqual(archives, ['journal-1-4.jsonl', 'journal-5-12.jsonl'].map(name => join(folder, name)))
   return { folder, heads, archives, given: archives.map(path => `--archive ${path}`).join(' ') }
 }
 
@@ -112,9 +113,9 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
   const last = (await verified(folder)).records
   assert.equal(await notedOf(f!), `at record ${last}`)
   assert.equal(await notedOf('0'.repeat(64)), 'at record 0')
-  assert.match(await notedOf(d!) ?? '', /^at record 5, the last one before the re-encryption of 20\S+Z$/)
-  assert.match(await notedOf(e!) ?? '', /^at record 7, the last one before the compaction of 20\S+Z$/)
-  assert.equal(await notedOf(e!, given), `at record 7 of ${archives[1]}`)
+  assert.match(await notedOf(d!) ?? '', /^at record 6, the last one before the re-encryption of 20\S+Z$/)
+  assert.match(await notedOf(e!) ?? '', /^at record 8, the last one before the compaction of 20\S+Z$/)
+  assert.equal(await notedOf(e!, given), `at record 8 of ${archives[1]}`)
   assert.equal(await notedOf(b!, given), `at record 3 of ${archives[0]}`)
   for (const head of [b!, c!, 'ab'.repeat(32)]) {
     const { code, error } = await admin(folder, `journal verify --head ${head}`)
@@ -122,23 +123,23 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
     assert.match(error, /^error: the noted head is nowhere in this journal: it was replaced or tampered with, .*that was not its end.*\n$/)
   }
   const json = await verified(folder, `--head ${d}`)
-  assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 5])
+  assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 6])
 })
 
 test('archives that join are verified, shown and searched; one that is missing is named, one that does not join is refused', async t => {
   const { folder, archives: [first, second], given } = await longLived(t)
   const lines = (await done(folder, `journal verify ${given}`)).split('\n')
   assert.deepEqual(lines.filter(line => /^(joins|missing)/.test(line)).map(line => line.replace(/20\S+Z/, 'T')), [
-    `joins   ${first}, 4 records, from before the compaction of T`, `joins   ${second}, 7 records, from before the compaction of T`
+    `joins   ${first}, 4 records, from before the compaction of T`, `joins   ${second}, 8 records, from before the compaction of T`
   ])
   assert.match(await done(folder, `journal verify --archive ${second}`), /^missing the journal before the compaction of \S+, 4 records$/m)
   const shown = await done(folder, `journal show --archive ${second} --archive ${first}`)
   assert.deepEqual(shown.match(/^journal \S+|\w+\.\w+(?= \{)|^key/gm)!.map(one => one.replace(`journal ${folder}/`, '')), [
     'journal-1-4.jsonl', 'user.added', 'entry.created', 'entry.created', 'user.removed',
-    'journal-5-11.jsonl', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept', 'entry.created',
-    'entry.created', 'entry.created',
-    'journal.jsonl', 'journal.continued', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept',
-    'entry.created'
+    'journal-5-12.jsonl', 'journal.rewritten', 'journal.continued', 'entries.kept', 'users.kept', 'entry.created',
+    'entry.created', 'journal.whole', 'entry.created',
+    'journal.jsonl', 'journal.rewritten', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept',
+    'journal.whole', 'entry.created'
   ])
   const history = async (words: string): Promise<string[]> =>
     (await done(folder, `entry history 1 ${words}`.trim())).trimEnd().split('\n').map(line => line.split(' ')[2]!)
@@ -162,7 +163,7 @@ test('archives that join are verified, shown and searched; one that is missing i
   await refusedWith(flipped, /^error: the journal is damaged: .*line 1 at byte 0/, all)
   await refusedWith(bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1), /^error: the archive does not join this journal: .* after 3 records/)
   await refusedWith(Buffer.concat([bytes, Buffer.from('{"seq":5,"time":"')]), /does not join/)
-  copyFileSync(join(await initialized(t), 'journal.jsonl'), first!)
+  copyFileSync(join(folder, 'journal.jsonl'), first!)
   await refusedWith(readFileSync(first!), /does not join/)
 })
 
@@ -176,7 +177,7 @@ test('the verifier says the same of archives that join, with the key, and refuse
   const joined = python(...given)
   assert.deepEqual([joined.status, joined.stderr], [0, ''])
   assert.deepEqual(joined.stdout.split('\n').slice(0, -1).map(line => line.replace(/20\S+Z/, 'T')), [
-    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 7 records, compacted T`
+    `${records} records, head ${head}`, `${archives[0]} joins: 4 records, compacted T`, `${archives[1]} joins: 8 records, compacted T`
   ])
   assert.deepEqual([python(f!).status, python(e!, ...given.slice(0, 2)).status], [0, 0])
   assert.deepEqual([python(b!).status, python(b!, ...given).status], [3, 0])

@@ -17,7 +17,9 @@ const ABOUT = [
   ['read', /^(?:read|readv|recvfrom|recvmsg)\(\d+<(?:socket|TCP)/],
   ['write', /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)/],
   ['journal write', /^p?writev?(?:64)?\(\d+<[^>]*\/journal\.jsonl>/],
-  ['journal look', /^(?:statx|fstat|newfstatat|stat)\(.*\/journal\.jsonl/]
+  ['journal look', /^(?:statx|fstat|newfstatat|stat)\(.*\/journal\.jsonl/],
+  // Where it was changed within the last second, it is read again.
+  ['key look', /^(?:statx|fstat|newfstatat|stat|openat|open|read|close)\(.*\/journal\.key/]
 ] as const
 
 type About = typeof ABOUT[number][0] | 'other'

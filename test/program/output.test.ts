@@ -1,11 +1,14 @@
 /** What the program writes, where to, and what it says of files that it cannot use. */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, closeSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync } from 'node:fs'
+import {
+  chmodSync, chownSync, closeSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync,
+  rmSync, truncateSync, writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { done } from '../support/admin.ts'
+import { done, initialized } from '../support/admin.ts'
 import { runProgram, startProgram } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -57,6 +60,29 @@ test('in production a folder that was named and does not exist is refused, and t
   await done(folder, 'init')
   await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })
   assert.ok(readdirSync(folder).includes('journal.jsonl'))
+})
+
+test('in production a journal that vanished, is empty, or was cut to nothing is refused until init was run for it', async t => {
+  const folder = await initialized(t)
+  const [journal, key] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
+  const begun = readFileSync(journal)
+  const lose: readonly (() => void)[] = [
+    () => rmSync(journal), () => truncateSync(journal, 0), () => truncateSync(journal, 40),
+    () => { rmSync(journal); rmSync(key) }
+  ]
+  for (const [i, change] of lose.entries()) {
+    change()
+    const before = readdirSync(folder)
+    const { code, stderr } = await runProgram(t, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } })
+    assert.equal(code, 1, `${i}: ${stderr}`)
+    assert.match(stderr, /^error: there is no journal: [^\n]* init\b[^\n]*\n$|^error: the journal is damaged: [^\n]*\n$/)
+    assert.deepEqual(readdirSync(folder), before, 'nothing is made')
+    if (i < 3) writeFileSync(journal, begun)
+  }
+  await done(folder, 'init')
+  const program = await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })
+  await program.stop()
+  await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })
 })
 
 const NOBODY = 65_534

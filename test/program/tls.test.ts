@@ -10,6 +10,7 @@ import { TLS_CHECK_MS } from '../../src/limits.ts'
 import { call } from '../support/accounts.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { runProgram, soon, startProgram, until } from '../support/program.ts'
+import { initialized } from '../support/admin.ts'
 import { message, RawClient, type RawAnswer } from '../support/raw.ts'
 import { freshFolder, startService, type Started } from '../support/service.ts'
 
@@ -74,7 +75,7 @@ async function ask(t: TestContext, url: string, method: string, path: string, bo
 }
 
 test('§5.9 production with TLS_CERT and TLS_KEY serves the operations by HTTPS', async t => {
-  const flags = certificateFiles(freshFolder(t))
+  const flags = { ...certificateFiles(freshFolder(t)), data: await initialized(t) }
   const { url } = await startProgram(t, { flags, env: { NODE_ENV: 'production' } })
   assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
   await shakeHands(t, url, { ca: readFileSync(flags['tls-cert']), rejectUnauthorized: true })
@@ -214,7 +215,7 @@ test('a start with a pair that is missing, broken or does not fit is refused in 
 })
 
 test('§5.9 production behind a proxy: only what reached the proxy by HTTPS is answered', async t => {
-  const flags = { 'trust-proxy': '127.0.0.2', auth: 'bearer', 'rate-limit': '5' }
+  const flags = { 'trust-proxy': '127.0.0.2', auth: 'bearer', 'rate-limit': '5', data: await initialized(t) }
   const { url } = await startProgram(t, { flags, env: { NODE_ENV: 'production' } })
   const proxy = '127.0.0.2'
   const cases: readonly (readonly [string, readonly string[], number])[] = [

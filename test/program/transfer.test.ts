@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { requestLocal, type LocalAnswer } from '../../src/parts/operator/local-client.ts'
 import { MAX_IMPORT_BYTES } from '../../src/parts/operator/import-routes.ts'
-import type { Entry } from '../../src/store/events.ts'
+import type { Entry } from '../../src/store/entry.ts'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
 import { socketsIn, startProgram } from '../support/program.ts'
@@ -60,7 +60,7 @@ for (const isServed of [true, false]) {
     assert.equal(await done(folder, `import ${file} --keep-duplicates`),
       `${report}duplicates   3 (lines 2, 4, 5), kept\nmade         3, ids 3 to 5\n`)
     assert.deepEqual((await entriesOf(folder)).slice(0, 2), made)
-    assert.match(await done(folder, 'journal verify'), /^records 5\nentries 5 \(5 active\)\n/)
+    assert.match(await done(folder, 'journal verify'), /^records 6\nentries 5 \(5 active\)\n/)
     const history = await done(folder, 'entry history 4 --reveal')
     assert.match(history, /^\S+ - entries\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
     for (const words of ['journal show', 'entry history 4']) assert.ok(!(await done(folder, words)).includes('SECRET'))

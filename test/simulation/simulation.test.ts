@@ -4,11 +4,12 @@ import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
-import { CONTINUED, type JournalRecord } from '../../src/journal/journal.ts'
+import type { JournalRecord } from '../../src/journal/journal.ts'
+import { reencrypt } from '../support/rewrite.ts'
 import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { importEntries } from '../../src/store/extra-commands.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from '../support/check.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
 
@@ -82,8 +83,8 @@ class Life {
   async #operate(): Promise<void> {
     const journal = this.#journal // that of the process that is asked, which may be gone when its turn comes
     const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', this.#store.exclusively(() => journal.rotateKey())] as const
-      : ['rewritten', this.#store.exclusively(signal => journal.rewrite({ onProgress: () => {}, signal }))] as const
+      ? ['rotated', journal.rotateKey()] as const
+      : ['rewritten', reencrypt({ journal })] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
       this.seen['failed']!++
@@ -205,19 +206,12 @@ class Life {
     const state = emptyState()
     const apply = (record: JournalRecord): void => {
       applyEvent(state, record)
-      if (record.type !== CONTINUED) applied.push(noteOf(record.type, record.data as object))
+      if (!record.type.startsWith('journal.')) applied.push(noteOf(record.type, record.data as object))
     }
     this.#journal = await openFileJournal({
       files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn
     }, apply)
-    const journal = this.#journal
-    const append = journal.append.bind(journal)
-    journal.append = async events => {
-      const records = await append(events)
-      for (const { type, data } of records) applied.push(noteOf(type, data as object))
-      return records
-    }
-    this.#store = new Store(journal, state)
+    this.#store = new Store(this.#journal, state)
   }
 }
 

@@ -6,7 +6,7 @@ import { Failure } from '../../src/errors.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { sweep, tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from '../support/check.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
 import { freshStore, type FullStore } from '../support/compose.ts'
 

@@ -2,51 +2,51 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import type { EncodedEvent, Event, Journal, JournalRecord } from '../../src/journal/journal.ts'
-import { MAX_COMMIT_QUEUE_RECORDS } from '../../src/limits.ts'
+import type { EncodedEvent, Event, Journal } from '../../src/journal/journal.ts'
+import { MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../../src/limits.ts'
 import { CommitLoop, type Command, type JournalObserver } from '../../src/store/commit-loop.ts'
 import { decisionOn } from '../support/journal.ts'
 
-type Append = Journal['append']
+/** What a journal does with what was decided. */
+type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) => Promise<readonly EncodedEvent[]>
 
 interface Looped {
   readonly loop: CommitLoop<unknown[]>
   /** What was applied. */
   readonly data: unknown[]
-  /** The data of each append. */
+  /** The data of each decision. */
   readonly appends: unknown[][]
 }
 
 /** A loop on a journal whose appends are what the test says; the last one says it for all that follow. */
-function looped(answers: readonly Append[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]): Looped {
+function looped(answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]): Looped {
   const data: unknown[] = []
   const appends: unknown[][] = []
+  let asked = 0
   const journal: Journal = {
     maxBatchRecords: 4, maxBatchBytes: 100, maxEventBytes: 1_000,
-    append: events => {
-      appends.push(events.map(event => event.data))
-      return (answers[appends.length - 1] ?? answers.at(-1)!)(events)
+    append: async decide => {
+      const answer = answers[asked++] ?? answers.at(-1)!
+      const decided = (): readonly EncodedEvent[] => {
+        const events = decide()
+        appends.push(events.map(event => event.data))
+        return events
+      }
+      for (const event of await answer(decided(), decided)) data.push(event.data)
     },
     health: () => ({ fault: undefined, records: data.length, head: '' }),
     close: async () => {},
     ...rest
   }
   const loop = new CommitLoop<unknown[]>(journal, {
-    draft: () => [...data],
-    applyTo: (draft, event) => { draft.push(event.data) },
-    apply: record => {
-      if (record.data === 'unfit') throw new Error('unfit')
-      data.push(record.data)
-    }
+    overlay: () => [...data],
+    reduce: (overlay, event) => { overlay.push(event.data) }
   }, observers)
   return { loop, data, appends }
 }
 
-async function recorded(events: readonly EncodedEvent[]): Promise<readonly JournalRecord[]> {
-  return events.map(({ type, by, data }) => ({ seq: 0, time: '', type, by, data }))
-}
-const raced: Append = async () => 'raced'
-const failing = (code: 'write-failed' | 'journal-failed'): Append => async () => { throw new Failure(code, 'test') }
+async function recorded(events: readonly EncodedEvent[]): Promise<readonly EncodedEvent[]> { return events }
+const failing = (code: 'write-failed' | 'journal-failed'): Answer => async () => { throw new Failure(code, 'test') }
 const event = (data: unknown): Event => ({ type: 'test.made', by: null, data })
 const recording = (data: unknown): Command<unknown, void> => decisionOn(event(data))
 const codeOf = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => 'done', error => error.code ?? error)
@@ -55,8 +55,8 @@ const all = (loop: CommitLoop<unknown[]>, data: readonly unknown[]): Promise<unk
 
 test('commands are decided in the order of their arrival, each on a draft that shows those before it', async () => {
   const { loop, data, appends } = looped()
-  const count: Command<unknown[], number> = draft => ({ outcome: draft.length, event: event(draft.length) })
-  assert.deepEqual(await Promise.all([1, 2, 3].map(() => loop.commit(count))), [0, 1, 2])
+  const count: Command<unknown[], number> = overlay => ({ outcome: after => after.length, event: event(overlay.length) })
+  assert.deepEqual(await Promise.all([1, 2, 3].map(() => loop.commit(count))), [1, 2, 3])
   assert.deepEqual([data, appends], [[0, 1, 2], [[0, 1, 2]]])
 })
 
@@ -80,14 +80,22 @@ test('what is thrown by a command, is no JSON, or is too large, rejects that com
   assert.ok(noJson instanceof TypeError)
 })
 
-test('commands that have raced are decided again, before those that came later', async () => {
+test('a journal that others write too has commands decided again, before those that came later', async () => {
   let later: Promise<unknown> | undefined
-  const first: Append = events => { later ??= all(loop, ['later']); return raced(events) }
-  const { loop, appends, data } = looped([first, raced, recorded])
+  const twice: Answer = async (_events, decide) => {
+    later = all(loop, ['later'])
+    decide()
+    return decide()
+  }
+  const { loop, appends, data } = looped([twice, recorded])
   let decided = 0
-  const counting = loop.commit(() => ({ outcome: undefined, event: event(++decided) }))
-  await Promise.all([counting, all(loop, ['second'])])
+  const counting = loop.commit(() => {
+    const event = { type: 'test.made', by: null, data: ++decided }
+    return { outcome: () => event.data, event }
+  })
+  const outcomes = await Promise.all([counting, all(loop, ['second'])])
   await later
+  assert.deepEqual(outcomes, [3, ['done']], 'the last decision counts')
   assert.deepEqual(appends, [[1, 'second'], [2, 'second', 'later'], [3, 'second', 'later']])
   assert.deepEqual(data, [3, 'second', 'later'])
 })
@@ -100,7 +108,7 @@ test('a failed write rejects its batch; a failed journal rejects all that wait',
   assert.deepEqual([one.data, every.data, every.appends.length], [[5], [], 1])
   const seen = looped([failing('write-failed'), recorded])
   const lost = all(seen.loop, [1, 2, 3, 4])
-  assert.deepEqual(await seen.loop.commit(draft => ({ outcome: [...draft] })), [], 'what was lost is not seen')
+  assert.deepEqual(await seen.loop.commit(overlay => ({ outcome: () => [...overlay] })), [], 'what was lost is not seen')
   await lost
 })
 
@@ -112,41 +120,40 @@ test('a command without an event waits for the write that it could have seen, an
   }
 })
 
-test('a durable record that cannot be applied ends all deciding', async () => {
-  const { loop, appends } = looped()
-  assert.deepEqual(await all(loop, ['unfit']), ['journal-failed'])
-  assert.equal(await codeOf(loop.commit(() => assert.fail('it was decided'))), 'journal-failed')
-  assert.match(loop.health().fault!, /unfit/)
-  assert.equal(appends.length, 1)
-})
-
-test('work has the journal for itself, in its turn; where others write too it runs at once', async () => {
-  const order: string[] = []
-  const append: Append = async events => { order.push(`append ${events.length}`); return recorded(events) }
-  for (const catchUp of [undefined, async () => {}]) {
-    const { loop } = looped([append], { ...catchUp && { catchUp } })
-    const work = async (): Promise<void> => {
-      order.push('begins')
-      await new Promise(resolve => setTimeout(resolve, 20))
-      order.push('ends')
-    }
-    await Promise.all([all(loop, [1]), loop.exclusively(work), all(loop, [2, 3])])
+test('a journal that fails before it has anything decided rejects all that wait', async () => {
+  for (const error of [new Failure('write-failed', 'test'), new Failure('journal-failed', 'test'), new Error('unforeseen')]) {
+    const { loop } = looped([recorded], { append: async () => { throw error } })
+    const outcomes = await all(loop, [1, 2, 3, 4, 5])
+    assert.deepEqual(outcomes, Array(5).fill((error as Failure).code ?? error))
   }
-  assert.deepEqual(order.slice(0, 4), ['append 1', 'begins', 'ends', 'append 2'])
-  assert.deepEqual(order.slice(4), ['begins', 'append 3', 'ends'])
 })
 
-test('a stop aborts the work that runs and the work that waits, and makes the changes that wait', async () => {
+test('a command that waits too long is withdrawn, and never carried out', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const realNow = performance.now.bind(performance)
+  let ahead = 0
+  t.mock.method(performance, 'now', () => realNow() + ahead)
+  let release = (): void => {}
+  const held: Answer = async events => { await new Promise<void>(resolve => { release = resolve }); return events }
+  const { loop, data } = looped([held, recorded])
+  const first = all(loop, [1])
+  while (loop.health().waiting > 0) await new Promise(resolve => setImmediate(resolve))
+  const late = all(loop, [2, 3])
+  ahead += MAX_COMMIT_WAIT_MS - 1_000
+  const inTime = all(loop, [4])
+  ahead += 1_000
+  t.mock.timers.tick(MAX_COMMIT_WAIT_MS)
+  assert.deepEqual(await late, ['journal-busy', 'journal-busy'])
+  assert.equal(loop.health().waiting, 1)
+  release()
+  assert.deepEqual([await first, await inTime, data], [['done'], ['done'], [1, 4]])
+})
+
+test('a close makes the changes that wait, and nothing after it', async () => {
   const { loop, data } = looped()
-  const forEver = (signal: AbortSignal): Promise<void> => new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason)))
-  const outcomes = [codeOf(loop.exclusively(forEver)), codeOf(loop.exclusively(() => assert.fail('it ran')))]
-  const change = codeOf(loop.commit(recording(1)))
-  await new Promise(resolve => setTimeout(resolve, 10))
+  const change = all(loop, [1])
   await Promise.all([loop.close(), loop.close()])
-  assert.deepEqual(data, [1], 'a close waits for what is queued')
-  assert.deepEqual(await Promise.all([...outcomes, change]), ['journal-closed', 'journal-closed', 'done'])
-  assert.deepEqual(await all(loop, [2]), ['journal-closed'])
+  assert.deepEqual([data, await change, await all(loop, [2])], [[1], ['done'], ['journal-closed']])
 })
 
 test('the queue is bounded: one command more is rejected as queue-full', async () => {
@@ -157,13 +164,14 @@ test('the queue is bounded: one command more is rejected as queue-full', async (
   assert.deepEqual(new Set(await waiting), new Set(['done']))
 })
 
-test('each append is reported with how long it took and whether it succeeded, but for a lost race', async () => {
+test('each append is reported with how long it took and whether it succeeded, once however often it was decided', async () => {
   const reported: [number, boolean][] = []
-  const slow: Append = async events => { await new Promise(resolve => setTimeout(resolve, 20)); return recorded(events) }
-  const { loop } = looped([slow, raced, recorded, failing('write-failed'), recorded], {},
+  const slow: Answer = async events => { await new Promise(resolve => setTimeout(resolve, 20)); return events }
+  const again: Answer = async (_events, decide) => decide()
+  const { loop } = looped([slow, again, failing('write-failed'), recorded], {},
     [{ journalWritten: (ms, isMade) => { reported.push([ms, isMade]) } }])
   for (const data of [1, 2, 3, 4]) await all(loop, [data])
-  await loop.commit(() => ({ outcome: 'nothing to record' }))
+  await loop.commit(() => ({ outcome: () => 'nothing to record' }))
   assert.deepEqual(reported.map(([, isMade]) => isMade), [true, true, false, true])
   assert.ok(reported[0]![0] >= 15, `${reported[0]![0]} ms`)
 })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
-import type { Entry, EntryChanges, EntryFields, ImportedEntry } from '../../src/store/events.ts'
+import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/store/entry.ts'
 import type { Store } from '../../src/store/store.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
@@ -35,7 +35,7 @@ class Model {
     return this.#replace(old, entry)
   }
 
-  import(given: readonly ImportedEntry[]): number {
+  import(given: readonly EntryRow[]): number {
     const first = this.entries.length + 1
     this.entries.push(...given.map((entry, i) => ({ id: first + i, ...entry })))
     if (given.length > 0) this.records++

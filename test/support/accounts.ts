@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import type { Journal, JournalRecord } from '../../src/journal/journal.ts'
+import type { JournalRecord } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/store/password-hash.ts'
 import { apply, emptyState } from '../../src/store/state.ts'
@@ -28,13 +28,11 @@ export class World {
     const wallMs = (): number => this.nowMs
     const state = emptyState()
     for (const record of this.records) apply(state, record)
-    const journal = openMemoryJournal(wallMs)
-    const append: Journal['append'] = async events => {
-      const appended = await journal.append(events) as readonly JournalRecord[]
-      this.records.push(...appended)
-      return appended
-    }
-    return withAccounts(new Store({ ...journal, append }, state), { hasher, wallMs })
+    const journal = openMemoryJournal(wallMs, record => {
+      apply(state, record)
+      this.records.push(record)
+    })
+    return withAccounts(new Store(journal, state), { hasher, wallMs })
   }
 
   /** The data of all records of a type. */

@@ -12,7 +12,7 @@ import type { Route } from '../../src/api/route.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
-import type { Checkpoint, DurableJournal, Rewritten, Rotated } from '../../src/journal/journal.ts'
+import type { DurableJournal, Rotated } from '../../src/journal/journal.ts'
 import { openFileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import type { JournalObserver } from '../../src/store/commit-loop.ts'
@@ -21,9 +21,8 @@ import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply, emptyState } from '../../src/store/state.ts'
 import { Accounts } from '../../src/store/accounts.ts'
-import { checkpointOf } from '../../src/store/checkpoint.ts'
 import { Store } from '../../src/store/store.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from './check.ts'
 import { atEnd, freshFolder } from './service.ts'
 
 /** What differs from the service as it is. */
@@ -82,28 +81,13 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
   return store
 }
 
-function durableOf(store: Store): DurableJournal { return store.journal as DurableJournal }
-
-/** Does to a store's journal what an operator can have done to it. */
-export function rotateKey(store: Store): Promise<Rotated> {
-  return store.exclusively(() => durableOf(store).rotateKey())
-}
-
-export function reencrypt(store: Store): Promise<Rewritten> {
-  return store.exclusively(signal => durableOf(store).rewrite({ onProgress: () => {}, signal }))
-}
-
-export function compact(
-  store: FullStore, keepsHistory = true, onProgress = (_share: number): void => {},
-  change = (made: Checkpoint): Checkpoint => made
-): Promise<Rewritten> {
-  return store.exclusively(async signal =>
-    durableOf(store).rewrite({ checkpoint: change(checkpointOf(store.state, store.accounts.liveTokens())), keepsHistory, onProgress, signal }))
-}
+/** Gives a store's journal another key, as an operator does. */
+export function rotateKey(store: Store): Promise<Rotated> { return (store.journal as DurableJournal).rotateKey() }
 
 /** A store on a journal that keeps nothing. */
 export function memoryStore(): Store {
-  return new Store(openMemoryJournal(Date.now), emptyState())
+  const state = emptyState()
+  return new Store(openMemoryJournal(Date.now, record => apply(state, record)), state)
 }
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */

@@ -12,11 +12,13 @@ import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import {
-  CONTINUED, type Event, type JournalLocation, type JournalRecord, type Rewritten, type Rotated
+  type Event, type JournalLocation, type JournalRecord, type Rotated
 } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
+import type { Rewritten } from '../../src/parts/operator/rewrite.ts'
+import { reencrypt } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
@@ -30,13 +32,12 @@ export class FileBehindLoop {
   readonly inner: FileJournal
   readonly #loop: CommitLoop<Draft>
 
-  constructor(inner: FileJournal, records: JournalRecord[], apply: (record: JournalRecord) => void) {
+  constructor(inner: FileJournal, records: JournalRecord[]) {
     this.inner = inner
     this.records = records
     this.#loop = new CommitLoop<Draft>(inner, {
-      draft: () => [...records],
-      applyTo: (draft, event) => { draft.push(event) },
-      apply: record => { apply(record); records.push(record) }
+      overlay: () => [...records],
+      reduce: (overlay, event) => { overlay.push(event) }
     })
   }
 
@@ -46,9 +47,9 @@ export class FileBehindLoop {
   commit<T>(command: Command<Draft, T>): Promise<T> { return this.#loop.commit(command) }
   /** Commits an event with some data. */
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
-  rotateKey(): Promise<Rotated> { return this.#loop.exclusively(() => this.inner.rotateKey()) }
+  rotateKey(): Promise<Rotated> { return this.inner.rotateKey() }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
-    return this.#loop.exclusively(signal => this.inner.rewrite({ onProgress, signal }))
+    return reencrypt({ journal: this.inner }, onProgress)
   }
   location(): JournalLocation { return this.inner.location() }
   health(): ReturnType<CommitLoop<Draft>['health']> { return this.#loop.health() }
@@ -57,7 +58,7 @@ export class FileBehindLoop {
 
 /** A command that decides on an event, or on none. */
 export function decisionOn(event: Event | undefined): Command<unknown, void> {
-  return () => ({ outcome: undefined, event })
+  return () => ({ event, outcome: () => undefined })
 }
 
 /** A small event; its number is in its data. */
@@ -105,7 +106,7 @@ export async function openJournal(folder: string, options: OpenOptions = {}): Pr
     apply(record)
     records.push(record)
   })
-  return { journal: new FileBehindLoop(inner, records, apply), records, warnings }
+  return { journal: new FileBehindLoop(inner, records), records, warnings }
 }
 
 /** Opens and closes the journal of a folder, as a start and a stop do; gives what was read. */
@@ -119,7 +120,7 @@ export async function startAndStop(folder: string, options: OpenOptions = {}): P
 export async function makeJournal(folder: string, writes: readonly (readonly Event[])[]): Promise<Buffer> {
   const { journal } = await openJournal(folder)
   for (const events of writes) {
-    await journal.inner.append(events.map(({ data, ...rest }) => ({ ...rest, data, json: JSON.stringify(data) })))
+    await journal.inner.append(() => events.map(({ data, ...rest }) => ({ ...rest, data, json: JSON.stringify(data) })))
   }
   await journal.close()
   return journalBytes(folder)
@@ -175,7 +176,7 @@ export function snapshot(folder: string): { readonly [name: string]: string } {
 
 /** Records without those that tell of earlier journals, numbered from 1: the same after a re-encryption. */
 export function withoutContinued(records: readonly JournalRecord[]): JournalRecord[] {
-  return records.filter(({ type }) => type !== CONTINUED).map((record, i) => ({ ...record, seq: i + 1 }))
+  return records.filter(({ type }) => !type.startsWith('journal.')).map((record, i) => ({ ...record, seq: i + 1 }))
 }
 
 const sha256 = (...parts: readonly (string | Buffer)[]): string =>

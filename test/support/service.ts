@@ -1,7 +1,7 @@
 /** A service in this process on a port of its own, with its state checked when it closes. */
 import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
-import { checkState } from '../../src/store/check.ts'
+import { checkState } from './check.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -89,7 +89,6 @@ export async function openEtcdJournal(
     maxBatchBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
     append: appender(follower, sealNext),
-    catchUp,
     readBarrier: async () => {
       const { fault, outage } = follower
       if (!staleReads) return catchUp()
@@ -107,10 +106,9 @@ export async function openEtcdJournal(
       await catchUp()
       return sealing.rotate(random)
     },
-    rewrite: async ({ checkpoint }) => {
-      const [what, command] = checkpoint ? ['compacted', 'journal compact'] : ['re-encrypted', 'key rewrite']
-      const how = `stop all instances, copy it to a file, run ${command} there, and copy that to another ETCD_PREFIX`
-      throw new Failure('input-invalid', `a journal in etcd is not ${what} where it is; ${how}`)
+    replace: async () => {
+      const how = 'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
+      throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
     },
     close: async () => {
       closing.abort()
@@ -122,24 +120,28 @@ export async function openEtcdJournal(
 /** Seals events that follow the newest record; gives their lines. */
 type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Appends; resolves with 'raced' where others came first, and rejects once that has lasted as long as a change may. */
+/**
+ * Appends what is decided, and has it decided again where others came first, for as long as a change may take. What
+ * comes to nothing is decided on the newest state.
+ */
 function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
-  /** Since when every append has raced. */
-  let racingSinceMs: number | undefined
-  return async events => {
-    racingSinceMs ??= performance.now()
+  return async decide => {
+    const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
     try {
-      if (!await appendOnce(follower, sealNext, events)) {
-        if (performance.now() - racingSinceMs < ETCD_WRITE_TIMEOUT_MS) return 'raced'
+      for (;;) {
+        let events = decide()
+        if (events.length === 0) {
+          await follower.ask()
+          events = decide()
+        }
+        if (events.length === 0 || await appendOnce(follower, sealNext, events)) return
+        if (performance.now() < endMs) continue
         throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
       }
     } catch (error) {
-      racingSinceMs = undefined
       follower.wrote(error as Error)
       throw error
     }
-    racingSinceMs = undefined
-    return [] // the replica has applied them
   }
 }
 

@@ -2,12 +2,11 @@
  * The history of an entry, read back from the journal a piece at a time, so that other requests are answered
  * meanwhile.
  */
-import { ENTRY_FIELDS } from '../../contract.ts'
 import { disk } from '../../disk/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
-import type { EntryChanges } from '../../store/events.ts'
+import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
 import { changesIn } from '../../store/extra-commands.ts'
 
 /** How long reading may take, with others served in between. */

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
-import { CONTINUED, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { isContinuation, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { OperatorError, type Context, type JournalStatus, type OnRecord, type Option } from '../command.ts'
 
@@ -31,8 +31,8 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
 }
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */
-export function earlierEnd({ type, time, data }: JournalRecord): EarlierEnd | undefined {
-  return type === CONTINUED ? { ...data as Continued, ended: time } : undefined
+export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
+  return isContinuation(record) ? { ...record.data as Continued, ended: record.time } : undefined
 }
 
 /** How a sentence about the end of an earlier journal goes on. */

@@ -75,7 +75,7 @@ export function reachStore(
       throw error
     }
     const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
-    opened.serveLocally(operatorRoutes(opened.store, accounts, opened.journal!))
+    opened.serveLocally(operatorRoutes(opened.store, accounts, opened.journal!, new AbortController().signal))
     return live()
   }
 

@@ -1,7 +1,8 @@
 /** The commands on entries: what the page offers, at a terminal. */
-import { ENTRY_FIELDS, TEXTS } from '../../contract.ts'
+import { TEXTS } from '../../contract.ts'
 import { randomInt } from 'node:crypto'
-import type { Entry, Events } from '../../store/events.ts'
+import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
+import type { Events } from '../../store/events.ts'
 import { changesIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import {

@@ -1,6 +1,6 @@
 /** How entries are written for other programs, and for this one. */
 import { randomBytes } from 'node:crypto'
-import type { Entry } from '../../store/events.ts'
+import type { Entry } from '../../store/entry.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError } from '../command.ts'
 

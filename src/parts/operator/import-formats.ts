@@ -20,7 +20,7 @@ import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
 import { number } from '../../json/rules.ts'
 import { check, optional, sentenceOf } from '../../json/validator.ts'
-import type { ImportedEntry } from '../../store/events.ts'
+import type { EntryRow } from '../../store/entry.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
 import { IMPORTED } from './import-routes.ts'
@@ -31,7 +31,7 @@ import { OperatorError } from '../command.ts'
 export interface Row {
   readonly line: number
   /** Undefined where the row has no password. */
-  readonly entry: ImportedEntry | undefined
+  readonly entry: EntryRow | undefined
   /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
   readonly isOwn: boolean
   /** Whether it had an address that the entry has no place for. */

@@ -9,7 +9,7 @@ import { jsonReply, messageReply } from '../../http/reply.ts'
 import { listOf, oneOf } from '../../json/rules.ts'
 import { text, type Rule } from '../../json/validator.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
-import type { ImportedEntry } from '../../store/events.ts'
+import type { EntryRow } from '../../store/entry.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import { route, type Route } from '../../api/route.ts'
@@ -26,13 +26,13 @@ const OVER = messageReply(
 const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
 
 /** What an imported entry must be. */
-export const IMPORTED: { readonly [F in keyof ImportedEntry]: Rule<ImportedEntry[F]> } = {
+export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = {
   password: text, sistema: text, usuario: text, status: oneOf(0, 1)
 }
 
 /** The operator's routes for an import: begin, add parts, commit. */
 export function importRoutes(store: Store): readonly Route[] {
-  let current: { readonly id: string, readonly entries: ImportedEntry[], bytes: number } | undefined
+  let current: { readonly id: string, readonly entries: EntryRow[], bytes: number } | undefined
   return [
     {
       operation: 'beginImport', method: 'POST', path: '/operator/import/begin',
@@ -67,7 +67,7 @@ export function importRoutes(store: Store): readonly Route[] {
           return jsonReply(200, { first: await importEntries(store, whole.entries, null) })
         } catch (error) {
           // The operator's program repeats what was answered 503: nothing was recorded.
-          if (error instanceof Failure && error.code === 'queue-full') current ??= whole
+          if (error instanceof Failure && ['queue-full', 'journal-busy'].includes(error.code)) current ??= whole
           throw error
         }
       }

@@ -2,7 +2,6 @@
 import { resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
-import { checkState } from '../../store/check.ts'
 import { disk, readPieces } from '../../disk/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
@@ -12,6 +11,7 @@ import {
 import { makeFile, saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
 import { becomeOwner } from './as-owner.ts'
+import { checkState } from './check.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
 
 /** A record's data for a person to read, without secrets. */

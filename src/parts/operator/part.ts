@@ -7,7 +7,7 @@ const MANY_RECORDS_AN_ENTRY = 10
 
 export const operator: Part = {
   settings: {},
-  open: async ({ settings, store, journal, readMs, log }) => {
+  open: async ({ settings, store, journal, readMs, log, stopping }) => {
     if (journal === undefined) return {}
     if (readMs > LONG_READ_MS && journal.health().records > MANY_RECORDS_AN_ENTRY * Math.max(1, store.entryCount)) {
       const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
@@ -17,7 +17,7 @@ export const operator: Part = {
     const [{ operatorRoutes }, { Accounts }] =
       await Promise.all([import('./routes.ts'), import('../../store/accounts.ts')])
     const accounts = new Accounts(store, { abilities: settings.abilities.values() })
-    return { localRoutes: operatorRoutes(store, accounts, journal) }
+    return { localRoutes: operatorRoutes(store, accounts, journal, stopping) }
   },
   commands: async () => (await Promise.all([
     import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),

@@ -1,7 +1,7 @@
 /** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
 import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
-import { CREATE_SHAPE, entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
+import { entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number, oneOf } from '../../json/rules.ts'
 import { optional, rule, text, type Shape, type Shaped } from '../../json/validator.ts'
@@ -9,9 +9,12 @@ import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
+import { CREATE_SHAPE } from '../../store/entry.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import type { Store } from '../../store/store.ts'
+import { checkpointOf } from './checkpoint.ts'
 import { importRoutes } from './import-routes.ts'
+import { rewriteJournal, type Rewrite, type Rewritten } from './rewrite.ts'
 import { route, type Route } from '../../api/route.ts'
 
 const DONE = messageReply(200, 'done')
@@ -23,17 +26,22 @@ const RESTORED = messageReply(200, 'active again')
 const entryId = rule<number>(id => Number.isSafeInteger(id) && Number(id) > 0, 'be a positive integer')
 const DISCLOSURE_SHAPE = { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) }
 
-/** The operator's routes. `accounts` are not those that clients log in to: waiting logins do not delay the operator. */
-export function operatorRoutes(store: Store, accounts: Accounts, journal: DurableJournal): readonly Route[] {
+/**
+ * The operator's routes. `accounts` are not those that clients log in to: waiting logins do not delay the operator. A
+ * journal that is being written again stays as it is once `stopping` is aborted.
+ */
+export function operatorRoutes(
+  store: Store, accounts: Accounts, journal: DurableJournal, stopping: AbortSignal
+): readonly Route[] {
   let progress = 0
   const onProgress = (share: number): void => { progress = share }
   const status = (): object => ({
     pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
     activeEntries: store.activeCount, progress
   })
-  const rewrite = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const rewrite = (rewriteOf: () => Omit<Rewrite, 'onProgress' | 'signal'>): Promise<Rewritten> => {
     progress = 0
-    return store.exclusively(work)
+    return rewriteJournal(journal, () => ({ ...rewriteOf(), onProgress, signal: stopping }))
   }
   return [
     { ...get('status', 'status', status), allowsStaleReads: true },
@@ -57,15 +65,12 @@ export function operatorRoutes(store: Store, accounts: Accounts, journal: Durabl
       await recordDisclosure(store, disclosure)
       return true
     }),
-    post('rotateKey', 'key/rotate', undefined, () => store.exclusively(() => journal.rotateKey())),
-    post('rewriteJournal', 'key/rewrite', undefined, () =>
-      rewrite(signal => journal.rewrite({ onProgress, signal }))),
+    post('rotateKey', 'key/rotate', undefined, () => journal.rotateKey()),
+    post('rewriteJournal', 'key/rewrite', undefined, () => rewrite(() => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
-      rewrite(async signal => {
-        const { checkpointOf } = await import('../../store/checkpoint.ts')
-        const checkpoint = checkpointOf(store.state, accounts.liveTokens())
-        return journal.rewrite({ checkpoint, keepsHistory: keepsHistory === 1, onProgress, signal })
-      })),
+      rewrite(() => ({
+        checkpoint: checkpointOf(store.state, accounts.liveTokens()), keepsHistory: keepsHistory === 1
+      }))),
     ...importRoutes(store),
     ...entryRoutes(store)
   ]

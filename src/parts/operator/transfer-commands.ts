@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
-import type { Entry, ImportedEntry } from '../../store/events.ts'
+import type { Entry, EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
@@ -18,7 +18,7 @@ const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
 /** What an import will do. */
 interface Plan {
-  readonly rows: { readonly line: number, readonly entry: ImportedEntry }[]
+  readonly rows: { readonly line: number, readonly entry: EntryRow }[]
   /** The lines of rows without a password, and of duplicates. */
   readonly skipped: number[]
   readonly duplicates: number[]
@@ -54,7 +54,7 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
 }
 
 /** What makes two entries duplicates of each other. */
-function keyOf({ password, sistema, usuario, status }: ImportedEntry): string {
+function keyOf({ password, sistema, usuario, status }: EntryRow): string {
   return JSON.stringify([status, sistema, usuario, password])
 }
 
@@ -62,7 +62,7 @@ function keyOf({ password, sistema, usuario, status }: ImportedEntry): string {
 async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<number> {
   const { id } = await store.ask('POST', '/operator/import/begin')
   for (let done = 0; done < rows.length;) {
-    const entries: ImportedEntry[] = []
+    const entries: EntryRow[] = []
     for (let bytes = 0; bytes < IMPORT_PART_BYTES && done < rows.length; done++) {
       const { entry } = rows[done]!
       bytes += importedBytes(entry)

@@ -1,8 +1,9 @@
 /** Whether a state agrees with itself: for the operator, and after every test. */
 import { createHash } from 'node:crypto'
-import type { EntryTable } from './entry-pages.ts'
-import { tokenId } from './session.ts'
-import type { CommittedState } from './state.ts'
+import { ENTRY_FIELDS, entryText, FIELDS } from '../../store/entry.ts'
+import type { EntryTable } from '../../store/entry-pages.ts'
+import { tokenId } from '../../store/session.ts'
+import type { CommittedState } from '../../store/state.ts'
 
 /** Throws unless the whole state agrees with itself. */
 export function checkState({ entries, users, tokens }: CommittedState): void {
@@ -19,11 +20,11 @@ function checkEntries(entries: EntryTable): void {
   let active = 0
   for (const [id, entry] of entries.entries()) {
     count++
-    const { password, sistema, usuario, status } = entry
-    const text = JSON.stringify({ id, password, sistema, usuario, status })
-    const hasTexts = [password, sistema, usuario].every(field => typeof field === 'string' && field !== '')
-    if (!hasTexts || entries.text(id) !== text) throw new Error(`entry ${id} is not whole`)
-    if (status === 1) expected.update(`${active++ === 0 ? '[' : ','}${text}`)
+    const text = JSON.stringify(entry)
+    const hasTexts = ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || (entry[field] ?? '') !== '')
+    const isWhole = hasTexts && entry.id === id && entries.text(id) === text && entryText(entry) === text
+    if (!isWhole) throw new Error(`entry ${id} is not whole`)
+    if (entry.status === 1) expected.update(`${active++ === 0 ? '[' : ','}${text}`)
   }
   if (count !== entries.count) throw new Error(`there are ${count} entries, and not ${entries.count}`)
   if (active !== entries.active) throw new Error(`${active} entries are active, and not ${entries.active}`)

@@ -1,0 +1,106 @@
+/** The state as events, in as few and large records as bounds allow: what a compacted journal begins with. */
+import { Buffer } from 'node:buffer'
+import type { Event, JournalRecord } from '../../journal/journal.ts'
+import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../limits.ts'
+import { rowOf, type EntryRow } from '../../store/entry.ts'
+import type { KeptToken, KeptUser, User } from '../../store/events.ts'
+import { apply, emptyState, event, type CommittedState } from '../../store/state.ts'
+
+/** The state as a compaction writes it, and the check of what was written. */
+export interface Checkpoint {
+  /** Events that make the same state from nothing. */
+  readonly events: Iterable<Event>
+  readonly share: () => number
+  /** Takes each record as it reads back. */
+  readonly apply: (record: JournalRecord) => void
+  /** Throws, at one of its steps, unless these made the same state. */
+  compare(): Iterable<void>
+}
+
+/** `tokens` are those that have not expired. Nothing may be applied to the state until the checkpoint is compared. */
+export function checkpointOf(state: CommittedState, tokens: readonly KeptToken[]): Checkpoint {
+  const made = emptyState()
+  let given = 0
+  const events = function * (): Generator<Event, void, void> {
+    for (const [from, entries] of pieces(keptEntries(state))) {
+      given = from + entries.length
+      yield event('entries.kept', null, { first: from + 1, entries })
+    }
+    for (const [from, kept] of pieces(keptUsers(state))) {
+      yield event('users.kept', null, { first: from + 1, users: kept })
+    }
+    for (const [, kept] of pieces(tokens)) yield event('tokens.kept', null, { tokens: kept })
+  }
+  return {
+    events: events(),
+    share: () => state.entries.size === 0 ? 1 : given / state.entries.size,
+    apply: record => apply(made, record),
+    compare: function * () {
+      yield * compareRows('entry', texts(state), texts(made))
+      yield * compareRows('user', keptUsers(state), keptUsers(made))
+      yield * compareRows('token', tokens, keptTokens(made))
+      if (made.entries.active !== state.entries.active) throw new Error('the number of active entries would be another')
+    }
+  }
+}
+
+function * texts({ entries }: CommittedState): Generator<string | undefined, void, void> {
+  for (let id = 1; id <= entries.size; id++) yield entries.text(id)
+}
+
+function * keptEntries({ entries }: CommittedState): Generator<EntryRow | null, void, void> {
+  for (let id = 1; id <= entries.size; id++) {
+    const entry = entries.get(id)
+    yield entry === undefined ? null : rowOf(entry)
+  }
+}
+
+/** Of a removed user the number alone, which is its place. */
+function * keptUsers({ users }: CommittedState): Generator<KeptUser | null, void, void> {
+  for (const [, user] of users.entries()) yield keptUser(user)
+}
+
+function keptUser({ email, name, abilities, passwordHash }: User): KeptUser | null {
+  return passwordHash === undefined ? null : { email, name, abilities, passwordHash }
+}
+
+function * keptTokens({ tokens }: CommittedState): Generator<KeptToken, void, void> {
+  for (const [hash, token] of tokens.entries()) yield { hash, ...token }
+}
+
+/** Throws where two tables differ; yields now and then, so that others are served. */
+function * compareRows(
+  what: string, expected: Iterable<unknown>, found: Iterable<unknown>
+): Generator<void, void, void> {
+  const others = found[Symbol.iterator]()
+  let row = 0
+  for (const one of expected) {
+    row++
+    const other = others.next()
+    if (other.done === true || JSON.stringify(one) !== JSON.stringify(other.value)) {
+      throw new Error(`${what} ${row} would be another one`)
+    }
+    if (row % CHECKPOINT_RECORD_ROWS === 0) yield
+  }
+  if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
+}
+
+/** Rows in pieces that fit a record, each with the number of rows before it. */
+function * pieces<T>(rows: Iterable<T>): Generator<readonly [from: number, piece: readonly T[]], void, void> {
+  let from = 0
+  let piece: T[] = []
+  let bytes = 0
+  for (const row of rows) {
+    const more = Buffer.byteLength(JSON.stringify(row)) + 1
+    const isFull = piece.length === CHECKPOINT_RECORD_ROWS || bytes + more > CHECKPOINT_RECORD_BYTES
+    if (isFull && piece.length > 0) {
+      yield [from, piece]
+      from += piece.length
+      piece = []
+      bytes = 0
+    }
+    piece.push(row)
+    bytes += more
+  }
+  if (piece.length > 0) yield [from, piece]
+}

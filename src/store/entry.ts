@@ -1,0 +1,68 @@
+/**
+ * What an entry is (contract §2): which fields a client gives, in the order in which they are served, and their rules.
+ * Shapes, events, the reducer, checkpoints, comparison, history, import, export and the description derive from this.
+ */
+import { optional, text, type Rule } from '../json/validator.ts'
+
+/** The fields that a client gives, all texts; one that may be missing has a `?`. */
+export interface EntryFields {
+  readonly password: string
+  readonly sistema: string
+  readonly usuario: string
+}
+
+export type EntryField = keyof EntryFields
+
+/** What is said of a field; whether it is required follows from its type. */
+type FieldOf<F extends EntryField> = { readonly isRequired: undefined extends EntryFields[F] ? false : true }
+
+/** The same fields, in the order in which they are served. */
+export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
+  password: { isRequired: true },
+  sistema: { isRequired: true },
+  usuario: { isRequired: true }
+}
+
+/** Any of them, where the others stay as they are. */
+export type EntryChanges = { readonly [F in EntryField]?: string | undefined }
+
+/** A password entry. Of `status`, 1 is active and 0 is deleted. */
+export type Entry = { readonly id: number } & EntryFields & { readonly status: 0 | 1 }
+
+/** An entry that is imported or kept: its place says which id it has. */
+export type EntryRow = Omit<Entry, 'id'>
+
+export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
+
+/** The fields that are given, and nothing else, in their order. */
+export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> {
+  const found: { [field in EntryField]?: string | undefined } = {}
+  for (const field of ENTRY_FIELDS) if (given[field] !== undefined) found[field] = given[field]
+  return found as Pick<T, EntryField>
+}
+
+/** An entry as it is without its id. */
+export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
+
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
+
+/** A text as JSON. Most hold nothing to escape, and looking costs less than a call for each. */
+function quoted(text: string): string { return ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"` }
+
+/** An entry as it is served (contract §2). */
+export function entryText(entry: Entry): string {
+  let text = `{"id":${entry.id}`
+  for (const field of ENTRY_FIELDS) {
+    const value = entry[field]
+    if (value !== undefined) text += `,"${field}":${quoted(value)}`
+  }
+  return `${text},"status":${entry.status}}`
+}
+
+/** The fields of a new entry (contract §4.3). */
+export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
+  [field, FIELDS[field].isRequired ? text : optional(text)])) as { readonly [F in EntryField]: Rule<EntryFields[F]> }
+
+/** The fields of a change (contract §4.4). */
+export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
+  [field, optional(text)])) as { readonly [F in EntryField]: Rule<string | undefined> }

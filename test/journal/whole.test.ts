@@ -1,0 +1,63 @@
+/** A journal that was written again is whole, or it is damaged: such a file got its name when all of it was there. */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { fileStore } from '../support/compose.ts'
+import {
+  bytesOf, journalBytes, journalPath, keyPath, linesOf, offsetOf, putJournal, referenceLines, verdictOf, writeKeys
+} from '../support/journal.ts'
+import { randomOf } from '../support/random.ts'
+import { compact, reencrypt } from '../support/rewrite.ts'
+import { freshFolder } from '../support/service.ts'
+
+for (const how of ['compacted', 're-encrypted'] as const) {
+  test(`a ${how} journal that is not whole is damaged, wherever it is cut and whichever sector is lost`, async t => {
+    const random = randomOf(t)
+    const folder = freshFolder(t)
+    const store = await fileStore(folder)
+    for (let n = 0; n < 20; n++) await store.createEntry({ password: `${n}`.repeat(100), sistema: 's', usuario: 'u' }, null)
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await (how === 'compacted' ? compact(store, false) : reencrypt(store))
+    await store.close()
+    const bytes = journalBytes(folder)
+    const refused = (damaged: Buffer, what: string): void => {
+      putJournal(folder, damaged)
+      assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^line \d+ at byte \d+$/, what)
+    }
+    for (let end = 1; end < bytes.length; end += 1 + random.int(how === 'compacted' ? 30 : 100)) refused(bytes.subarray(0, end), `cut at ${end}`)
+    const lines = linesOf(bytes)
+    for (let line = 1; line < lines.length; line++) refused(bytesOf(lines.slice(0, line)), `${line} lines`)
+    refused(bytes.subarray(0, -1), 'without its last line end')
+    refused(bytes.subarray(0, -10), 'without its last bytes')
+    for (let at = 0; at < bytes.length; at += 512) refused(Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length)), `sector at ${at}`)
+    putJournal(folder, bytes)
+    const again = await fileStore(folder)
+    await again.createEntry({ password: 'later', sistema: 's', usuario: 'u' }, null)
+    await again.close()
+    const longer = journalBytes(folder)
+    putJournal(folder, longer.subarray(0, -10))
+    assert.match(verdictOf(journalPath(folder), keyPath(folder)), / torn$/, 'an append after it may be torn')
+  })
+}
+
+test('a compacted journal of the version before is read, and of its checkpoint no line may be torn', async t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  const row = { password: 'p'.repeat(600), sistema: 's', usuario: 'u', status: 1 }
+  const lines = referenceLines(secret, [
+    { type: 'journal.continued', data: { why: 'compacted', head: '0'.repeat(64), records: 3, time: null } },
+    { type: 'entries.kept', data: { first: 1, entries: [row, null] } }, { type: 'entries.kept', data: { first: 3, entries: [row] } }
+  ].map(record => [record]))
+  const bytes = bytesOf(lines)
+  putJournal(folder, bytes)
+  assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^3 records, .* 0 torn$/)
+  const second = offsetOf(lines, 2)
+  for (const damaged of [bytes.subarray(0, -10), Buffer.from(bytes).fill(0, second + 512, second + 1024), bytes.subarray(0, 100)]) {
+    putJournal(folder, damaged)
+    assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^line \d at byte \d+$/)
+  }
+  putJournal(folder, bytes.subarray(0, offsetOf(lines, 3)))
+  assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^2 records/, 'whole lines that are gone were not noted')
+})

@@ -1,0 +1,22 @@
+/** What an operator can have done to a store's journal: everything sealed again, or compacted. */
+import type { DurableJournal } from '../../src/journal/journal.ts'
+import { checkpointOf, type Checkpoint } from '../../src/parts/operator/checkpoint.ts'
+import { rewriteJournal, type Rewritten } from '../../src/parts/operator/rewrite.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { FullStore } from './compose.ts'
+
+const NEVER = new AbortController().signal
+
+export function reencrypt(
+  { journal }: Pick<Store, 'journal'>, onProgress: (share: number) => void = () => {}, signal = NEVER
+): Promise<Rewritten> {
+  return rewriteJournal(journal as DurableJournal, () => ({ onProgress, signal }))
+}
+
+export function compact(
+  store: FullStore, keepsHistory = true, onProgress = (_share: number): void => {},
+  change = (made: Checkpoint): Checkpoint => made, signal = NEVER
+): Promise<Rewritten> {
+  return rewriteJournal(store.journal as DurableJournal, () =>
+    ({ checkpoint: change(checkpointOf(store.state, store.accounts.liveTokens())), keepsHistory, onProgress, signal }))
+}
