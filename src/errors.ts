@@ -20,6 +20,7 @@ const SENTENCES = {
   'journal-refused': 'the journal refused the request',
   'write-failed': 'the journal could not be written',
   'input-invalid': 'the input is not valid',
+  'entry-changed': 'the entry is another one by now, and nothing was changed',
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'hashes-busy': 'too many passwords wait to be checked',

@@ -12,7 +12,9 @@ import { openService as open, type OpenService } from './service.ts'
 import { readEmbedderSettings, type Options } from './settings.ts'
 import { shaped } from './store/account-rules.ts'
 import { Accounts } from './store/accounts.ts'
-import { CREATE_SHAPE, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields } from './store/entry.ts'
+import {
+  CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
+} from './store/entry.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
@@ -32,8 +34,11 @@ export interface Service {
   getPassword(id: number): Promise<Entry | undefined>
   /** Creates an active entry; resolves with it once it is durable. */
   createPassword(fields: EntryFields): Promise<Entry>
-  /** Changes the given fields; resolves with the changed entry, undefined for an unknown id. */
-  updatePassword(id: number, changes: EntryChanges): Promise<Entry | undefined>
+  /**
+   * Changes the given fields; resolves with the changed entry, undefined for an unknown id. With `ifUnchanged`, the
+   * entry as it was read, it rejects with `entry-changed` where it is another by now.
+   */
+  updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
   /** Marks an entry as deleted; false for an unknown id. */
   deletePassword(id: number): Promise<boolean>
   /** Users and tokens. */
@@ -49,6 +54,12 @@ export interface Service {
   listen(): Promise<string>
   /** Stops taking requests and finishes those in flight. */
   close(): Promise<void>
+}
+
+/** How an entry is changed. */
+export interface UpdateOptions {
+  /** The entry as it was read: if others have changed it since, nothing is changed. */
+  readonly ifUnchanged?: Entry
 }
 
 /** What a service is opened with besides its settings. */
@@ -123,7 +134,11 @@ function embedded({ store, gate, listen, close }: OpenService, accounts: Account
     listPassword: async () => { await journal.readBarrier?.(); return store.activeList() },
     getPassword: async id => { await journal.readBarrier?.(); return store.entry(id) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
-    updatePassword: async (id, changes) => store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null),
+    updatePassword: async (id, changes, { ifUnchanged } = {}) => {
+      const known = ifUnchanged && entryText(ifUnchanged)
+      const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
+      return store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null, isExpected)
+    },
     deletePassword: async id => store.deleteEntry(id, null),
     handle: (request, response) => {
       const target = below(prefix, request.url ?? '')

@@ -42,7 +42,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayOnlyRead: true })
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
-  let routes: readonly Route[] = entryRoutes(store)
+  let routes: readonly Route[] = entryRoutes(store, prefix)
   const opened: OpenPart[] = []
   const stopping = new AbortController()
   let accounts: Accounts | undefined

@@ -25,6 +25,8 @@ export const UNSUPPORTED: Reply = messageReply(415,
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 /** What the access log says where a client left before it was answered (nginx's number for it). */
 export const CLIENT_GONE = 499
+/** An entry is no longer what `If-Match` says (RFC 9110 §13.1.1). */
+export const PRECONDITION_FAILED: Reply = statusReply(412)
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
 /** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
@@ -40,6 +42,7 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
   readonly isStale: boolean, readonly storingFailed: string | undefined, readonly reportsFailures: boolean | undefined
 }): Reply | undefined {
   if (error instanceof Failure) {
+    if (error.code === 'entry-changed') return PRECONDITION_FAILED
     if (BUSY_FAILURES.includes(error.code)) return BUSY
     if (storingFailed !== undefined) return messageReply(500, storingFailed)
     // The operator's program repeats what was answered 503, and this change may have been made.

@@ -1,10 +1,11 @@
 /** The five operations (contract §1, §9). */
 import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
+import type { Head } from '../http/head.ts'
 import type { Params } from '../http/router.ts'
 import type { Session } from '../store/session.ts'
-import { CREATE_SHAPE, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
-import type { Store } from '../store/store.ts'
+import { CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
+import type { Precondition, Store } from '../store/store.ts'
 import { route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
@@ -12,18 +13,35 @@ export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
 const CREATED = messageReply(200, TEXTS.created)
 const DELETED = messageReply(200, TEXTS.deleted)
 
-const created = (entry: number): Reply => ({ ...CREATED, logged: { entry } })
-const found = (entry: string): Reply => ({ status: 200, body: `{"passwords":${entry},"status":200}` })
-const updated = (password: Entry): Reply =>
-  jsonReply(200, { password, message: TEXTS.updated, status: 200 })
+const created = (entry: number, prefix: string): Reply =>
+  ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
+const found = (entry: string, revision: number): Reply =>
+  ({ status: 200, body: `{"passwords":${entry},"status":200}`, headers: ['ETag', `"${revision}"`] })
+
+/** The revision goes with the entry as it was changed: where others have changed it since, it is not known here. */
+function updated(store: Store, password: Entry): Reply {
+  const isNewest = store.entryText(password.id) === entryText(password)
+  const headers = isNewest ? ['ETag', `"${store.revisionOf(password.id)}"`] : []
+  return jsonReply(200, { password, message: TEXTS.updated, status: 200 }, headers)
+}
+
+/**
+ * What `If-Match` asks of an entry (RFC 9110 §13.1.1); undefined: nothing. Tags are compared strongly, so a weak one
+ * matches none.
+ */
+export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
+  if (tags === undefined) return undefined
+  const wanted = tags.split(',').map(tag => tag.trim())
+  return (_entry, revision) => wanted.includes('*') || wanted.includes(`"${revision}"`)
+}
 
 /** Answers an unknown id. */
 export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {
   return params => store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
 }
 
-/** The routes of the five operations on a store. */
-export function entryRoutes(store: Store): readonly Route[] {
+/** The routes of the five operations on a store; `prefix` is the path below which they are served. */
+export function entryRoutes(store: Store, prefix: string = ''): readonly Route[] {
   const unknownId = unknownIdIn(store)
   return [
     {
@@ -38,8 +56,9 @@ export function entryRoutes(store: Store): readonly Route[] {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
       handle: ({ params }) => {
-        const entry = store.entryText(idOf(params))
-        return entry === undefined ? UNKNOWN : found(entry)
+        const id = idOf(params)
+        const entry = store.entryText(id)
+        return entry === undefined ? UNKNOWN : found(entry, store.revisionOf(id))
       }
     },
     route({
@@ -48,7 +67,7 @@ export function entryRoutes(store: Store): readonly Route[] {
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
-      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id))
+      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id, prefix))
     }),
     route({
       // contract §4.4
@@ -56,9 +75,9 @@ export function entryRoutes(store: Store): readonly Route[] {
       shape: UPDATE_SHAPE,
       beforeBody: unknownId,
       storingFailed: TEXTS.updateFailed,
-      handle: async ({ params, body, session }) => {
-        const password = await store.updateEntry(idOf(params), body, userOf(session))
-        return password === undefined ? UNKNOWN : updated(password)
+      handle: async ({ head, params, body, session }) => {
+        const password = await store.updateEntry(idOf(params), body, userOf(session), preconditionIn(head))
+        return password === undefined ? UNKNOWN : updated(store, password)
       }
     }),
     {
@@ -66,8 +85,8 @@ export function entryRoutes(store: Store): readonly Route[] {
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
       beforeBody: unknownId,
       storingFailed: TEXTS.deleteFailed,
-      handle: async ({ params, session }) =>
-        await store.deleteEntry(idOf(params), userOf(session)) ? DELETED : UNKNOWN
+      handle: async ({ head, params, session }) =>
+        await store.deleteEntry(idOf(params), userOf(session), preconditionIn(head)) ? DELETED : UNKNOWN
     }
   ]
 }

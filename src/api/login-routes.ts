@@ -11,8 +11,9 @@ import { route, type Route } from './route.ts'
 
 const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
-const loggedIn = ({ token, user }: Pick<Issued, 'token' | 'user'>): Reply => ({
-  ...jsonReply(200, { token, user, status: 200 }), logged: { user: user.id, token: tokenId(hashOfToken(token)) }
+const loggedIn = ({ token, user, abilities }: Issued): Reply => ({
+  ...jsonReply(200, { token, user: { ...user, abilities }, status: 200 }),
+  logged: { user: user.id, token: tokenId(hashOfToken(token)) }
 })
 
 interface SessionRoutesOptions {

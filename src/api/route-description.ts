@@ -14,6 +14,8 @@ export interface RouteDescription {
   /** The schema of the request's body, and examples of it. */
   readonly body?: Schema
   readonly isBodyOptional?: boolean
+  /** Whether it changes nothing where `If-Match` does not name the entry as it is. */
+  readonly honoursIfMatch?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
   /** Examples of answers, and the schemas of those that are not all alike. */
   readonly answers: { readonly [name: string]: Reply }

@@ -12,7 +12,7 @@ export function corsHeaders(origin: string | undefined, allowed: ReadonlySet<str
   if (origin === undefined || !allowed.has(origin)) return VARY
   return [
     ...VARY, 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
-    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After'
+    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
   ]
 }
 
@@ -21,7 +21,7 @@ export const PREFLIGHT: Reply = {
   status: 204,
   headers: [
     'Access-Control-Allow-Methods', 'GET, HEAD, POST',
-    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept',
+    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept, If-Match',
     'Access-Control-Max-Age', String(CORS_MAX_AGE_SECONDS)
   ]
 }

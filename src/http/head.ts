@@ -8,12 +8,14 @@ import type { IncomingMessage } from 'node:http'
 const FIELDS = [
   'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
   'expect', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto', 'access-control-request-method', 'sec-fetch-site',
-  'accept-encoding', 'if-none-match'
+  'accept-encoding', 'if-match', 'if-none-match'
 ] as const
 type Field = typeof FIELDS[number]
 
 /** Lists, which may come more than once (RFC 9110 §5.3). They are joined, so that the nearest proxy comes last. */
-const LISTS: ReadonlySet<Field> = new Set(['x-forwarded-for', 'accept-encoding', 'if-none-match', 'upgrade'])
+const LISTS: ReadonlySet<Field> = new Set<Field>([
+  'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade'
+])
 
 /** A request's head; header values as they were sent, undefined where absent. */
 export type Head = { [F in Field]?: string } & {

@@ -32,6 +32,7 @@ const TEXTS = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  412: 'Precondition Failed',
   413: 'Payload Too Large',
   417: 'Expectation Failed',
   431: 'Request Header Fields Too Large',

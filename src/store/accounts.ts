@@ -29,6 +29,8 @@ export type ListedToken = Omit<Token, 'user'> & { readonly id: string, readonly 
 /** A token just issued: its text is known only now. */
 export interface Issued {
   readonly token: string
+  /** What it may do. */
+  readonly abilities: readonly string[]
   readonly user: PublicUser
   readonly expires: string | null
 }
@@ -223,7 +225,10 @@ export class Accounts {
         event: event('token.issued', by, {
           hash, user: id, abilities: abilities ?? user.abilities, issued: new Date(nowMs).toISOString(), expires
         }),
-        outcome: ({ tokens }) => ({ token, user: { id, email, name }, expires: tokens.get(hash)!.expires })
+        outcome: ({ tokens }) => {
+          const { abilities, expires } = tokens.get(hash)!
+          return { token, abilities, user: { id, email, name }, expires }
+        }
       }
     })
   }

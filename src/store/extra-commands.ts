@@ -4,21 +4,24 @@ import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges, EntryRow } from './entry.ts'
 import type { Events } from './events.ts'
 import { event } from './state.ts'
-import type { Store } from './store.ts'
+import { expectedEntry, type Precondition, type Store } from './store.ts'
 
 /** Makes a deleted entry active again; false for an unknown id. */
-export function restoreEntry(store: Store, id: number, by: number | null): Promise<boolean> {
-  return store.commit(({ entries }) => ({
-    event: entries.get(id)?.status === 0 ? event('entry.restored', by, { id }) : undefined,
-    outcome: state => state.entries.get(id) !== undefined
-  }))
+export function restoreEntry(
+  store: Store, id: number, by: number | null, isExpected?: Precondition
+): Promise<boolean> {
+  return store.commit(state => {
+    const old = expectedEntry(state, id, isExpected)
+    const restoration = old?.status === 0 ? event('entry.restored', by, { id: old.id }) : undefined
+    return { event: restoration, outcome: () => old !== undefined }
+  })
 }
 
 /** Removes every value of an entry: its id stays unknown from then on. False for an unknown id. */
 export function purgeEntry(store: Store, id: number): Promise<boolean> {
   return store.commit(({ entries }) => {
-    const isKnown = entries.get(id) !== undefined
-    return { event: isKnown ? event('entry.purged', null, { id }) : undefined, outcome: () => isKnown }
+    const old = entries.get(id)
+    return { event: old && event('entry.purged', null, { id: old.id }), outcome: () => old !== undefined }
   })
 }
 

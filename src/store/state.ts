@@ -9,6 +9,8 @@ import { IndexedOverlay, MapTable, Overlay, type IndexedTable, type Table } from
 /** What commands read: the committed state, or an overlay of it. */
 export interface State {
   readonly entries: Table<number, Entry>
+  /** The number of the record that changed an entry last; undefined where that is not durable yet. */
+  revisionOf(id: number): number | undefined
   /** By id; ids count from 1 without gaps. Found by address, unless removed. */
   readonly users: IndexedTable<number, User, string>
   /** By hash. Found by user. */
@@ -31,8 +33,10 @@ const addressOf = ({ email, passwordHash }: User): string | undefined => passwor
 const userIdOf = ({ user }: Token): number => user
 
 export function emptyState(): CommittedState {
+  const entries = new EntryTable(entryText)
   return {
-    entries: new EntryTable(entryText),
+    entries,
+    revisionOf: id => entries.revisionOf(id),
     users: new MapTable(addressOf),
     tokens: new MapTable(userIdOf),
     earlierRecords: 0
@@ -42,11 +46,15 @@ export function emptyState(): CommittedState {
 /** What the commit loop decides on. */
 export function decidable(state: CommittedState): Decidable<State> {
   return {
-    overlay: () => ({
-      entries: new Overlay(state.entries),
-      users: new IndexedOverlay(state.users, addressOf),
-      tokens: new IndexedOverlay(state.tokens, userIdOf)
-    }),
+    overlay: () => {
+      const entries = new Overlay(state.entries)
+      return {
+        entries,
+        revisionOf: id => entries.hasOwn(id) ? undefined : state.revisionOf(id),
+        users: new IndexedOverlay(state.users, addressOf),
+        tokens: new IndexedOverlay(state.tokens, userIdOf)
+      }
+    },
     reduce
   }
 }

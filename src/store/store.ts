@@ -3,10 +3,23 @@
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
+import { Failure } from '../errors.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
 import { decidable, event, type CommittedState, type State } from './state.ts'
+
+/** Whether an entry is still what a caller takes it for; its revision is undefined where that is not durable yet. */
+export type Precondition = (entry: Entry, revision: number | undefined) => boolean
+
+const ANY: Precondition = () => true
+
+/** The entry of an id, undefined for an unknown one. Throws `entry-changed` where it is not what was expected. */
+export function expectedEntry(state: State, id: number, isExpected: Precondition = ANY): Entry | undefined {
+  const entry = state.entries.get(id)
+  if (entry === undefined || isExpected(entry, state.revisionOf(id))) return entry
+  throw new Failure('entry-changed', `entry ${id}`)
+}
 
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
@@ -29,6 +42,9 @@ export class Store {
 
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
   entryText(id: number): string | undefined { return this.state.entries.text(id) }
+
+  /** The number of the record that changed an entry last, over all journals; 0 for an unknown id. */
+  revisionOf(id: number): number { return this.state.entries.revisionOf(id) }
 
   /** An entry, deleted ones too; undefined for an unknown id. */
   entry(id: number): Entry | undefined { return this.state.entries.get(id) }
@@ -53,24 +69,27 @@ export class Store {
   }
 
   /** Changes the given fields of an entry and returns it as changed; undefined for an unknown id. */
-  updateEntry(id: number, fields: EntryChanges, by: number | null): Promise<Entry | undefined> {
-    return this.commit(({ entries }) => {
-      const old = entries.get(id)
+  updateEntry(
+    id: number, fields: EntryChanges, by: number | null, isExpected?: Precondition
+  ): Promise<Entry | undefined> {
+    return this.commit(state => {
+      const old = expectedEntry(state, id, isExpected)
       const changed = old && ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
       const changes = Object.fromEntries(changed?.map(field => [field, fields[field]]) ?? [])
       return {
-        event: changed?.length ? event('entry.updated', by, { id, ...changes }) : undefined,
+        event: changed?.length ? event('entry.updated', by, { id: old!.id, ...changes }) : undefined,
         outcome: state => state.entries.get(id)
       }
     })
   }
 
   /** Marks an entry as deleted (contract §3); false for an unknown id. */
-  deleteEntry(id: number, by: number | null): Promise<boolean> {
-    return this.commit(({ entries }) => ({
-      event: entries.get(id)?.status === 1 ? event('entry.deleted', by, { id }) : undefined,
-      outcome: state => state.entries.get(id) !== undefined
-    }))
+  deleteEntry(id: number, by: number | null, isExpected?: Precondition): Promise<boolean> {
+    return this.commit(state => {
+      const old = expectedEntry(state, id, isExpected)
+      const deletion = old?.status === 1 ? event('entry.deleted', by, { id: old.id }) : undefined
+      return { event: deletion, outcome: () => old !== undefined }
+    })
   }
 
   /** Decides any other command; see `CommitLoop`. */

@@ -45,6 +45,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   foreignHost: { options: { fields: ['Host: evil.example'] } },
   foreignOrigin: { options: { fields: ['Origin: http://evil.example'] } },
   notLocal: { options: { fields: ['X-Forwarded-For: 203.0.113.7'], token: undefined } },
+  entryChanged: { options: { fields: ['If-Match: "0"'] } },
   tooLarge: { options: { body: 'x'.repeat(MAX_BODY_BYTES + 1) } },
   unsupported: { options: { body: '{}', fields: ['Content-Type: text/plain'] } },
   tooMany: {},
@@ -119,7 +120,7 @@ test('each example is answered as the description says, open and protected', asy
   const open = await holdTrue(t, await startService(t, LIMIT), await startService(t, { 'rate-limit': '1' }))
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
-  assert.equal(open.size, 65, 'no status that an operation answers with is left out')
+  assert.equal(open.size, 67, 'no status that an operation answers with is left out')
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')

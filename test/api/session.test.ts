@@ -25,7 +25,7 @@ test('§5.3 login: 200 with token, user and status, the address in any case, eac
     const { token } = answer.json
     assert.equal(answer.status, 200)
     assert.match(token, /^pes_[A-Za-z0-9_-]{43}$/)
-    assert.equal(answer.text, `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana"},"status":200}`)
+    assert.equal(answer.text, `{"token":"${token}","user":{"id":1,"email":"${ANA}","name":"ana","abilities":["*"]},"status":200}`)
     assert.equal(answer.headers['content-type'], JSON_TYPE)
     assert.equal(answer.headers['cache-control'], 'no-store')
     tokens.add(token)

@@ -91,8 +91,8 @@ test('a journal is re-encrypted and compacted in a file between two prefixes: no
   const at = `--journal etcd --etcd-endpoints ${endpoints}`
   await done(one.folder, `entry purge 1 --yes ${at}`)
   for (const { url } of [one, two]) assert.equal((await send(url, 'GET', '/api/getPassword/1')).status, 404)
-  await refused(one.folder, 'key rewrite', 1, /not re-encrypted where it is; stop all instances, copy it to a file/)
-  await refused(one.folder, `journal compact ${at}`, 1, /not compacted where it is; stop all instances, copy it to a file/)
+  await refused(one.folder, 'key rewrite', 1, /not written again where it is; stop all instances, copy it to a file/)
+  await refused(one.folder, `journal compact ${at}`, 1, /not written again where it is; stop all instances, copy it to a file/)
   const listed = (await send(two.url, 'GET', '/api/listPassword')).text
   for (const { service } of [one, two]) await service.close()
 

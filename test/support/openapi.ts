@@ -37,7 +37,7 @@ export function assertDescription(document: Fields): void {
   for (const [path, item] of Object.entries<Fields>(document['paths'])) {
     for (const [method, { parameters = [], requestBody, responses }] of Object.entries<Fields>(item)) {
       const at = `${method} ${path}`
-      assert.deepEqual(parameters.map((one: Fields) => one['name']), [...path.matchAll(/\{(\w+)\}/g)].map(one => one[1]), at)
+      assert.deepEqual(parameters.filter((one: Fields) => one['in'] === 'path').map((one: Fields) => one['name']), [...path.matchAll(/\{(\w+)\}/g)].map(one => one[1]), at)
       assert.ok('200' in responses && 'default' in responses, at)
       const described = [...parameters, ...Object.values<Fields>(responses).flatMap(one => Object.values(one['content']))]
       for (const { schema, examples = {} } of described) {
@@ -67,7 +67,7 @@ export function requestsOf(document: Fields): DescribedRequest[] {
   return Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).flatMap(({ operationId, ...rest }): DescribedRequest[] => {
     const { method, path } = operationOf(document, operationId)
     const bodies: Fields = rest['requestBody']?.content['application/json'].examples ?? {}
-    const parameters: readonly Fields[] = rest['parameters'] ?? []
+    const parameters: readonly Fields[] = (rest['parameters'] ?? []).filter((one: Fields) => one['in'] === 'path')
     const names = new Set([...Object.keys(bodies), ...parameters.flatMap(({ examples }) => Object.keys(examples))])
     if (names.size === 0) return [{ operation: operationId, name: undefined, method, path, body: undefined }]
     return [...names].map(name => ({

@@ -1,6 +1,6 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { BUSY, invalid } from '../../api/answers.ts'
-import { idOf, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
+import { idOf, preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import { route, type Route } from '../../api/route.ts'
 import { nowMs } from '../../clock.ts'
@@ -37,8 +37,8 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
       beforeBody: unknownId, storingFailed: 'Error restoring password',
-      handle: async ({ params, session }) =>
-        await restoreEntry(store, idOf(params), session?.user ?? null) ? RESTORED : UNKNOWN
+      handle: async ({ head, params, session }) =>
+        await restoreEntry(store, idOf(params), session?.user ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
@@ -107,7 +107,7 @@ const DELETED: RouteDescription = {
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
   description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`.',
-  ids: { restored: 1, ...IDS },
+  ids: { restored: 1, ...IDS }, honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
 }
 const HISTORY: RouteDescription = {

@@ -20,10 +20,17 @@ const TAGS: { readonly [name: string]: string } = {
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
 /** The answers that say how long to wait. */
 const WAITS = ['busy', 'tooMany']
-const HEADERS = {
-  'X-RateLimit-Limit': 'Requests that a client may make in a minute.',
-  'X-RateLimit-Remaining': 'Requests that are left in the window.',
-  'Retry-After': 'Seconds to wait before the next request.'
+/** Header fields of answers: what each is, and its type. */
+const HEADERS: { readonly [name: string]: readonly [description: string, type: 'integer' | 'string'] } = {
+  'X-RateLimit-Limit': ['Requests that a client may make in a minute.', 'integer'],
+  'X-RateLimit-Remaining': ['Requests that are left in the window.', 'integer'],
+  'Retry-After': ['Seconds to wait before the next request.', 'integer'],
+  Location: ['Where the new entry is got.', 'string'],
+  ETag: ['The entry as it is now, for `If-Match`.', 'string']
+}
+const IF_MATCH = {
+  name: 'If-Match', in: 'header', required: false, schema: { type: 'string' },
+  description: 'The `ETag` that the entry was got with; where it is another by now, nothing is changed.'
 }
 
 /** Describes the routes of the contract and those that describe themselves. */
@@ -54,8 +61,8 @@ export function describe({ settings, prefix, routes }: PartContext<object>): Jso
     components: {
       schemas: Object.fromEntries(Object.keys(SCHEMAS).filter(name => text.includes(`#/components/schemas/${name}"`))
         .map(name => [name, SCHEMAS[name]])),
-      headers: Object.fromEntries(headers.map(([name, description]) =>
-        [name, { description, schema: { type: 'integer', minimum: 0 }, required: true }])),
+      headers: Object.fromEntries(headers.map(([name, [description, type]]) =>
+        [name, { description, schema: { type, ...type === 'integer' && { minimum: 0 } }, required: name !== 'ETag' }])),
       securitySchemes: settings.auth === 'bearer' ? { bearer } : undefined
     }
   }
@@ -72,14 +79,18 @@ function operation(route: Route, described: RouteDescription, settings: Settings
     parameters: ids && [{
       name: 'id', in: 'path', required: true, description: 'The id of an entry.',
       schema: { type: 'integer', minimum: 1 }, examples: examplesOf(ids)
-    }],
+    }, ...described.honoursIfMatch === true ? [IF_MATCH] : []],
     requestBody: body && {
       required: described.isBodyOptional !== true,
       description: 'A JSON object.',
       content: { [JSON_TYPE]: { schema: body, examples: examplesOf(bodies) } }
     },
     responses: responses(
-      { ...described.answers, ...commonAnswers(route, settings, needsToken, isCounted) }, described.schemas, isCounted)
+      {
+        ...described.answers,
+        ...described.honoursIfMatch === true && { entryChanged: common.PRECONDITION_FAILED },
+        ...commonAnswers(route, settings, needsToken, isCounted)
+      }, described.schemas, isCounted)
   }
 }
 
@@ -115,7 +126,10 @@ function responses(
     const bodies = Object.fromEntries(named.map(([name, answer]) => [name, bodyOf(answer)]))
     const messages = Object.values(bodies).flatMap(body => (body as { message?: string } | null)?.message ?? [])
     const waits = named.some(([name]) => WAITS.includes(name))
-    const headers = [...isCounted ? LIMIT_HEADERS : [], ...waits ? ['Retry-After'] : []]
+    const given = named.flatMap(([, answer]) => answer.headers ?? [])
+    const own = new Set(given.filter(name => Object.hasOwn(HEADERS, name)))
+    if (waits) own.add('Retry-After')
+    const headers = [...isCounted ? LIMIT_HEADERS : [], ...own]
     const type = named[0]![1].kind?.type ?? JSON_TYPE
     found[status] = {
       description: [...new Set(messages)].join(' / ') || 'OK',

@@ -27,7 +27,7 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
     status: { const: 400 }
   }),
   Message: closed({ message: { type: 'string' }, status: { type: 'integer' } }),
-  User: closed({ id, email, name: text })
+  User: closed({ id, email, name: text, abilities: { type: 'array', items: text } })
 }
 
 const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
@@ -35,6 +35,7 @@ const ENTRY = { id: 1, ...FIELDS, status: 1 }
 const CHANGE = { password: 'N0va' }
 const LOGIN = { email: 'ana@example.org', password: 'correct horse battery staple' }
 const UNKNOWN_ID = 999_999_999
+const TAG = ['ETag', '"1"']
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
@@ -50,29 +51,29 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   getPassword: {
     tag: 'entries', summary: 'Get one entry', description: 'Deleted entries, with status 0, are given too.',
     ids: { found: 1, unknown: UNKNOWN_ID },
-    answers: { found: jsonReply(200, { passwords: ENTRY, status: 200 }), unknown: UNKNOWN }
+    answers: { found: jsonReply(200, { passwords: ENTRY, status: 200 }, TAG), unknown: UNKNOWN }
   },
   createPassword: {
     tag: 'entries', summary: 'Create an entry', description: 'The entry is active; its id is the next one.',
     body: ref('EntryFields'), bodies: { created: FIELDS },
     answers: {
-      created: messageReply(200, TEXTS.created),
+      created: messageReply(200, TEXTS.created, ['Location', '/api/getPassword/1']),
       missing: each('is required', ...Object.keys(FIELDS)), malformed,
       storingFailed: messageReply(500, TEXTS.createFailed)
     }
   },
   updatePassword: {
     tag: 'entries', summary: 'Update an entry', description: 'Fields that are not given stay as they are.',
-    ids: { updated: 1, unknown: UNKNOWN_ID },
+    ids: { updated: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
     body: ref('EntryChanges'), isBodyOptional: true, bodies: { updated: CHANGE, unknown: CHANGE },
     answers: {
-      updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: TEXTS.updated, status: 200 }),
+      updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: TEXTS.updated, status: 200 }, TAG),
       malformed, unknown: UNKNOWN, storingFailed: messageReply(500, TEXTS.updateFailed)
     }
   },
   deletePassword: {
     tag: 'entries', summary: 'Delete an entry', description: 'Its status becomes 0; it is kept, and no longer listed.',
-    ids: { deleted: 1, unknown: UNKNOWN_ID },
+    ids: { deleted: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
     answers: {
       deleted: messageReply(200, TEXTS.deleted), unknown: UNKNOWN,
       storingFailed: messageReply(500, TEXTS.deleteFailed)
@@ -84,7 +85,8 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     bodies: { loggedIn: LOGIN, invalidCredentials: { ...LOGIN, password: 'wrong' } },
     answers: {
       loggedIn: jsonReply(200, {
-        token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU', user: { id: 1, email: LOGIN.email, name: 'ana' },
+        token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
+        user: { id: 1, email: LOGIN.email, name: 'ana', abilities: ['*'] },
         status: 200
       }),
       invalidCredentials: messageReply(401, TEXTS.invalidCredentials),

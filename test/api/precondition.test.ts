@@ -1,0 +1,107 @@
+/** Who has created what, and changes that must not overwrite another's: Location, ETag and If-Match (RFC 9110 §8.8.3, §13.1.1). */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { openService } from '../../src/index.ts'
+import { failure } from '../support/journal.ts'
+import { fileStore } from '../support/compose.ts'
+import { compact } from '../support/rewrite.ts'
+import { startService, type Started } from '../support/service.ts'
+
+const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
+
+async function ask(
+  { url }: Pick<Started, 'url'>, method: string, path: string, body?: unknown, headers: Record<string, string> = {}
+): Promise<{ readonly status: number, readonly tag: string | null, readonly location: string | null, readonly json: any }> {
+  const type = body === undefined ? {} : { 'Content-Type': 'application/json' }
+  const response = await fetch(url + path, { method, headers: { ...type, ...headers }, ...body !== undefined && { body: JSON.stringify(body) } })
+  return { status: response.status, tag: response.headers.get('ETag'), location: response.headers.get('Location'), json: await response.json() }
+}
+
+const CHANGED = { message: 'Precondition Failed', status: 412 }
+
+async function started(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
+  const service = await startService(t, flags)
+  await ask(service, 'POST', '/api/createPassword', FIELDS)
+  return service
+}
+
+test('an entry that was created says where it is, and is got there', async t => {
+  const service = await started(t)
+  const { location } = await ask(service, 'POST', '/api/createPassword', { ...FIELDS, password: 'second' })
+  assert.equal(location, '/api/getPassword/2')
+  assert.equal((await ask(service, 'GET', location)).json.passwords.password, 'second')
+})
+
+test('an update with the tag that was got is made once: the second one of two who read the same gets 412, and nothing changes', async t => {
+  const service = await started(t, { 'extra-routes': 'on' })
+  const { tag } = await ask(service, 'GET', '/api/getPassword/1')
+  const save = (password: string, ifMatch: string | null): ReturnType<typeof ask> =>
+    ask(service, 'POST', '/api/updatePassword/1', { password }, { 'If-Match': ifMatch! })
+  const both = await Promise.all([save('mine', tag), save('yours', tag)])
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 412])
+  const [made, refused] = both.toSorted((a, b) => a.status - b.status)
+  assert.deepEqual(refused!.json, CHANGED)
+  const now = await ask(service, 'GET', '/api/getPassword/1')
+  assert.deepEqual([now.json.passwords, now.tag], [made!.json.password, made!.tag])
+  for (const path of ['/api/deletePassword/1', '/api/restorePassword/1']) {
+    assert.deepEqual((await ask(service, 'POST', path, undefined, { 'If-Match': tag! })).json, CHANGED)
+    assert.equal((await ask(service, 'GET', '/api/getPassword/1')).tag, now.tag)
+  }
+  assert.equal((await ask(service, 'POST', '/api/deletePassword/1', undefined, { 'If-Match': now.tag! })).status, 200)
+  const deleted = (await ask(service, 'GET', '/api/getPassword/1')).tag!
+  assert.notEqual(deleted, now.tag)
+  assert.equal((await ask(service, 'POST', '/api/restorePassword/1', undefined, { 'If-Match': deleted })).status, 200)
+})
+
+test('If-Match takes a list and an asterisk; a weak tag, or what is no tag, matches nothing; an unknown id stays 404', async t => {
+  const service = await started(t)
+  const { tag } = await ask(service, 'GET', '/api/getPassword/1')
+  for (const [ifMatch, status] of [
+    ['*', 200], [`"0", ${tag}`, 200], [`W/${tag}`, 412], ['"0"', 412], ['', 412], [tag!.replaceAll('"', ''), 412], ['"undefined"', 412]
+  ] as const) {
+    const { status: found } = await ask(service, 'POST', '/api/updatePassword/1', {}, { 'If-Match': ifMatch })
+    assert.equal(found, status, ifMatch)
+  }
+  assert.equal((await ask(service, 'POST', '/api/updatePassword/9', FIELDS, { 'If-Match': '"0"' })).status, 404)
+})
+
+test('an answer to an update whose entry was changed again in the same write has no tag, or the right one', async t => {
+  const service = await started(t)
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, n) =>
+    ask(service, 'POST', '/api/updatePassword/1', { password: `${n}` })))
+  const { json, tag } = await ask(service, 'GET', '/api/getPassword/1')
+  for (const answer of answers) {
+    if (answer.tag === tag) assert.deepEqual(answer.json.password, json.passwords)
+  }
+})
+
+test('no tag is given twice over a compaction and restarts', async t => {
+  const { folder, service } = await started(t)
+  const tags = new Map<string, string>()
+  const note = (revision: number, text: string): void => {
+    assert.equal(tags.get(`${revision}`) ?? text, text, `revision ${revision}`)
+    tags.set(`${revision}`, text)
+  }
+  await service.close()
+  for (let round = 0; round < 4; round++) {
+    const store = await fileStore(folder)
+    note(store.revisionOf(1), store.entryText(1)!)
+    for (let n = 0; n < 3; n++) {
+      await store.updateEntry(1, { password: `${round} ${n}` }, null)
+      note(store.revisionOf(1), store.entryText(1)!)
+    }
+    if (round % 2 === 0) await compact(store)
+    await store.updateEntry(1, { password: `${round} last` }, null)
+    note(store.revisionOf(1), store.entryText(1)!)
+    await store.close()
+  }
+})
+
+test('an embedder changes an entry only as long as it is what was read', async t => {
+  const service = await openService({ journal: 'memory' })
+  t.after(() => service.close())
+  const read = await service.createPassword(FIELDS)
+  const changed = await service.updatePassword(1, { password: 'first' }, { ifUnchanged: read })
+  await assert.rejects(service.updatePassword(1, { password: 'second' }, { ifUnchanged: read }), failure('entry-changed'))
+  assert.deepEqual(await service.getPassword(1), changed)
+})
