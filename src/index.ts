@@ -3,7 +3,8 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
-import { Failure } from './errors.ts'
+import { Failure, systemCode } from './errors.ts'
+import type { AccessLogSink } from './http/access-log.ts'
 import { Connections } from './http/connections.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
 import { sendReply, statusReply } from './http/reply.ts'
@@ -79,6 +80,30 @@ const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {},
 /** Segments of what a path may hold (RFC 3986 §3.3): a request cannot have any other. */
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
+function safely(call: () => void): void {
+  try {
+    call()
+  } catch {
+    // There is nowhere else to report it.
+  }
+}
+
+/** The embedder's access log; what it throws is reported, and costs its line and nothing else. */
+function reporting(access: AccessLogSink, warn: Log['warn']): AccessLogSink {
+  const attempt = <T>(call: () => T, otherwise: T): T => {
+    try {
+      return call()
+    } catch (error) {
+      warn(`the access log failed: ${systemCode(error)}`)
+      return otherwise
+    }
+  }
+  return {
+    write: line => attempt(() => access.write(line), undefined),
+    pendingBytes: () => attempt(() => access.pendingBytes(), Infinity)
+  }
+}
+
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
 
 /**
@@ -103,10 +128,10 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
   // `log` may be any object, so its methods are called on it. What they throw must not end a change halfway.
-  const safely = (call: () => void): void => { try { call() } catch { /* There is nowhere else to report it. */ } }
+  const warn = (line: string): void => safely(() => given.warn(line))
   const log: Log = {
-    info: line => safely(() => given.info(line)), warn: line => safely(() => given.warn(line)),
-    progress: (what, share) => safely(() => given.progress?.(what, share)), access
+    info: line => safely(() => given.info(line)), warn,
+    progress: (what, share) => safely(() => given.progress?.(what, share)), access: access && reporting(access, warn)
   }
   signal?.throwIfAborted()
   const opened = await open(settings, log, prefix)

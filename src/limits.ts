@@ -96,6 +96,8 @@ export const READ_CHUNK_BYTES: number = 256 * 1024
 /** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
 export const CHECKPOINT_RECORD_ROWS: number = 2_000
 export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
+/** How often a process looks whether the socket of its lock is still there. */
+export const LOCK_CHECK_MS: number = 1_000
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
 

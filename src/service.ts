@@ -4,6 +4,7 @@ import { entryRoutes } from './api/entry-routes.ts'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
+import { Closers } from './closers.ts'
 import { disk } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import type { AccessLog } from './http/access-log.ts'
@@ -37,9 +38,22 @@ export interface OpenService {
  * `/vault`. Rejects with a `Failure`, having released everything.
  */
 export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
+  const closers = new Closers()
+  try {
+    return await compose(settings, log, prefix, closers)
+  } catch (error) {
+    await closers.close().catch(() => {}) // why it did not open says more
+    throw error
+  }
+}
+
+async function compose(
+  settings: ServiceSettings, log: Log, prefix: string, closers: Closers
+): Promise<OpenService> {
   const { host, port, tlsCert, tlsKey, trustProxy } = settings
   const observers: Observer[] = []
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayOnlyRead: true })
+  closers.add(storage.close)
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   let routes: readonly Route[] = entryRoutes(store, prefix)
@@ -49,32 +63,30 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   let listener: Listener | undefined
   let certificate: FollowedCertificate | undefined
   let accessLog: AccessLog | undefined
-  try {
-    if (settings.auth === 'bearer') {
-      const [{ Accounts }, { sessionRoutes }] =
-        await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
-      const { abilities, loginLimit, tokenTtlMinutes: ttlMinutes } = settings
-      accounts = new Accounts(store, { abilities: abilities.values() })
-      routes = [...routes, ...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes })]
-    }
-    for (const part of PARTS) {
-      opened.push(await part.open?.({
-        settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
-        load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
-      }) ?? {})
-    }
-    if (tlsCert !== undefined && tlsKey !== undefined) {
-      const { openCertificate } = await import('./http/certificate.ts')
-      certificate = openCertificate(disk, tlsCert, tlsKey, log)
-    }
-    if (settings.accessLog) {
-      const { createAccessLog } = await import('./http/access-log.ts')
-      accessLog = createAccessLog(log.access!, Date.now)
-    }
-  } catch (error) {
-    for (const part of opened) part.close?.()
-    await storage.close()
-    throw error
+  if (settings.auth === 'bearer') {
+    const [{ Accounts }, { sessionRoutes }] =
+      await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
+    const { abilities, loginLimit, tokenTtlMinutes: ttlMinutes } = settings
+    accounts = new Accounts(store, { abilities: abilities.values() })
+    routes = [...routes, ...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes })]
+  }
+  for (const part of PARTS) {
+    const open = await part.open?.({
+      settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
+      load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
+    }) ?? {}
+    opened.push(open)
+    closers.add(() => open.close?.())
+  }
+  if (settings.accessLog) {
+    const { createAccessLog } = await import('./http/access-log.ts')
+    accessLog = createAccessLog(log.access!, Date.now)
+    closers.add(accessLog.close)
+  }
+  if (tlsCert !== undefined && tlsKey !== undefined) {
+    const { openCertificate } = await import('./http/certificate.ts')
+    certificate = openCertificate(disk, tlsCert, tlsKey, log)
+    closers.add(certificate.close)
   }
   for (const { observer } of opened) if (observer !== undefined) observers.push(observer)
   routes = [...routes, ...opened.flatMap(part => part.routes ?? [])]
@@ -102,19 +114,15 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
   })
   gate.open(answer)
   const sweeping = setInterval(() => sweep(store.state, Date.now()), TOKEN_SWEEP_MS).unref()
+  closers.add(() => clearInterval(sweeping))
 
   let opening: Promise<Listener> | undefined
   let closed: Promise<void> | undefined
-  const close = async (): Promise<void> => {
-    stopping.abort(new Failure('journal-closed', 'the service stops')) // requests may wait for what this ends
-    clearInterval(sweeping)
-    certificate?.close()
+  closers.add(async () => {
     const listenerClosed = opening?.then(listener => listener.close(SHUTDOWN_TIMEOUT_MS), () => {})
     await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
-    for (const part of opened) part.close?.()
-    accessLog?.close()
-    await storage.close()
-  }
+  })
+  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for what this ends
   return {
     store,
     accounts,
@@ -140,7 +148,7 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
       announce(settings, accounts, url, log)
       return url
     },
-    close: () => closed ??= close()
+    close: () => closed ??= closers.close()
   }
 }
 

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
+import { Closers } from './closers.ts'
 import type { StorageSettings } from './config/core-settings.ts'
 import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
@@ -13,7 +14,7 @@ import { DrainGate } from './http/drain-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
-import { MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import { LOCK_CHECK_MS, MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
 import type { JournalObserver } from './store/commit-loop.ts'
@@ -65,12 +66,17 @@ export async function openStorage(
   }
   const gate = new DrainGate()
   let unlocked: string | undefined
-  const unlock = await lockJournal(files, folder, localSockets(gate.take)).catch(error => {
+  const lock = await lockJournal(files, folder, localSockets(gate.take), log.warn).catch(error => {
     const { cause } = error as Failure
     if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
     unlocked = `${folder} has no room for a lock (${systemCode(cause)})`
     return undefined
   })
+  const looking = setInterval(() => void lock?.keep().catch(() => {}), LOCK_CHECK_MS).unref() // it has said why
+  const unlock = async (): Promise<void> => {
+    clearInterval(looking)
+    await lock?.release()
+  }
   try {
     const isNew = settings.journal === 'file' && files.stat(path) === undefined
     const onProgress = (share: number): void => log.progress?.('reading the journal', share)
@@ -79,7 +85,7 @@ export async function openStorage(
     const applyRecord: Apply = record => apply(state, record)
     const beganMs = nowMs()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal({ ...options, files, folder, unlocked, mustExist, begins: mayCreate === true }, applyRecord)
+      await openFileJournal({ ...options, files, folder, unlocked, lock, mustExist, begins: mayCreate === true }, applyRecord)
     const readMs = nowMs() - beganMs
     const store = new Store(journal, state, observers)
     const { records, head } = journal.health()
@@ -97,35 +103,50 @@ export async function openStorage(
         readBarrier: journal.readBarrier, isStopping: () => false, nowMs, warn: log.warn
       })),
       close: async () => {
-        await gate.close(SHUTDOWN_TIMEOUT_MS)
-        try {
-          await store.close()
-        } finally {
-          await unlock?.()
-        }
+        const closers = new Closers()
+        closers.add(unlock)
+        closers.add(() => store.close())
+        closers.add(() => gate.close(SHUTDOWN_TIMEOUT_MS))
+        await closers.close()
       }
     }
   } catch (error) {
-    await unlock?.()
+    await unlock()
     throw error
   }
 }
 
-/** Locks the folder and, where the journal is a link, what it leads to; gives what releases both. */
-async function lockJournal(files: Files, folder: string, sockets: UnixSockets): Promise<() => Promise<void>> {
+/** What a lock is to those who write under it. */
+export type JournalLock = Omit<FolderLock, 'socket'>
+
+/** Locks the folder and, where the journal is a link, what it leads to. */
+export async function lockJournal(
+  files: Files, folder: string, sockets: UnixSockets, warn: Log['warn'] = () => {}
+): Promise<JournalLock> {
   const lock = (where: string, prefix?: string): Promise<FolderLock> =>
-    lockFolder(files, where, sockets, process.pid, randomInt, prefix)
+    lockFolder(files, where, sockets, process.pid, randomInt, { warn, ...prefix !== undefined && { prefix } })
   const own = await lock(folder)
   try {
     const path = files.real(join(folder, JOURNAL_FILE))
     const [where, name] = [dirname(path), basename(path)]
     // A `journal.jsonl` elsewhere is locked by its folder; of files with other names a folder may hold several.
     const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
-    if (!isLink || files.stat(path) === undefined) return own.release
-    const other = await lock(where, name === JOURNAL_FILE ? '' : `${name}.`)
-    return async () => { await other.release(); await own.release() }
+    if (!isLink || files.stat(path) === undefined) return own
+    return bothOf(own, await lock(where, name === JOURNAL_FILE ? '' : `${name}.`))
   } catch (error) {
     await own.release()
     throw error
+  }
+}
+
+function bothOf(one: JournalLock, other: JournalLock): JournalLock {
+  const closers = new Closers()
+  closers.add(one.release)
+  closers.add(other.release)
+  return {
+    isHeld: () => one.isHeld() && other.isHeld(),
+    keep: async () => { await one.keep(); await other.keep() },
+    fault: () => one.fault() ?? other.fault(),
+    release: () => closers.close()
   }
 }

@@ -83,8 +83,8 @@ export const coreSettings = (
   // contract §5.5
   tokenTtlMinutes: setting('N', undefined, minutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
-  abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), abilityOfEach(Object.keys(abilities)),
-    'The ability that a token needs for an operation; one that is not named needs any token.',
+  abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), abilityOfEach(abilities),
+    'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
     { shown: `\`${Object.entries(abilities).map(pair => pair.join('=')).join(', ')}\`` }),
   corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(list(text).map(exactOrigin)),
     'Origins whose pages may use the service, exactly as a browser sends them.'),

@@ -54,15 +54,26 @@ export function hostName(text: string): string {
   return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }
 
-export function abilities(operations: readonly string[]): (text: string) => ReadonlyMap<string, string> {
+/** What an operation is given that asks for a token alone. */
+export const ANY_TOKEN = 'any'
+
+/** The ability that each operation asks for; one that is not named keeps its default. */
+export function abilities(
+  defaults: { readonly [operation: string]: string }
+): (text: string) => ReadonlyMap<string, string> {
   return text => {
-    const found = new Map<string, string>()
+    const found = new Map(Object.entries(defaults))
+    const named = new Set<string>()
     for (const pair of list(text)) {
       const [operation = '', ability = '', ...rest] = pair.split('=')
-      if (!operations.includes(operation)) fail(`operations out of ${operations.join(', ')}, each with =ability`)
-      if (found.has(operation)) fail('operation=ability pairs, each operation once')
+      if (!Object.hasOwn(defaults, operation)) {
+        fail(`operations out of ${Object.keys(defaults).join(', ')}, each with =ability`)
+      }
+      if (named.has(operation)) fail('operation=ability pairs, each operation once')
       if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
-      found.set(operation, ability)
+      named.add(operation)
+      if (ability === ANY_TOKEN) found.delete(operation)
+      else found.set(operation, ability)
     }
     return found
   }

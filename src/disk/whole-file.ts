@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../errors.ts'
-import type { Descriptor, Files } from './files.ts'
+import { isSameFile, type Files, type FileStat } from './files.ts'
 
 /** A new file that is being written; what was written is on the device. */
 export interface NewFile {
@@ -15,8 +15,11 @@ export interface NewFile {
 }
 
 interface WholeFileOptions {
-  /** The file takes the place of another one. Without it the name must be free; else the error's code is EEXIST. */
-  readonly replaces?: boolean
+  /**
+   * The file whose place it takes, as it was when it was read; where the name leads to another one by now, or to one of
+   * another length, the error's code is ESTALE. Without it the name must be free; else the code is EEXIST.
+   */
+  readonly replaces?: FileStat | undefined
   /** The name, in the same folder, under which the replaced file is kept; a kill may leave both names. */
   readonly keepsAs?: string | undefined
   /** The caller syncs the folder, or can do without. Otherwise a sync is tried before anything is made. */
@@ -36,11 +39,11 @@ const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 export async function makeWhole<T>(
   files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
 ): Promise<T> {
-  const { replaces = false, keepsAs, leavesNames = false } = options
+  const { replaces, keepsAs, leavesNames = false } = options
   if (keepsAs !== undefined) refuseTaken(files, keepsAs)
-  if (!replaces) refuseTaken(files, path)
+  if (replaces === undefined) refuseTaken(files, path)
   if (!leavesNames) files.sync(dirname(path))
-  const [part, descriptor] = createPart(files, path)
+  const [part, descriptor] = atFreeName(path, name => files.createToAppend(name))
   try {
     let made: T
     const write = (piece: Buffer | string): void => {
@@ -52,9 +55,8 @@ export async function makeWhole<T>(
     } finally {
       files.close(descriptor)
     }
-    if (keepsAs !== undefined) replaceAndKeep(files, part, path, keepsAs)
-    else if (replaces) files.rename(part, path)
-    else linkInPlace(files, part, path)
+    if (replaces === undefined) linkInPlace(files, part, path)
+    else replace(files, part, path, replaces, keepsAs)
     if (!leavesNames) files.sync(dirname(path))
     return made
   } finally {
@@ -76,27 +78,59 @@ export function isPartOf(path: string, name: string): boolean {
   return name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))
 }
 
-function createPart(files: Files, path: string): readonly [part: string, descriptor: Descriptor] {
+function atFreeName<T>(path: string, make: (name: string) => T): readonly [name: string, made: T] {
   for (let n = 1; ; n++) {
     try {
-      const part = `${path}.${n}.part`
-      return [part, files.createToAppend(part)]
+      const name = `${path}.${n}.part`
+      return [name, make(name)]
     } catch (error) {
       if (systemCode(error) !== 'EEXIST' || n === MAX_PARTS) throw error
     }
   }
 }
 
-/** The second name is durable before the first one goes to another file: so the old file is never without a name. */
-function replaceAndKeep(files: Files, part: string, path: string, keepsAs: string): void {
-  files.link(path, keepsAs)
+/**
+ * Takes the place of a file that is still as it was read. One who writes to it against the rules looks after each
+ * write whether the name still leads there, and acknowledges nothing else: so what was acknowledged between the look
+ * before the name is given and that itself shows in the old file afterwards, which then gets its name back.
+ */
+function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
+  refuseChanged(files, path, old)
+  if (keepsAs !== undefined) files.link(path, keepsAs)
+  const aside = keepsAs ?? nameAside(files, path)
+  if (aside === undefined) return files.rename(part, path)
   try {
-    files.sync(dirname(path))
+    // Durable before the first name goes: so a file that is kept is never without one.
+    if (keepsAs !== undefined) files.sync(dirname(path))
+    refuseChanged(files, path, old)
     files.rename(part, path)
   } catch (error) {
-    files.remove(keepsAs)
+    files.remove(aside)
     throw error
   }
+  try {
+    refuseChanged(files, aside, old)
+  } catch (error) {
+    files.rename(aside, path)
+    throw error
+  }
+  if (keepsAs === undefined) files.remove(aside)
+}
+
+/** Gives a file a temporary second name; undefined where there are none. */
+function nameAside(files: Files, path: string): string | undefined {
+  try {
+    return atFreeName(path, name => files.link(path, name))[0]
+  } catch (error) {
+    if (!hasNoLinks(error)) throw error
+    return undefined
+  }
+}
+
+function refuseChanged(files: Files, path: string, old: FileStat): void {
+  const now = files.stat(path)
+  if (now !== undefined && isSameFile(now, old) && now.bytes === old.bytes) return
+  throw Object.assign(new Error(`${path} was changed by another program`), { code: 'ESTALE' })
 }
 
 /** Whether an error says that the file system gives a file no second name. */

@@ -12,10 +12,11 @@ import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
 import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
+import type { FolderLock } from '../disk/lock.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions, QuietFile,
-  Replacement, Rotated
+  Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,
+  JournalRecord, QuietFile, Replacement, Rotated
 } from './journal.ts'
 import { KeyWatch, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
@@ -26,6 +27,7 @@ export interface FileJournalOptions extends JournalOptions {
   /** The data folder; it exists and is locked, unless `unlocked` says why not: then it is only read. */
   readonly folder: string
   readonly unlocked?: string | undefined
+  readonly lock?: Pick<FolderLock, 'isHeld' | 'keep' | 'fault'> | undefined
   /** Whether one without a record is refused: where that is not a first start, everything is lost. */
   readonly mustExist?: boolean
   /** Whether an empty journal gets a first record, which shows that it was meant to be there. */
@@ -92,7 +94,7 @@ export class FileJournal implements DurableJournal {
     if (this.#fault === undefined && !this.#isBusy) this.#checkFile()
     const { records, head } = this.#end
     if (this.#fault !== undefined) return { fault: this.#fault, records, head }
-    const fault = this.#checkKeys()
+    const fault = this.#checkKeys() ?? this.#options.lock?.fault()
     return { fault, mayHeal: fault !== undefined, records, head }
   }
 
@@ -103,7 +105,7 @@ export class FileJournal implements DurableJournal {
 
   append(decide: () => readonly EncodedEvent[]): Promise<void> {
     return this.#exclusively(async () => {
-      this.#assertWhole()
+      await this.#assertOwn()
       const events = decide()
       if (events.length > 0) await this.#write(events)
     })
@@ -113,8 +115,8 @@ export class FileJournal implements DurableJournal {
 
   rotateKey(): Promise<Rotated> {
     return this.#exclusively(async () => {
-      this.#assertWhole()
       const { addKey } = await import('./new-keys.ts')
+      await this.#assertOwn()
       this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
       this.#keyWatch = this.#watch(this.#keyWatch.names)
       return { key: this.#keys.newest.name, seals: true }
@@ -123,7 +125,7 @@ export class FileJournal implements DurableJournal {
 
   replace(make: (file: QuietFile) => Promise<Replacement>): Promise<void> {
     return this.#exclusively(async () => {
-      this.#assertWhole()
+      await this.#assertOwn()
       const { files, random, wallMs } = this.#options
       const { end, first } = await make({
         files, path: this.#path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random)
@@ -184,22 +186,30 @@ export class FileJournal implements DurableJournal {
           const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
           return reject(this.#undo(what, isShort || isFull(error)))
         }
-        // It is on the device, and counts if the file is still the one that the next start will read.
-        if (!this.#checkFile(end.goodBytes)) return reject(new Failure('journal-failed', this.#fault!))
-        this.#end = end
-        try {
-          for (const record of records) this.#apply(record)
-          resolve()
-        } catch (cause) {
-          reject(this.#fail(`a durable record does not fit the state: ${systemCode(cause)}`))
-        }
+        // It is on the device, and counts if the file is still the one that the next start will read, and nobody who
+        // has the lock by now has read it without these lines.
+        this.#keepLock().then(() => {
+          if (!this.#checkFile(end.goodBytes)) throw new Failure('journal-failed', this.#fault!)
+          this.#end = end
+          this.#applyAll(records)
+        }, (failure: Failure) => { throw this.#fail(failure.message) }).then(resolve, reject)
       })
     })
+  }
+
+  #applyAll(records: readonly JournalRecord[]): void {
+    try {
+      for (const record of records) this.#apply(record)
+    } catch (cause) {
+      throw this.#fail(`a durable record does not fit the state: ${systemCode(cause)}`)
+    }
   }
 
   /** Cuts a failed write back; where the device was only full, that is all. Other errors leave open what it holds. */
   #undo(what: string, heals: boolean): Failure {
     if (!this.#checkFile('any')) return new Failure('journal-failed', this.#fault!)
+    // What is at the file's end by now may be another's.
+    if (this.#options.lock?.isHeld() === false) return this.#fail(`a write failed (${what}) while the lock was lost`)
     try {
       // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
       heals = cutBack(this.#options.files, this.#path, this.#end.goodBytes) && heals
@@ -210,6 +220,21 @@ export class FileJournal implements DurableJournal {
     if (!this.#checkFile()) return new Failure('journal-failed', this.#fault!)
     this.#options.warn(`a write to the journal failed and was cut back: ${what}`)
     return new Failure('write-failed', what)
+  }
+
+  /** Asserts that the journal is whole, and that nobody else may write it. */
+  async #assertOwn(): Promise<void> {
+    this.#assertWhole()
+    if (this.#options.lock?.isHeld() !== false) return
+    await this.#keepLock()
+    this.#assertWhole() // another process may have had the lock meanwhile
+  }
+
+  /** Another process can write only where the socket of this one's lock is gone: then it is taken again, if it can be. */
+  async #keepLock(): Promise<void> {
+    await this.#options.lock?.keep().catch(cause => {
+      throw new Failure('write-failed', (cause as Error).message, { cause })
+    })
   }
 
   #assertWhole(): void {

@@ -36,8 +36,9 @@ export async function createKeyFile(
  * the runtime does not let the folder be synced.
  */
 export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
+  const replaces = files.stat(path)
   const before = files.read(path).toString('latin1').trimEnd()
   const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
-  await makeWhole(files, path, file => file.write(text), { replaces: true })
+  await makeWhole(files, path, file => file.write(text), { replaces })
   return readKeyFile(files, path)!
 }

@@ -76,7 +76,8 @@ function missing(path: string, isNew: boolean): Failure {
 async function begin({ files, wallMs, random }: FileJournalOptions, path: string, key: Keyring): Promise<void> {
   const seal = { time: isoTime(wallMs()), key: key.newest, nonce: nonces(random) }
   const { lines } = sealBatch([{ type: BEGUN, by: null, data: {}, json: '{}' }], 0, FIRST_HASH, seal)
-  await makeWhole(files, path, file => file.write(`${lines[0]!}\n`), { replaces: true, leavesNames: true })
+  const replaces = files.stat(path)
+  await makeWhole(files, path, file => file.write(`${lines[0]!}\n`), { replaces, leavesNames: true })
 }
 
 /**
@@ -103,7 +104,8 @@ async function prepare(
   const { files, folder, keyFile } = options
   const older = `${path}.rewrite` // what a killed re-encryption of the first version leaves
   for (const left of [second, older]) if (left !== undefined && files.stat(left) !== undefined) files.remove(left)
-  for (const file of [path, keyFile]) removeLeftovers(files, file)
+  removeLeftovers(files, path)
+  ifAllowed(() => removeLeftovers(files, keyFile)) // else they stay
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)
   keepPrivate(options, path, 0o600)
@@ -135,6 +137,16 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
 }
 
+/** What the call gives; undefined where the user may not do that, as to look into a folder of keys that is another's. */
+function ifAllowed<T>(call: () => T): T | undefined {
+  try {
+    return call()
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    return undefined
+  }
+}
+
 /** What was read may be in the system's cache alone, as of a fresh copy or a failed write. */
 function makeAllDurable(options: FileJournalOptions, path: string, found: Recovered, isNew: boolean): void {
   const { files, keyFile, warn } = options
@@ -145,7 +157,7 @@ function makeAllDurable(options: FileJournalOptions, path: string, found: Recove
     warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
   for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {
-    if (sync(files, folder) || !isNew) continue
+    if (ifAllowed(() => sync(files, folder)) === true || !isNew) continue
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')
   }

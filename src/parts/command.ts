@@ -1,5 +1,6 @@
 /** What a command of the operator's program is, and what it may use. */
 import type { StorageSettings } from '../config/core-settings.ts'
+import type { Files, FileStat } from '../disk/files.ts'
 import type { JournalHealth, JournalLocation, JournalRecord } from '../journal/journal.ts'
 import type { Recovered } from '../journal/recover.ts'
 import type { CommittedState } from '../store/state.ts'
@@ -21,7 +22,11 @@ export interface Arguments {
  * Where a journal is, and what is known of it: without a service, its length is all there is. `progress` is that of a
  * re-encryption that is under way.
  */
-export type JournalStatus = JournalLocation & Partial<JournalHealth> & { readonly progress?: number }
+export type JournalStatus = JournalLocation & Partial<JournalHealth> & {
+  readonly progress?: number
+  /** The file that has this length, where it is one: a compaction puts another in its place. */
+  readonly file?: FileStat
+}
 
 /** Takes each record, the state before it, and its line as it is in the file. */
 export type OnRecord = (record: JournalRecord, state: CommittedState, text: string) => void
@@ -43,6 +48,13 @@ export interface Reached {
   look(): Promise<JournalStatus | undefined>
   /** Where the journal is. */
   status(): Promise<JournalStatus>
+  /**
+   * Takes the lock for work on the folder's files, which no service may have meanwhile; rejects with an `OperatorError`
+   * where one has. `reads` are files that the folder's owner may be unable to read.
+   */
+  alone<T>(reads: readonly string[], work: () => Promise<T>): Promise<T>
+  /** The disk, in a folder of another user as that user sees it while the folder is open or `alone` works. */
+  readonly files: Files
   /** Reads the journal up to where it is acknowledged, verifying all of it, and changes nothing. */
   read(status: JournalStatus, onRecord?: OnRecord): Promise<JournalRead>
   close(): Promise<void>

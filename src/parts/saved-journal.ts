@@ -1,6 +1,6 @@
 /** Files that commands make, a copy of the journal among them. */
 import { resolve } from 'node:path'
-import { disk, type Files } from '../disk/files.ts'
+import { disk, type Files, type FileStat } from '../disk/files.ts'
 import { makeWhole, type NewFile } from '../disk/whole-file.ts'
 import { systemCode } from '../errors.ts'
 import { readKeyFile } from '../journal/keys.ts'
@@ -10,22 +10,26 @@ import { OperatorError, type JournalRead, type JournalStatus, type Reached } fro
 
 /** See `makeWhole`. Throws an `OperatorError` where the name is taken. Gives what `make` gives. */
 export async function makeFile<T>(
-  path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk
+  path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
 ): Promise<T> {
   const target = resolve(path)
   try {
-    return await makeWhole(files, target, make)
+    return await makeWhole(files, target, make, { replaces })
   } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error
-    throw new OperatorError(`${target} exists already`)
+    if (systemCode(error) === 'EEXIST') throw new OperatorError(`${target} exists already`)
+    if (systemCode(error) === 'ESTALE') throw new OperatorError(`${(error as Error).message}, and was left as it is`)
+    throw error
   }
 }
 
 /**
- * Writes the lines of the journal into a new file, durably, and verifies what is there then. Throws an
- * `OperatorError` where the journal may have gone on elsewhere.
+ * Writes the lines of the journal into a new file, durably, and verifies what is there then; the file may replace one
+ * that was looked at. Throws an `OperatorError` where the journal may have gone on elsewhere.
  */
-export function saveJournal(store: Reached, path: string, status: JournalStatus): Promise<JournalRead> {
+export function saveJournal(
+  store: Reached, path: string, status: JournalStatus, replaces?: FileStat
+): Promise<JournalRead> {
+  const { files } = store
   if (status.fault !== undefined && status.mayHeal !== true && status.endpoints !== undefined) {
     throw new OperatorError(`what is here may not be the newest: ${status.fault}`)
   }
@@ -38,8 +42,8 @@ export function saveJournal(store: Reached, path: string, status: JournalStatus)
       slice = ''
     })
     file.write(slice)
-    const made = readJournal(disk, file.path, readKeyFile(disk, status.keyFile)!, () => {})
+    const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
     if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return read
-  })
+  }, files, replaces)
 }

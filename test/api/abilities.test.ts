@@ -122,15 +122,16 @@ test('a request without a token is refused before its body is sent', async t => 
   client.destroy()
 })
 
-test('§5.6 ABILITIES says which ability guards which operation; one it does not name needs just a token', async t => {
-  const flags = { abilities: 'listPassword=vault.look,getPassword=vault.look,deletePassword=vault:burn' }
+test('§5.6 ABILITIES says which ability guards which operation; one it does not name keeps its own, and any needs just a token', async t => {
+  const flags = { abilities: 'listPassword=vault.look,getPassword=any,deletePassword=vault:burn' }
   const started = await startProtected(t, flags)
   await started.service.store.createEntry(ENTRY, null)
-  const expected: Record<string, readonly [number, number, number]> = {
-    listPassword: [403, 200, 403], getPassword: [403, 200, 403], createPassword: [200, 200, 200],
-    updatePassword: [200, 200, 200], deletePassword: [403, 403, 200]
+  const expected: Record<string, readonly [number, number, number, number]> = {
+    listPassword: [403, 200, 403, 403], getPassword: [200, 200, 200, 200], createPassword: [403, 403, 403, 200],
+    updatePassword: [403, 403, 403, 403], deletePassword: [403, 403, 200, 403]
   }
-  const tokens = await Promise.all([[], ['vault.look'], ['vault:burn']].map(list => tokenOf(started, ANA, list)))
+  const given = [[], ['vault.look'], ['vault:burn'], ['password:create']]
+  const tokens = await Promise.all(given.map(abilities => tokenOf(started, ANA, abilities)))
   for (const [name, method, path, body] of FIVE) {
     const statuses = []
     for (const token of tokens) statuses.push((await call(t, started.url, method, path, { body, token })).status)

@@ -144,12 +144,12 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   assert.equal(less.components.securitySchemes, undefined)
   assert.ok(!JSON.stringify(less).includes('RateLimit'))
   assert.ok(!answersOf(less).some(({ status }) => status === 429))
-  const { url } = await startProtected(t, { abilities: 'listPassword=a:list,createPassword=a:create' })
+  const { url } = await startProtected(t, { abilities: 'listPassword=a:list,getPassword=any' })
   const shut = await descriptionOf(t, url)
   assert.deepEqual(tableOf(shut).map(row => [row[0], row[3]]), [
-    ['listPassword', ['a:list']], ['getPassword', []], ['createPassword', ['a:create']], ['updatePassword', []],
-    ['deletePassword', []], ['login', undefined], ['logout', []], ['health', undefined], ['metrics', undefined],
-    ['openapi', undefined]
+    ['listPassword', ['a:list']], ['getPassword', []], ['createPassword', ['password:create']],
+    ['updatePassword', ['password:update']], ['deletePassword', ['password:delete']], ['login', undefined],
+    ['logout', []], ['health', undefined], ['metrics', undefined], ['openapi', undefined]
   ])
   assert.equal(shut.components.securitySchemes.bearer.scheme, 'bearer')
 })

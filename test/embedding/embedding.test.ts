@@ -320,3 +320,21 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, ana[3]))?.name,
     'eva@example.org')
 })
+
+test('log functions that throw, at any time, hinder neither requests nor the close, which releases the folder', async t => {
+  const dataDir = freshFolder(t)
+  const fail = (): never => { throw new Error('the host\'s own') }
+  const broken = { info: fail, warn: fail, progress: fail }
+  for (const access of [
+    { write: fail, pendingBytes: () => 0 }, { write: () => {}, pendingBytes: fail },
+    { write: fail, pendingBytes: () => Infinity } // what was dropped is reported while it closes
+  ]) {
+    const service = await openService({ dataDir, port: 0, accessLog: true, log: { ...broken, access } })
+    const url = await service.listen()
+    assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200)
+    await service.close()
+  }
+  const service = await openService({ dataDir })
+  assert.equal((await service.listPassword()).length, 3)
+  await service.close()
+})

@@ -38,11 +38,12 @@ const CASES: { readonly [N in Name]: Case } = {
     '0', '0.0', '-1', '1e3', '.5', '5.', 'never', '1h', 'Infinity', '52560001'
   ]],
   abilities: [
-    new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1',
-    new Map([['listPassword', 'read'], ['getPassword', 'a:b.c_d-1']]), 'deletePassword=x', [
+    new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1, createPassword=any',
+    new Map(Object.entries({ ...ABILITIES, listPassword: 'read', getPassword: 'a:b.c_d-1' }).filter(([name]) => name !== 'createPassword')),
+    'deletePassword=x', [
       'listPasswords=x', 'list=x', 'listPassword', 'listPassword=', 'listPassword=a b', 'listPassword=a=b', '=x',
       'listPassword=x,login=y', 'listpassword=x', '__proto__=x', 'listPassword:x', 'listPassword=*',
-      'listPassword=x,listPassword=y', 'login=x'
+      'listPassword=x,listPassword=y', 'listPassword=any,listPassword=x', 'login=x'
     ]
   ],
   corsOrigins: [

@@ -27,7 +27,7 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   const path = resolve(file)
   const stat = disk.stat(path)
   if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
-  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes }
+  return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes, file: stat }
 }
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */

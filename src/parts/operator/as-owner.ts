@@ -17,9 +17,10 @@ export const STAYS: AsOwner = { files: disk, end: () => {} }
 /**
  * Becomes the owner of a folder, if the process is root's and the folder is not. The owner may be unable to reach the
  * folder (systemd keeps those of dynamic users below one of root's), so it becomes the working folder, and `files`
- * names what is in it relative to it. The owner may be unable to read the keys, too: `files` reads those as root.
+ * names what is in it relative to it. The owner may be unable to read the keys, or a copy that is restored: `files`
+ * reads those as root.
  */
-export function becomeOwner(folder: string, readAsRoot: string): AsOwner {
+export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOwner {
   const { geteuid, getegid, seteuid, setegid } = process
   const stat = disk.stat(folder)
   const isRoot = geteuid?.() === 0 && stat !== undefined && stat.owner !== 0
@@ -41,9 +42,10 @@ export function becomeOwner(folder: string, readAsRoot: string): AsOwner {
       begin()
     }
   }
+  const foldersOfRoot = readAsRoot.map(path => dirname(path))
   const calls = Object.entries<(...given: any[]) => unknown>(disk).map(([name, call]) =>
-    [name, (...given: readonly unknown[]) => name === 'real' || given[0] === readAsRoot ||
-      (LOOKS.includes(name) && given[0] === dirname(readAsRoot))
+    [name, (...given: readonly unknown[]) => name === 'real' || readAsRoot.includes(given[0] as string) ||
+      (LOOKS.includes(name) && foldersOfRoot.includes(given[0] as string))
       ? asRoot(() => call(...given)) : call(...given.map(inside))])
   process.chdir(folder)
   begin()

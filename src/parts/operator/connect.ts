@@ -6,17 +6,18 @@
  */
 import { join } from 'node:path'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
-import { disk, type Files } from '../../disk/files.ts'
+import { disk, isSameFile, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
-import { probe } from '../../http/local-socket.ts'
+import { DrainGate } from '../../http/drain-gate.ts'
+import { localSockets, probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
-import { readJournal } from '../../journal/recover.ts'
+import { readJournal, type Recovered } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
 import { JOURNALS } from '../../settings.ts'
-import { openStorage, type Storage } from '../../storage.ts'
+import { lockJournal, openStorage, type Storage } from '../../storage.ts'
 import { Accounts } from '../../store/accounts.ts'
 import { apply, emptyState } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
@@ -50,6 +51,15 @@ export function reachStore(
     throw new OperatorError(`there is no journal in ${folder}; the command init makes one`)
   }
 
+  const beginOwner = (reads: readonly string[]): void => {
+    const user = process.geteuid?.()
+    const owner = disk.stat(folder)?.owner
+    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(folder)
+    const real = disk.real(folder)
+    asOwner = becomeOwner(folder, reads)
+    if (asOwner !== STAYS) folder = real // the shortest way to its sockets is from the working folder
+  }
+
   const endOwner = (): void => {
     asOwner.end()
     asOwner = STAYS
@@ -60,12 +70,7 @@ export function reachStore(
     const found = await live()
     if (found !== undefined || opened !== undefined) return found
     if (isFile && !mayCreate) assertJournal()
-    const user = process.geteuid?.()
-    const owner = disk.stat(folder)?.owner
-    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(folder)
-    const real = disk.real(folder)
-    asOwner = becomeOwner(folder, keyFile)
-    if (asOwner !== STAYS) folder = real // the shortest way to its sockets is from the working folder
+    beginOwner([keyFile])
     try {
       opened = await openStorage({ ...settings, dataDir: folder, keyFile }, JOURNALS, {
         info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)
@@ -94,8 +99,27 @@ export function reachStore(
     }
   }
 
+  const alone: Reached['alone'] = async (reads, work) => {
+    if (disk.stat(folder) === undefined) throw new OperatorError(`there is no folder ${folder}`)
+    beginOwner([keyFile, ...reads])
+    try {
+      const lock = await lockJournal(asOwner.files, folder, localSockets(new DrainGate().take))
+      try {
+        return await work()
+      } finally {
+        await lock.release()
+      }
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'folder-held') throw error
+      throw new OperatorError(`${error.message}; if that is the service, stop it first`)
+    } finally {
+      endOwner()
+    }
+  }
+
   const read = async (status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> => {
-    const keys = readKeyFile(disk, status.keyFile)
+    const { files } = asOwner
+    const keys = readKeyFile(files, status.keyFile)
     if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
     const state = emptyState()
     const each = (record: JournalRecord, text: string): void => {
@@ -111,7 +135,13 @@ export function reachStore(
       if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
       return { ...found, goodBytes: 0, tornBytes: 0, state }
     }
-    const found = readJournal(disk, path, keys, each, { onProgress, endBytes: bytes })
+    assertSame(files, status)
+    let found: Recovered
+    try {
+      found = readJournal(files, path, keys, each, { onProgress, endBytes: bytes })
+    } finally {
+      assertSame(files, status) // else it is no fault of the journal that its end is not found
+    }
     // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
     if (status.records !== undefined && found.goodBytes !== bytes) {
       throw new Failure('journal-damaged', `${path} ends before its last record`)
@@ -120,7 +150,8 @@ export function reachStore(
   }
 
   return {
-    settings, ask, read,
+    settings, ask, read, alone,
+    get files() { return asOwner.files },
     look: async () => {
       try {
         const found = await live()
@@ -131,10 +162,11 @@ export function reachStore(
       }
     },
     status: async () => {
-      if (!isFile || await live() !== undefined) return ask('GET', STATUS)
+      if (!isFile || await live() !== undefined) return statusWithFile(asOwner.files, () => ask('GET', STATUS))
       assertJournal()
       const path = disk.real(join(folder, JOURNAL_FILE))
-      return { path, keyFile, bytes: disk.stat(path)!.bytes }
+      const file = disk.stat(path)!
+      return { path, keyFile, bytes: file.bytes, file }
     },
     close: async () => {
       const closing = opened
@@ -146,6 +178,25 @@ export function reachStore(
       }
     }
   }
+}
+
+/** What a process says of its journal, and the file of which it says that. */
+async function statusWithFile(files: Files, ask: () => Promise<JournalStatus>): Promise<JournalStatus> {
+  let { path, endpoints } = await ask()
+  for (;;) {
+    const file = endpoints === undefined ? files.stat(path) : undefined
+    const status = await ask()
+    const now = file && files.stat(path)
+    if (file === undefined || now === undefined) return status
+    if (isSameFile(file, now)) return { ...status, file }
+    path = status.path
+  }
+}
+
+function assertSame(files: Files, { path, file }: JournalStatus): void {
+  const now = file && files.stat(path)
+  if (file === undefined || (now !== undefined && isSameFile(now, file))) return
+  throw new OperatorError(`${path} was written again meanwhile; run the command again`)
 }
 
 /**

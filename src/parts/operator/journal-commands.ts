@@ -2,15 +2,15 @@
 import { resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
-import { disk, readPieces } from '../../disk/files.ts'
+import { disk } from '../../disk/files.ts'
+import { removeLeftovers } from '../../disk/whole-file.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../command.ts'
-import { makeFile, saveJournal } from '../saved-journal.ts'
+import { saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
-import { becomeOwner } from './as-owner.ts'
 import { checkState } from './check.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
 
@@ -109,24 +109,18 @@ async function show(context: Context): Promise<void> {
   }
 }
 
-/** Puts a copy where the journal was; as root it is made as the folder's owner, who must be able to read it. */
+/** Puts a copy where no journal is, or an empty one; what it makes belongs to the folder's owner. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
-  if (await store.look() !== undefined) throw new OperatorError('the service runs; stop it first')
-  const { folder, path: target } = locationOf(store.settings)
-  const old = disk.stat(target)
-  if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
   const status = fileStatus({ store }, file)
-  const { records, head, goodBytes } = await store.read(status)
-  const { files, end } = becomeOwner(folder, status.path)
-  try {
-    if (old !== undefined) files.remove(target)
-    await makeFile(target, file => {
-      for (const [piece] of readPieces(files, status.path, 0, goodBytes)) file.write(piece)
-    }, files)
-  } finally {
-    end()
-  }
-  terminal.show({ path: target, records, head }, `${target}: ${records} records, head ${head}`)
+  const { path } = locationOf(store.settings)
+  const { records, head } = await store.alone([status.path], async () => {
+    const target = store.files.real(path)
+    const old = store.files.stat(target)
+    if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
+    removeLeftovers(store.files, target)
+    return saveJournal(store, target, status, old)
+  })
+  terminal.show({ path, records, head }, `${path}: ${records} records, head ${head}`)
 }
 
 /** `init`, `journal …` and `key …`. */

@@ -67,6 +67,7 @@ async function replaced(
   file: QuietFile, rewrite: Rewrite
 ): Promise<{ readonly made: Recovered, readonly archive: string | undefined }> {
   const { path, files, end } = file
+  const replaces = files.stat(path)
   if (end.records === 0 && rewrite.checkpoint !== undefined) {
     throw new Failure('input-invalid', `${path} has no records that could be compacted`)
   }
@@ -78,7 +79,7 @@ async function replaced(
   }
   try {
     const made = await makeWhole(files, path, part => writeAndCompare(part, file, rewrite, earlier),
-      { replaces: true, keepsAs: archive })
+      { replaces, keepsAs: archive })
     return { made, archive }
   } catch (error) {
     if (archive === undefined || !hasNoLinks(error)) throw error

@@ -1,0 +1,113 @@
+/** What happens to a running service whose lock is taken away: nothing that it acknowledged is lost. */
+import assert from 'node:assert/strict'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { admin, done } from '../support/admin.ts'
+import { freshFolder, send } from '../support/service.ts'
+import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
+
+const WITHOUT_PAGE = { page: 'off' }
+
+/** Removes the sockets of a folder, as a cleaner of temporary files does; gives how many there were. */
+function clean(folder: string): number {
+  const sockets = socketsIn(folder)
+  for (const name of sockets) rmSync(join(folder, name), { force: true })
+  return sockets.length
+}
+
+async function create({ url }: Program, sistema: string): Promise<number> {
+  return (await send(url, 'POST', '/api/createPassword', { password: 'p', sistema, usuario: 'u' })).status
+}
+
+/** The systems of the entries that a fresh start of the folder serves. */
+async function systemsIn(folder: string): Promise<readonly string[]> {
+  const listed = JSON.parse(await done(folder, 'entry list --json'))
+  return listed.map(({ sistema }: { sistema: string }) => sistema)
+}
+
+test('a service whose socket was removed makes it again by itself, says so, and goes on', async t => {
+  const service = await startProgram(t, { flags: WITHOUT_PAGE })
+  assert.equal(clean(service.folder), 1)
+  await until('a new socket', () => socketsIn(service.folder).length === 1)
+  await service.printed(/warning: the socket of the lock, .*, was removed by another program, and made again/)
+  assert.equal(await create(service, 'a'), 200)
+  const second = launchProgram(t, { flags: { ...WITHOUT_PAGE, data: service.folder } })
+  const ended = await second.ended
+  assert.match(ended.stderr, new RegExp(`belongs to process ${service.pid}`))
+  assert.match(await done(service.folder, 'entry list'), /a/)
+  assert.equal((await service.stop()).code, 0)
+  assert.deepEqual(socketsIn(service.folder), [])
+})
+
+test('a service that is asked for a change directly after its socket was removed takes the lock again first', async t => {
+  const service = await startProgram(t, { flags: WITHOUT_PAGE })
+  for (let n = 0; n < 20; n++) {
+    assert.equal(clean(service.folder), 1)
+    assert.equal(await create(service, String(n)), 200)
+    assert.equal(socketsIn(service.folder).length, 1)
+  }
+})
+
+test('a service whose lock another process has by now refuses changes until it has it again, and says so', async t => {
+  const first = await startProgram(t, { flags: WITHOUT_PAGE })
+  assert.equal(await create(first, 'a'), 200)
+  first.child.kill('SIGSTOP')
+  clean(first.folder)
+  const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
+  first.child.kill('SIGCONT')
+  assert.equal(await create(first, 'b'), 500)
+  await first.printed(/no changes until it is back: another process has the lock/)
+  const health = await send(first.url, 'GET', '/healthz')
+  assert.equal(health.status, 503)
+  assert.equal(socketsIn(first.folder).length, 1)
+  await second.stop()
+  await until('changes are taken again', async () => await create(first, 'c') === 200)
+  assert.equal((await send(first.url, 'GET', '/healthz')).status, 200)
+  await first.stop()
+  assert.deepEqual(await systemsIn(first.folder), ['a', 'c'])
+})
+
+test('a service whose journal another process has changed meanwhile refuses changes for good, and both keep theirs', async t => {
+  const first = await startProgram(t, { flags: WITHOUT_PAGE })
+  assert.equal(await create(first, 'a'), 200)
+  first.child.kill('SIGSTOP')
+  clean(first.folder)
+  const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
+  assert.equal(await create(second, 'b'), 200)
+  first.child.kill('SIGCONT')
+  assert.equal(await create(first, 'c'), 500)
+  await second.stop()
+  assert.equal(await create(first, 'c'), 500)
+  await first.stop()
+  assert.deepEqual(await systemsIn(first.folder), ['a', 'b'])
+})
+
+for (const words of ['journal compact', 'journal compact --drop-history --yes', 'key rewrite']) {
+  test(`${words}, begun on a folder whose service has lost its socket, loses nothing that the service acknowledged`, async t => {
+    const service = await startProgram(t, { flags: WITHOUT_PAGE })
+    const acknowledged: string[] = []
+    for (let n = 0; n < 200; n++) if (await create(service, `before ${n}`) === 200) acknowledged.push(`before ${n}`)
+    service.child.kill('SIGSTOP')
+    clean(service.folder)
+    const running = admin(service.folder, words)
+    await until('the command has the folder', () => socketsIn(service.folder).some(name => name.startsWith('held-')))
+    service.child.kill('SIGCONT')
+    for (let n = 0; n < 50; n++) if (await create(service, `after ${n}`) === 200) acknowledged.push(`after ${n}`)
+    await running
+    for (let n = 0; n < 5; n++) if (await create(service, `late ${n}`) === 200) acknowledged.push(`late ${n}`)
+    await service.stop()
+    const kept = new Set(await systemsIn(service.folder))
+    assert.deepEqual(acknowledged.filter(sistema => !kept.has(sistema)), [])
+  })
+}
+
+test('a socket that came back from a backup is not taken for the lock', async t => {
+  const service = await startProgram(t, { flags: WITHOUT_PAGE })
+  const [name = ''] = socketsIn(service.folder)
+  renameSync(join(service.folder, name), join(freshFolder(t), name))
+  writeFileSync(join(service.folder, name), '')
+  assert.equal(await create(service, 'a'), 200)
+  await service.printed(/made again/)
+  assert.match(readFileSync(join(service.folder, 'journal.jsonl'), 'utf8'), /entry\.created/)
+})
