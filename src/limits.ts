@@ -98,6 +98,8 @@ export const CHECKPOINT_RECORD_ROWS: number = 2_000
 export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 /** How often a process looks whether the socket of its lock is still there. */
 export const LOCK_CHECK_MS: number = 1_000
+/** An entry as JSON: however it has grown, it can be exported and imported. A larger one of an older version stays. */
+export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
 
@@ -112,6 +114,8 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
   assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')
+  assert.ok(MAX_BODY_SETTING_BYTES + 1024 < MAX_ENTRY_BYTES, 'the largest body fits an entry')
+  assert.ok(MAX_ENTRY_BYTES + 1024 < MAX_LOCAL_BODY_BYTES, 'the largest entry fits an import')
   assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
   const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
   assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')

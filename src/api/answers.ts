@@ -43,6 +43,7 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
 }): Reply | undefined {
   if (error instanceof Failure) {
     if (error.code === 'entry-changed') return PRECONDITION_FAILED
+    if (error.code === 'entry-too-large') return TOO_LARGE
     if (BUSY_FAILURES.includes(error.code)) return BUSY
     if (storingFailed !== undefined) return messageReply(500, storingFailed)
     // The operator's program repeats what was answered 503, and this change may have been made.

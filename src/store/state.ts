@@ -1,4 +1,7 @@
 /** The state, and the one reducer that makes it: every event ever recorded, reduced in order from the first. */
+import { Buffer } from 'node:buffer'
+import { Failure } from '../errors.ts'
+import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { isContinuation, type Continued, type Event, type JournalRecord } from '../journal/journal.ts'
 import type { Decidable } from './commit-loop.ts'
 import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
@@ -148,6 +151,14 @@ export function apply(state: CommittedState, record: JournalRecord): void {
   if (isContinuation(record)) state.earlierRecords += (record.data as Continued).records
   state.entries.revision = state.earlierRecords + record.seq
   reduce(state, record)
+}
+
+/** Throws `entry-too-large` where an entry could no longer be exported, or imported. */
+export function assertFits(entry: Entry): void {
+  const text = entryText(entry)
+  // In UTF-8 a UTF-16 unit takes at most three bytes: nearly always there is nothing to count.
+  if (text.length * 3 <= MAX_ENTRY_BYTES || Buffer.byteLength(text) <= MAX_ENTRY_BYTES) return
+  throw new Failure('entry-too-large', `it may have ${MAX_ENTRY_BYTES} bytes as JSON`)
 }
 
 function assertNext(table: Table<number, unknown>, id: number): void {

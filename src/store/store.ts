@@ -7,7 +7,7 @@ import { Failure } from '../errors.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
-import { decidable, event, type CommittedState, type State } from './state.ts'
+import { assertFits, decidable, event, type CommittedState, type State } from './state.ts'
 
 /** Whether an entry is still what a caller takes it for; its revision is undefined where that is not durable yet. */
 export type Precondition = (entry: Entry, revision: number | undefined) => boolean
@@ -76,6 +76,7 @@ export class Store {
       const old = expectedEntry(state, id, isExpected)
       const changed = old && ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
       const changes = Object.fromEntries(changed?.map(field => [field, fields[field]]) ?? [])
+      if (old !== undefined && changed?.length) assertFits({ ...old, ...changes })
       return {
         event: changed?.length ? event('entry.updated', by, { id: old!.id, ...changes }) : undefined,
         outcome: state => state.entries.get(id)

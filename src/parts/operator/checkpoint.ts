@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../limits.ts'
-import { rowOf, type EntryRow } from '../../store/entry.ts'
+import { fieldsOf, rowOf, type EntryRow } from '../../store/entry.ts'
 import type { KeptToken, KeptUser, User } from '../../store/events.ts'
 import { apply, emptyState, event, type CommittedState } from '../../store/state.ts'
 
@@ -24,7 +24,8 @@ export function checkpointOf(state: CommittedState, tokens: readonly KeptToken[]
   const events = function * (): Generator<Event, void, void> {
     for (const [from, entries] of pieces(keptEntries(state))) {
       given = from + entries.length
-      yield event('entries.kept', null, { first: from + 1, entries })
+      if (entries.length === 1 && isLarge(entries[0]!)) yield * inParts(from + 1, entries[0]!)
+      else yield event('entries.kept', null, { first: from + 1, entries })
     }
     for (const [from, kept] of pieces(keptUsers(state))) {
       yield event('users.kept', null, { first: from + 1, users: kept })
@@ -53,6 +54,18 @@ function * keptEntries({ entries }: CommittedState): Generator<EntryRow | null, 
     const entry = entries.get(id)
     yield entry === undefined ? null : rowOf(entry)
   }
+}
+
+function isLarge(row: EntryRow | null): boolean {
+  return row !== null && Buffer.byteLength(JSON.stringify(row)) > CHECKPOINT_RECORD_BYTES
+}
+
+/** An entry as one without values, and then each value: all of them may be more than a record can hold. */
+function * inParts(id: number, row: EntryRow | null): Generator<Event, void, void> {
+  const fields = Object.entries(fieldsOf(row!))
+  const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
+  yield event('entries.kept', null, { first: id, entries: [{ ...row!, ...empty }] })
+  for (const [field, value] of fields) yield event('entry.updated', null, { id, [field]: value })
 }
 
 /** Of a removed user the number alone, which is its place. */

@@ -1,0 +1,60 @@
+/** The key file is put back, lost or changed while the service runs: nothing is sealed with a key that no file holds. */
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { admin, done, initialized } from '../support/admin.ts'
+import { startProgram } from '../support/program.ts'
+import { send } from '../support/service.ts'
+
+const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
+
+test('an older key file that is put back refuses changes, rotation, rewriting and compaction until the newer one is back', async t => {
+  const folder = await initialized(t)
+  const path = join(folder, 'journal.key')
+  const older = readFileSync(path)
+  const program = await startProgram(t, { flags: { data: folder } })
+  const create = async (): Promise<number> => (await send(program.url, 'POST', '/api/createPassword', FIELDS)).status
+  assert.equal(await create(), 200)
+  await done(folder, 'key rotate')
+  assert.equal(await create(), 200)
+  const newer = readFileSync(path)
+  for (const lose of [() => writeFileSync(path, older), () => rmSync(path), () => writeFileSync(path, `${'ab'.repeat(32)}\n`)]) {
+    lose()
+    assert.equal(await create(), 500)
+    const health = await send(program.url, 'GET', '/healthz')
+    assert.deepEqual([health.status, health.json.message], [503, 'The journal takes no writes at the moment.'])
+    for (const words of ['key rotate', 'key rewrite', 'journal compact --drop-history --yes', 'entry restore 1']) {
+      const { code, error } = await admin(folder, words)
+      assert.notEqual(code, 0, words)
+      assert.match(error, /no longer holds|there is no key file|key file is not valid/, words)
+    }
+    assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on')
+    assert.match(program.stderr, /^warning: the journal takes no changes at the moment: [^\n]*journal\.key no longer holds [^\n]*put back/m)
+    writeFileSync(path, newer)
+    assert.equal(await create(), 200)
+    assert.equal((await send(program.url, 'GET', '/healthz')).status, 200)
+  }
+  await done(folder, 'key rotate')
+  assert.equal(await create(), 200)
+  await program.kill()
+  const again = await startProgram(t, { flags: { data: folder } })
+  assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, 6)
+})
+
+test('a key that no line needs any more may leave the file while the service runs', async t => {
+  const folder = await initialized(t)
+  const path = join(folder, 'journal.key')
+  const program = await startProgram(t, { flags: { data: folder } })
+  const create = async (): Promise<number> => (await send(program.url, 'POST', '/api/createPassword', FIELDS)).status
+  await create()
+  await done(folder, 'key rotate')
+  await done(folder, 'key rewrite')
+  writeFileSync(path, `${readFileSync(path, 'latin1').trimEnd().split('\n').at(-1)}\n`)
+  assert.equal(await create(), 200)
+  await done(folder, 'key rotate')
+  assert.equal(await create(), 200)
+  await program.stop()
+  const again = await startProgram(t, { flags: { data: folder } })
+  assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, 3)
+})
