@@ -64,70 +64,106 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
+  const reader = new Reader(files, path, keys, onLine, endBytes)
   const descriptor = files.openToRead(path)
-  let { records, head, goodBytes, lastWriteBytes } = NOTHING
-  let unread = Buffer.alloc(0) // what follows `goodBytes`
-  const rewriting = new Rewriting()
-  const found = (tornBytes: number = 0): Recovered => ({ records, head, goodBytes, tornBytes, lastWriteBytes })
-  const damage = (what: string): Failure =>
-    new Failure('journal-damaged', `${path}, line ${records + 1} at byte ${goodBytes}: ${what}`)
-  const take = (texts: readonly string[], lines: readonly Line[]): void => {
-    const { read, fault } = verifyAll(lines, records + 1, head, keys, path)
-    try {
-      for (const [i, record] of read.entries()) {
-        rewriting.take(record)
-        onLine(record, texts[i]!)
-        if (startsWrite(lines[i]!)) lastWriteBytes = goodBytes
-        records++
-        head = lines[i]!.hash
-        goodBytes += texts[i]!.length + 1
-      }
-      if (fault !== undefined) throw fault
-    } catch (error) {
-      throw error instanceof Failure ? error : damage((error as Error).message)
-    }
-  }
-  /** What is left has to be nothing, or one torn write; else it is damage. */
-  const ended = (): Recovered => {
-    if (rewriting.isOpen) throw damage(`it was written again, and a part of that is lost: it has no record ${WHOLE}`)
-    return unread.length === 0 ? found() : torn()
-  }
-  const torn = (): Recovered => {
-    let tail = '' // a character for each byte
-    const end = Math.min(goodBytes + MAX_WRITE_BYTES + 1, endBytes)
-    for (const [piece] of readPieces(files, path, goodBytes, end)) tail += piece.toString('latin1')
-    const fault = tornFault(tail, goodBytes, records + 1)
-    if (fault === undefined) return found(tail.length)
-    throw damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
-  }
+  let unread = Buffer.alloc(0) // what follows the lines that were taken
   try {
     for (;;) {
-      const at = goodBytes + unread.length
+      const at = reader.goodBytes + unread.length
       // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
       const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
       const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
-      if (read <= 0) return ended()
+      if (read <= 0) return reader.ended(unread.length > 0)
       unread = Buffer.concat([unread, piece.subarray(0, read)])
-      const texts: string[] = []
-      const lines: Line[] = []
-      let start = 0
-      let isTorn = false
-      for (let end = unread.indexOf(LINE_FEED); end >= 0; end = unread.indexOf(LINE_FEED, start)) {
-        const text = unread.toString('latin1', start, end)
-        const line = parseEnded(text)
-        if (line === undefined) { isTorn = true; break }
-        texts.push(text)
-        lines.push(line)
-        start = end + 1
-      }
-      take(texts, lines)
-      if (isTorn) return ended()
-      unread = unread.subarray(start)
-      if (unread.length > MAX_LINE_BYTES) return ended()
-      yield found()
+      const taken = reader.take(unread)
+      if (taken === undefined) return reader.ended(true)
+      unread = unread.subarray(taken)
+      if (unread.length > MAX_LINE_BYTES) return reader.ended(true)
+      yield reader.found()
     }
   } finally {
     files.close(descriptor)
+  }
+}
+
+/** How far a journal was read. */
+class Reader {
+  readonly #files: Files
+  readonly #path: string
+  readonly #keys: KeyFinder
+  readonly #onLine: OnLine
+  readonly #endBytes: number
+  readonly #rewriting = new Rewriting()
+  #records = 0
+  #head = FIRST_HASH
+  #lastWriteBytes = 0
+  goodBytes = 0
+
+  constructor(files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number) {
+    this.#files = files
+    this.#path = path
+    this.#keys = keys
+    this.#onLine = onLine
+    this.#endBytes = endBytes
+  }
+
+  found(tornBytes: number = 0): Recovered {
+    const { goodBytes } = this
+    return { records: this.#records, head: this.#head, goodBytes, tornBytes, lastWriteBytes: this.#lastWriteBytes }
+  }
+
+  /** Takes the lines that bytes begin with, and gives their length; undefined where one has not the form. */
+  take(bytes: Buffer): number | undefined {
+    const texts: string[] = []
+    const lines: Line[] = []
+    let start = 0
+    let isMalformed = false
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+      const text = bytes.toString('latin1', start, end)
+      const line = parseEnded(text)
+      isMalformed = line === undefined
+      if (line === undefined) break
+      texts.push(text)
+      lines.push(line)
+      start = end + 1
+    }
+    this.#takeLines(texts, lines)
+    return isMalformed ? undefined : start
+  }
+
+  #takeLines(texts: readonly string[], lines: readonly Line[]): void {
+    const { read, fault } = verifyAll(lines, this.#records + 1, this.#head, this.#keys, this.#path)
+    try {
+      for (const [i, record] of read.entries()) {
+        this.#rewriting.take(record)
+        this.#onLine(record, texts[i]!)
+        if (startsWrite(lines[i]!)) this.#lastWriteBytes = this.goodBytes
+        this.#records++
+        this.#head = lines[i]!.hash
+        this.goodBytes += texts[i]!.length + 1
+      }
+      if (fault !== undefined) throw fault
+    } catch (error) {
+      throw error instanceof Failure ? error : this.#damage((error as Error).message)
+    }
+  }
+
+  /** What is left has to be nothing, or one torn write; else it is damage. */
+  ended(isMore: boolean): Recovered {
+    if (this.#rewriting.isOpen) {
+      throw this.#damage(`it was written again, and a part of that is lost: it has no record ${WHOLE}`)
+    }
+    if (!isMore) return this.found()
+    let tail = '' // a character for each byte
+    const end = Math.min(this.goodBytes + MAX_WRITE_BYTES + 1, this.#endBytes)
+    for (const [piece] of readPieces(this.#files, this.#path, this.goodBytes, end)) tail += piece.toString('latin1')
+    const fault = tornFault(tail, this.goodBytes, this.#records + 1)
+    if (fault === undefined) return this.found(tail.length)
+    throw this.#damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+  }
+
+  #damage(what: string): Failure {
+    return new Failure('journal-damaged', `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}: ${what}`)
   }
 }
 
