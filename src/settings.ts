@@ -30,11 +30,13 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
 ))
 
 /** The part of the table that says where the journal is: all that the operator's program needs. */
-export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = Object.fromEntries(
-  Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
-    ['dataDir', 'keyFile', 'journal', ...PARTS.flatMap(part => part.journals ? Object.keys(part.settings) : [])]
-      .includes(name) && serverOnly !== true)
-) as unknown as SettingsTable<StorageSettings>
+export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
+  dataDir: SETTINGS.dataDir,
+  keyFile: SETTINGS.keyFile,
+  journal: SETTINGS.journal,
+  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
+    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
+}
 
 /** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {

@@ -106,11 +106,13 @@ export const coreSettings = (
 
 /** Gives each setting its names: those of embedders' options are the names in the program. */
 export function withNames<S>(rows: SettingRows<S>): SettingsTable<S> {
-  return Object.fromEntries(Object.entries<SettingRow<unknown>>(rows).map(([name, row]) => {
+  const table = {} as { [K in keyof S]: Setting<S[K]> }
+  for (const name of Object.keys(rows as object) as (keyof S & string)[]) {
     const words = name.replace(/[A-Z]/g, '-$&').toLowerCase()
     const variable = words.replaceAll('-', '_').toUpperCase()
-    return [name, { variable, flag: words, shown: defaultText(row.fallback), ...row }]
-  })) as unknown as SettingsTable<S>
+    table[name] = { variable, flag: words, shown: defaultText(rows[name].fallback), ...rows[name] }
+  }
+  return table
 }
 
 function defaultText(fallback: unknown): string {

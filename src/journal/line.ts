@@ -58,10 +58,10 @@ export function parseLine(text: string): Line | undefined {
   const sealed = Buffer.from(base64, 'base64')
   // Decoding is lenient: only what would be written in the same way has the form.
   if (sealed.length < NONCE_BYTES + TAG_BYTES || sealed.toString('base64') !== base64) return undefined
-  const [, sealedHead, seq, time, type, by, key] = head as unknown as readonly string[]
+  const [, sealedHead = '', seq, time = '', type = '', by, key = ''] = head
   return {
-    seq: Number(seq), time: time!, type: type!, by: by === 'null' ? null : Number(by), key: key!, sealed,
-    hash: ownHash, sealedHead: sealedHead!, hashedHead: text.slice(0, 1 - TAIL_BYTES)
+    seq: Number(seq), time, type, by: by === 'null' ? null : Number(by), key, sealed,
+    hash: ownHash, sealedHead, hashedHead: text.slice(0, 1 - TAIL_BYTES)
   }
 }
 
@@ -77,12 +77,12 @@ function chainHash(previousHash: string, hashedHead: string): string {
   return hash('sha256', chained(previousHash, hashedHead), 'hex')
 }
 
-const room = Buffer.allocUnsafeSlow(READ_CHUNK_BYTES)
+const scratch = Buffer.allocUnsafeSlow(READ_CHUNK_BYTES)
 
 /** The bytes of a previous hash and what follows it, in one place for all lines that fit: valid until the next call. */
 function chained(previousHash: string, head: string): Buffer {
   const length = previousHash.length + head.length
-  const bytes = length <= room.length ? room.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+  const bytes = length <= scratch.length ? scratch.subarray(0, length) : Buffer.allocUnsafeSlow(length)
   bytes.write(previousHash, 'latin1')
   bytes.write(head, previousHash.length, 'latin1')
   return bytes

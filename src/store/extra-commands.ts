@@ -1,4 +1,4 @@
-/** Changes beyond the contract, for parts: what they record, and how much room that takes. */
+/** Changes beyond the contract, for parts: what they record, and how many bytes that takes. */
 import { Buffer } from 'node:buffer'
 import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges, EntryRow } from './entry.ts'
