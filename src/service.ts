@@ -113,7 +113,9 @@ async function compose(
     warn: log.warn
   })
   gate.open(answer)
-  const sweeping = setInterval(() => sweep(store.state, Date.now()), TOKEN_SWEEP_MS).unref()
+  const beganMs = Date.now() - nowMs()
+  // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
+  const sweeping = setInterval(() => sweep(store.state, Math.min(Date.now(), beganMs + nowMs())), TOKEN_SWEEP_MS).unref()
   closers.add(() => clearInterval(sweeping))
 
   let opening: Promise<Listener> | undefined
