@@ -113,7 +113,11 @@ async function compose(
     warn: log.warn
   })
   gate.open(answer)
-  const sweeping = setInterval(() => sweep(store.state, Date.now()), TOKEN_SWEEP_MS).unref()
+  const beganMs = Date.now() - nowMs()
+  // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
+  const sweeping = setInterval(() => {
+    sweep(store.state, Math.min(Date.now(), beganMs + nowMs()))
+  }, TOKEN_SWEEP_MS).unref()
   closers.add(() => clearInterval(sweeping))
 
   let opening: Promise<Listener> | undefined
@@ -122,7 +126,8 @@ async function compose(
     const listenerClosed = opening?.then(listener => listener.close(SHUTDOWN_TIMEOUT_MS), () => {})
     await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
   })
-  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for what this ends
+  // Requests may wait for what this ends.
+  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops')))
   return {
     store,
     accounts,

@@ -85,7 +85,8 @@ export async function openStorage(
     const applyRecord: Apply = record => apply(state, record)
     const beganMs = nowMs()
     const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal({ ...options, files, folder, unlocked, lock, mustExist, begins: mayCreate === true }, applyRecord)
+      await openFileJournal(
+        { ...options, files, folder, unlocked, lock, mustExist, begins: mayCreate === true }, applyRecord)
     const readMs = nowMs() - beganMs
     const store = new Store(journal, state, observers)
     const { records, head } = journal.health()

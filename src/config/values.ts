@@ -55,7 +55,7 @@ export function hostName(text: string): string {
 }
 
 /** What an operation is given that asks for a token alone. */
-export const ANY_TOKEN = 'any'
+const ANY_TOKEN = 'any'
 
 /** The ability that each operation asks for; one that is not named keeps its default. */
 export function abilities(

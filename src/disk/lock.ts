@@ -106,7 +106,8 @@ export async function lockFolder(
       fault = undefined
     } catch (error) {
       const why = (error as Error).message
-      if (why !== fault) warn(`the socket of the lock was removed by another program; no changes until it is back: ${why}`)
+      const what = 'the socket of the lock was removed by another program; no changes until it is back'
+      if (why !== fault) warn(`${what}: ${why}`)
       fault = why
       throw error
     } finally {

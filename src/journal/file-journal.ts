@@ -230,7 +230,7 @@ export class FileJournal implements DurableJournal {
     this.#assertWhole() // another process may have had the lock meanwhile
   }
 
-  /** Another process can write only where the socket of this one's lock is gone: then it is taken again, if it can be. */
+  /** Others can write only where the socket of this one's lock is gone; then it is taken again, if it can be. */
   async #keepLock(): Promise<void> {
     await this.#options.lock?.keep().catch(cause => {
       throw new Failure('write-failed', (cause as Error).message, { cause })

@@ -8,7 +8,8 @@
  *   including, `,"hash":`. So each line covers all before it, and that can be verified without a key.
  * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
  *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key no one can
- *   read a line, nor change, move, insert or cut one out unnoticed.
+ *   read a line, nor change, move or insert one, nor cut out one that others follow, unnoticed. That the newest lines
+ *   are missing shows only in a head that was noted elsewhere.
  * - The first bit of the nonce says whether the line is the first of its write; the other 95 are random. Recovery
  *   needs that to distinguish a write that a crash cut in pieces from damage to older lines.
  */

@@ -137,7 +137,7 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
 }
 
-/** What the call gives; undefined where the user may not do that, as to look into a folder of keys that is another's. */
+/** What the call gives; undefined where the user may not do that, as to list a folder of keys that is another's. */
 function ifAllowed<T>(call: () => T): T | undefined {
   try {
     return call()

@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { removeLeftovers } from '../../src/disk/whole-file.ts'
 import { keyring, readKeyFile } from '../../src/journal/keys.ts'
+import { openFileJournal } from '../../src/journal/open-file.ts'
 import { addKey, createKeyFile } from '../../src/journal/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
@@ -228,4 +229,26 @@ test('a key file and a journal that are symbolic links stay links, also when the
 test('a key file that is the journal itself is refused', async t => {
   const folder = realpathSync(freshFolder(t))
   await assert.rejects(openJournal(folder, { keyFile: join(folder, 'journal.jsonl') }), { code: 'key-invalid' })
+})
+
+test('a folder of keys that may not be listed nor synced hinders no start; leftovers stay there', async t => {
+  const folder = freshFolder(t)
+  const keys = freshFolder(t)
+  const keyFile = join(keys, 'k')
+  writeFileSync(keyFile, hex(a), { mode: 0o600 })
+  writeFileSync(`${keyFile}.1.part`, '')
+  const refused = (path: string): void => {
+    if (path === keys) throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
+  }
+  const files: Files = {
+    ...disk,
+    list: path => { refused(path); return disk.list(path) },
+    sync: path => { refused(path); disk.sync(path) }
+  }
+  for (let starts = 0; starts < 2; starts++) {
+    const journal = await openFileJournal({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} }, () => {})
+    assert.equal(journal.health().fault, undefined)
+    await journal.close()
+  }
+  assert.deepEqual(readdirSync(keys).sort(), ['k', 'k.1.part'])
 })

@@ -118,6 +118,15 @@ async function startOnce(t: TestContext, folder: string): Promise<{ readonly std
   return service.stop()
 }
 
+test('a restore replaces the empty journal that init has made, and none with a record besides', async t => {
+  const { folder, copy } = await emptied(t)
+  await done(folder, 'init')
+  assert.match(await done(folder, 'journal verify'), /^records 1\n/)
+  await done(folder, `journal restore ${copy}`)
+  assert.match(await done(folder, 'journal verify'), new RegExp(`^records ${ENTRIES}\n`))
+  await refused(folder, `journal restore ${copy}`, 1, /holds a journal; move it away first/)
+})
+
 test('while a service runs, a restore is refused with a line that names its process', async t => {
   const service = await startProgram(t, { flags: { page: 'off' } })
   const copy = join(freshFolder(t), 'copy.jsonl')

@@ -304,3 +304,24 @@ test('replaying users and ending tokens costs no more for each when there are ma
   const [least, most] = [await cost(few), await cost(many)]
   assert.ok(most < 16 * 4 * least, `${least} us for 500, ${most} us for 8,000`)
 })
+
+test('a compaction by a clock that is a year ahead ends no token; one that had expired before the newest record goes', async t => {
+  const folder = freshFolder(t)
+  wallMs = Date.UTC(2026, 0, 31)
+  const store = await open(folder)
+  await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+  await store.accounts.issue('ana@x', undefined, 1)
+  wallMs += 120_000
+  await store.accounts.issue('ana@x', undefined, 60)
+  await store.accounts.issue('ana@x', undefined, undefined)
+  const live = store.accounts.tokens()
+  assert.equal(live.length, 2)
+  wallMs += 365 * 86_400_000
+  await compact(store, false)
+  await store.close()
+  wallMs -= 365 * 86_400_000
+  const again = await open(folder)
+  assert.deepEqual(again.accounts.tokens(), live)
+  assert.equal([...again.state.tokens.entries()].length, 2)
+  await again.close()
+})

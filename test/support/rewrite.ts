@@ -2,6 +2,7 @@
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { checkpointOf, type Checkpoint } from '../../src/parts/operator/checkpoint.ts'
 import { rewriteJournal, type Rewritten } from '../../src/parts/operator/rewrite.ts'
+import { tokensToKeep } from '../../src/parts/operator/tokens-to-keep.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { FullStore } from './compose.ts'
 
@@ -17,6 +18,8 @@ export function compact(
   store: FullStore, keepsHistory = true, onProgress = (_share: number): void => {},
   change = (made: Checkpoint): Checkpoint => made, signal = NEVER
 ): Promise<Rewritten> {
-  return rewriteJournal(store.journal as DurableJournal, () =>
-    ({ checkpoint: change(checkpointOf(store.state, store.accounts.liveTokens())), keepsHistory, onProgress, signal }))
+  return rewriteJournal(store.journal as DurableJournal, file => {
+    const checkpoint = change(checkpointOf(store.state, tokensToKeep(store.state, file)))
+    return { checkpoint, keepsHistory, onProgress, signal }
+  })
 }

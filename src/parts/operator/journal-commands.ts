@@ -4,7 +4,7 @@ import { FIRST_HASH } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { disk } from '../../disk/files.ts'
 import { removeLeftovers } from '../../disk/whole-file.ts'
-import type { JournalRecord } from '../../journal/journal.ts'
+import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
@@ -109,6 +109,9 @@ async function show(context: Context): Promise<void> {
   }
 }
 
+/** A journal that holds the record that `init` has put there, and no other. */
+const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
+
 /** Puts a copy where no journal is, or an empty one; what it makes belongs to the folder's owner. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
@@ -116,7 +119,9 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
   const { records, head } = await store.alone([status.path], async () => {
     const target = store.files.real(path)
     const old = store.files.stat(target)
-    if (old !== undefined && old.bytes > 0) throw new OperatorError(`${target} holds a journal; move it away first`)
+    const isEmpty = old === undefined || old.bytes === 0 ||
+      (old.bytes < 1_000 && BEGUN_ONLY.test(store.files.read(target).toString('latin1')))
+    if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, old)
   })

@@ -46,10 +46,12 @@ type Unnumbered = Omit<JournalRecord, 'seq'>
  * Writes a journal again; `rewriteOf` says how, once nothing is appended any more. When it fails, or its signal is
  * aborted, the old file is as it was. Other requests are served after each slice of bytes.
  */
-export async function rewriteJournal(journal: DurableJournal, rewriteOf: () => Rewrite): Promise<Rewritten> {
+export async function rewriteJournal(
+  journal: DurableJournal, rewriteOf: (file: QuietFile) => Rewrite
+): Promise<Rewritten> {
   let rewritten: Rewritten | undefined
   await journal.replace(async file => {
-    const rewrite = rewriteOf()
+    const rewrite = rewriteOf(file)
     rewrite.signal.throwIfAborted()
     const { made, archive } = await replaced(file, rewrite)
     const { end, keys: { names, newest } } = file

@@ -5,7 +5,7 @@ import { entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number, oneOf } from '../../json/rules.ts'
 import { optional, rule, text, type Shape, type Shaped } from '../../json/validator.ts'
-import type { DurableJournal } from '../../journal/journal.ts'
+import type { DurableJournal, QuietFile } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
@@ -15,6 +15,7 @@ import type { Store } from '../../store/store.ts'
 import { checkpointOf } from './checkpoint.ts'
 import { importRoutes } from './import-routes.ts'
 import { rewriteJournal, type Rewrite, type Rewritten } from './rewrite.ts'
+import { tokensToKeep } from './tokens-to-keep.ts'
 import { route, type Route } from '../../api/route.ts'
 
 const DONE = messageReply(200, 'done')
@@ -39,9 +40,9 @@ export function operatorRoutes(
     pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
     activeEntries: store.activeCount, progress
   })
-  const rewrite = (rewriteOf: () => Omit<Rewrite, 'onProgress' | 'signal'>): Promise<Rewritten> => {
+  const rewrite = (rewriteOf: (file: QuietFile) => Omit<Rewrite, 'onProgress' | 'signal'>): Promise<Rewritten> => {
     progress = 0
-    return rewriteJournal(journal, () => ({ ...rewriteOf(), onProgress, signal: stopping }))
+    return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, signal: stopping }))
   }
   return [
     { ...get('status', 'status', status), allowsStaleReads: true },
@@ -68,8 +69,8 @@ export function operatorRoutes(
     post('rotateKey', 'key/rotate', undefined, () => journal.rotateKey()),
     post('rewriteJournal', 'key/rewrite', undefined, () => rewrite(() => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
-      rewrite(() => ({
-        checkpoint: checkpointOf(store.state, accounts.liveTokens()), keepsHistory: keepsHistory === 1
+      rewrite(file => ({
+        checkpoint: checkpointOf(store.state, tokensToKeep(store.state, file)), keepsHistory: keepsHistory === 1
       }))),
     ...importRoutes(store),
     ...entryRoutes(store)
