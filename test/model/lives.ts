@@ -1,14 +1,27 @@
 /**
  * Lives of the service: programs of random steps, each from a seed; and a program that fails made as short as it
- * still fails. Each life takes a few kinds of steps, so that rare ones meet (swarm testing).
+ * still fails. Each life takes few kinds of steps, so that those meet which are rare (swarm testing).
  */
 import { seeded } from '../support/random.ts'
 import { Defect } from './state.ts'
 import { finish, STEPS, take } from './steps.ts'
 import { World, type Config } from './world.ts'
 
-const MAX_STEPS = 24
-const MAX_KINDS = 10
+const MAX_STEPS = 16
+const OTHER_KINDS = 2
+
+/** Kinds of steps that have to do with each other; every kind is in one, and every life has one of these. */
+const THEMES: { readonly [name: string]: readonly string[] } = {
+  entries: ['create', 'update', 'delete', 'restore', 'refused', 'burst', 'entryAdd', 'entryDelete', 'entryRestore', 'exportAndImport'],
+  users: ['login', 'logout', 'userAdd', 'userRemove', 'userPassword', 'tokenIssue', 'tokenRevokeAll', 'create'],
+  kills: ['killUnderLoad', 'stopUnderLoad', 'burst', 'kill', 'stop', 'start', 'beginCompact', 'killHeld'],
+  purges: ['entryPurge', 'compactDrop', 'compact', 'killHeld', 'beginCompact', 'restore', 'exportAndImport'],
+  whole: ['compact', 'rewrite', 'damage', 'damage', 'userAdd', 'tokenIssue', 'burst', 'compactDrop', 'verify'],
+  keys: ['saveKeys', 'rotate', 'putKeysBack', 'rotate', 'rewrite', 'mendKeys', 'compact'],
+  locks: ['removeSocket', 'beginCompact', 'beginRewrite', 'release', 'startTwice', 'create'],
+  copies: ['backup', 'backup', 'beginRestore', 'beginRestore', 'release', 'saveJournal', 'putJournalBack'],
+  losses: ['loseJournal', 'init', 'putJournalBack', 'saveJournal', 'backup', 'beginRestore']
+}
 
 export interface Program {
   readonly config: Config
@@ -21,8 +34,8 @@ const ALWAYS = ['create', 'restart']
 export function programOf(seed: number): Program {
   const random = seeded(seed)
   const config = { production: random.int(3) === 0, auth: random.int(2) === 0 }
-  const all = Object.entries(STEPS).flatMap(([name, { weight = 1 }]) => Array<string>(weight).fill(name))
-  const kinds = [...ALWAYS, ...Array.from({ length: 3 + random.int(MAX_KINDS - 2) }, () => random.pick(all))]
+  const all = Object.values(THEMES).flat()
+  const kinds = [...ALWAYS, ...random.pick(Object.values(THEMES)), ...Array.from({ length: OTHER_KINDS }, () => random.pick(all))]
   const steps = Array.from({ length: MAX_STEPS }, () => [random.pick(kinds), random.int(2 ** 31)] as const)
   return { config, steps }
 }
@@ -67,3 +80,6 @@ export async function shortened(program: Program, kind: string, endMs: number): 
 }
 
 export function textOf({ config, steps }: Program): string { return JSON.stringify({ config, steps }) }
+
+/** Kinds of steps that no life would take. */
+export const idleSteps = (): string[] => Object.keys(STEPS).filter(name => ![...ALWAYS, ...Object.values(THEMES).flat()].includes(name))

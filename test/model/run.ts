@@ -7,7 +7,7 @@ import { kindOf, live, programOf, shortened, textOf, type Program } from './live
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '3600' }, seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, 'keep-going': { type: 'boolean' } }
+  options: { seconds: { type: 'string', default: '3600' }, seed: { type: 'string', default: String(Date.now() % 2 ** 31) }, shorten: { type: 'string', default: '120' }, 'keep-going': { type: 'boolean' } }
 })
 const began = performance.now()
 const seconds = (): string => `${((performance.now() - began) / 1000).toFixed(0)} s`
@@ -26,7 +26,7 @@ for (let seed = Number(values.seed); performance.now() - began < Number(values.s
   found.add(kindOf(defect))
   const at = seconds()
   console.log(`seed ${seed}, after ${at} and ${lives} lives: ${defect.message}`)
-  const short = await shortened(program, kindOf(defect), performance.now() + 90_000)
+  const short = await shortened(program, kindOf(defect), performance.now() + 1000 * Number(values.shorten))
   console.log(`  ${short.steps.length} steps, at ${seconds()}: ${textOf(short)}`)
   process.exitCode = 1
   if (values['keep-going'] !== true) break

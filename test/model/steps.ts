@@ -1,18 +1,15 @@
 /** What can be done to the service: one step each. A step takes a number that decides all that is random in it. */
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { seeded, type Random } from '../support/random.ts'
 import { copyOf, Defect, emptyState, shown, type Fields, type State, type Unanswered } from './state.ts'
-import { PASSWORD, VERIFIER, type Answer, type World } from './world.ts'
+import { PASSWORD, type Answer, type World } from './world.ts'
 
 interface Step {
   /** When it can be done: while the service runs, while none runs, or always; otherwise that is brought about first. */
   readonly when: 'running' | 'stopped' | 'any'
   /** Whether it can be done beside a command that is held; otherwise that is let go first. */
   readonly beside?: boolean
-  /** How often it is taken, others being 1. */
-  readonly weight?: number
   readonly run: (world: World, random: Random) => Promise<void>
 }
 
@@ -200,7 +197,7 @@ function damaged(bytes: Buffer, rewrittenBytes: number, random: Random): Damage 
   if (['cut', 'end', 'line'].includes(kind)) return { bytes: bytes.subarray(0, at), mayBeTorn: at >= rewrittenBytes }
   const changed = Buffer.from(bytes)
   if (kind === 'flip') changed[at]! ^= 1 << random.int(8)
-  else changed.fill(0, at, at + 512)
+  else changed.fill(0, at, Math.min(at + 512, changed.length))
   const end = kind === 'flip' ? at + 1 : at + 512
   return { bytes: changed, mayBeTorn: at >= rewrittenBytes && end > last }
 }
@@ -233,8 +230,8 @@ const dropTokens = (): void => {}
 
 /** Every step by its name. */
 export const STEPS: { readonly [name: string]: Step } = {
-  create: { when: 'running', beside: true, weight: 4, run: create },
-  update: { when: 'running', beside: true, weight: 2, run: changing('updatePassword', world => ({ password: world.unique() }), {}) },
+  create: { when: 'running', beside: true, run: create },
+  update: { when: 'running', beside: true, run: changing('updatePassword', world => ({ password: world.unique() }), {}) },
   delete: { when: 'running', beside: true, run: changing('deletePassword', () => undefined, { status: 0 }) },
   restore: { when: 'running', beside: true, run: changing('restorePassword', () => undefined, { status: 1 }) },
   refused: {
@@ -357,7 +354,7 @@ export const STEPS: { readonly [name: string]: Step } = {
       world.isBegun = true
     }
   },
-  rotate: { when: 'any', beside: true, weight: 2, run: maintenance('key rotate', true) },
+  rotate: { when: 'any', beside: true, run: maintenance('key rotate', true) },
   rewrite: { when: 'any', run: maintenance('key rewrite') },
   compact: { when: 'any', run: maintenance('journal compact') },
   compactDrop: { when: 'any', run: maintenance('journal compact --drop-history --yes') },
@@ -372,11 +369,11 @@ export const STEPS: { readonly [name: string]: Step } = {
       await world.verified(path)
     }
   },
-  beginCompact: { when: 'any', weight: 2, run: world => world.begin('journal compact', 'rewrite', '') },
+  beginCompact: { when: 'any', run: world => world.begin('journal compact', 'rewrite', '') },
   beginRewrite: { when: 'any', run: world => world.begin('key rewrite', 'rewrite', '') },
   beginRestore: {
     when: 'stopped',
-    weight: 2,
+   
     run: async (world, random) => {
       if (world.backups.length === 0) return
       const { path, state } = random.pick(world.backups)
@@ -408,12 +405,12 @@ export const STEPS: { readonly [name: string]: Step } = {
       put(world, random.pick([Buffer.alloc(0), undefined]), emptyState())
     }
   },
-  damage: { when: 'stopped', weight: 3, run: damage },
+  damage: { when: 'stopped', run: damage },
   saveKeys: { when: 'any', beside: true, run: async world => { if (existsSync(world.keyFile)) world.savedKeys.push(readFileSync(world.keyFile)) } },
   putKeysBack: {
     when: 'any',
     beside: true,
-    weight: 2,
+   
     run: async (world, random) => {
       if (world.savedKeys.length === 0) return
       world.noteKeys()
@@ -424,7 +421,7 @@ export const STEPS: { readonly [name: string]: Step } = {
   removeSocket: {
     when: 'running',
     beside: true,
-    weight: 2,
+   
     run: async world => {
       for (const name of readdirSync(world.data)) if (name.endsWith('.sock')) rmSync(join(world.data, name))
       world.isSocketGone = true
@@ -474,4 +471,3 @@ export async function finish(world: World): Promise<void> {
   await world.end('SIGTERM')
   await world.verified()
 }
-void [copyFileSync, statSync, truncateSync, spawnSync, VERIFIER]

@@ -13,7 +13,7 @@ import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Ent
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 /** The root of the program that is tried. */
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
-export const VERIFIER: string = join(PROGRAM, 'test', 'verify.py')
+const VERIFIER: string = join(PROGRAM, 'test', 'verify.py')
 /** A client that waits no longer. What a change waits for is bounded by a few seconds. */
 const PATIENCE_MS = 12_000
 /** No step takes that long on the slowest machine. */
