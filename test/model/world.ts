@@ -184,7 +184,7 @@ export class World {
     const { production, auth } = this.config
     const isNew = this.isMissing()
     const mustNot = production && isNew && !this.isBegun
-    const may = this.pending !== undefined || mustNot || this.lackingKeys().length > 0 || this.isSocketGone
+    const may = this.pending !== undefined || (production && isNew) || this.lackingKeys().length > 0 || this.isSocketGone
     const args = ['--import', join(HERE, 'hold.js'), join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
       `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production' } }
