@@ -1,6 +1,7 @@
 /** What can be done to the service: one step each. A step takes a number that decides all that is random in it. */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { seeded, type Random } from '../support/random.ts'
 import { copyOf, Defect, emptyState, shown, type Fields, type State, type Unanswered } from './state.ts'
 import { PASSWORD, type Answer, type World } from './world.ts'
@@ -79,7 +80,7 @@ async function burst(world: World, random: Random, signal?: 'SIGKILL' | 'SIGTERM
   const made: Unanswered[] = []
   world.unanswered = []
   if (signal !== undefined) {
-    await new Promise(resolve => setTimeout(resolve, random.int(25)))
+    await pause(random.int(25))
     const ending = world.end(signal)
     await Promise.all(sent.map(({ answer }) => answer))
     await ending
@@ -142,7 +143,12 @@ const isSound = (world: World): boolean => !world.isSplit && !world.isMissing() 
 function maintenance(words: string, isRotation = false): Step['run'] {
   return async world => {
     const mayFail = !isSound(world) || hasForgottenKeys(world)
-    const { code, error } = await world.admin(words)
+    const running = world.admin(words)
+    if (world.pending?.inService === true) { // then it waits for that, and not for ever
+      await pause(300)
+      await world.release()
+    }
+    const { code, error } = await running
     if (code !== 0 && !mayFail) throw new Defect(`${words} is refused: ${error}`)
     if (code !== 0) return
     world.noteOperator()
