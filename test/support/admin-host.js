@@ -4,7 +4,10 @@
  */
 import { PassThrough, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { runProgram } from '../../dist/parts/operator/program.js'
+
+/** The program as built; `PROGRAM` names the root of another one. */
+const ROOT = process.env.PROGRAM ? `${process.env.PROGRAM}/` : new URL('../../', import.meta.url)
+const { runProgram } = await import(`${ROOT}dist/parts/operator/program.js`)
 
 const END_TIMEOUT_MS = 20_000
 

@@ -1,69 +1,37 @@
 /** What a run of tests prints: a line a file, failures in full, the totals, and last what was not run and why. */
-import { relative } from 'node:path'
-import type { run } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { lostTests, type FileResult } from './test-file.ts'
 
-const TEST = fileURLToPath(new URL('..', import.meta.url))
-
-/** A test that has ended. */
-interface Ended {
-  readonly name: string
-  /** Undefined for a file that could not be run. */
-  readonly file?: string
-  readonly nesting: number
-  readonly details: { readonly duration_ms: number, readonly error?: Error & { readonly failureType?: string } }
-  /** The reason, where one was given. */
-  readonly skip?: string | boolean
-  readonly todo?: string | boolean
-}
-
-/** The last line of a run: skipped tests by their reasons, and folders of `test` that it left out. */
-export function lastLine(skips: ReadonlyMap<string, number>, leftOut: readonly string[]): string {
+/** The last line of a run: skipped tests by their reasons, and folders of `test` that it left out, with who runs them. */
+export function lastLine(skips: ReadonlyMap<string, number>, leftOut: ReadonlyMap<string, readonly string[]>): string {
   const tests = [...skips].map(([reason, count]) => `${count} ${count === 1 ? 'test' : 'tests'} (${reason})`)
-  const folders = leftOut.map(name => `test/${name}`).join(', ')
-  return `skipped: ${[...tests, ...folders === '' ? [] : [`${folders} (npm test runs them)`]].join('; ') || 'nothing'}\n`
+  const folders = [...leftOut].filter(([, names]) => names.length > 0)
+    .map(([command, names]) => `${names.map(name => `test/${name}`).join(', ')} (${command} runs them)`)
+  return `skipped: ${[...tests, ...folders].join('; ') || 'nothing'}\n`
 }
 
-/** An error with its causes, without the frames of Node itself. */
-function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return `  ${String(error)}`
-  const stack = (error.stack ?? String(error)).split('\n').filter(line => !/^ +at .*node:internal/.test(line))
-  return [...stack.map(line => `  ${line}`), ...error.cause === undefined ? [] : [textOf(error.cause)]].join('\n')
+/** What is printed once a file has ended. */
+export function textOf({ path, tests, output, ms, problems }: FileResult): string {
+  const failed = tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true)
+  const isGood = tests.every(({ error }) => error === undefined) && problems.length === 0
+  return [
+    output, ...failed.map(({ name, error }) => `✖ ${path}: ${name}\n${error}\n`), ...problems.map(problem => `✖ ${path}: ${problem}\n`),
+    `${isGood ? '✔' : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
+  ].join('')
 }
 
-/** The text of a run, piece by piece, as its events come. */
-export async function* report(events: ReturnType<typeof run>, leftOut: readonly string[]): AsyncGenerator<string> {
+/** What is printed at the end, and whether all is well. */
+export function endOf(
+  results: readonly FileResult[], leftOut: ReadonlyMap<string, readonly string[]>, lost: readonly string[] = lostTests(results)
+): { readonly text: string, readonly isGood: boolean } {
+  const tests = results.flatMap(({ tests }) => tests)
+  const failures = results.flatMap(({ path, tests, problems }) => [
+    ...tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true).map(({ name }) => name), ...problems
+  ].map(what => `✖ ${path}: ${what}\n`)).concat(lost.map(one => `✖ not run: ${one}\n`))
   const skips = new Map<string, number>()
-  const failures: string[] = []
-  const totals: string[] = []
-  let file = { name: '', tests: 0, failures: 0, ms: 0 }
-  const endOfFile = (): string => file.name === '' ? ''
-    : `${file.failures > 0 ? '✖' : '✔'} ${file.name}: ${file.tests} tests, ${(file.ms / 1000).toFixed(1)} s\n`
-  for await (const { type, data } of events as AsyncIterable<{ readonly type: string, readonly data: unknown }>) {
-    if (type === 'test:stdout' || type === 'test:stderr') yield (data as { readonly message: string }).message
-    if (type === 'test:diagnostic') {
-      const { message } = data as { readonly message: string }
-      if (/^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(message)) totals.push(`ℹ ${message}\n`)
-    }
-    if (type !== 'test:pass' && type !== 'test:fail') continue
-    const { name, details: { duration_ms: ms, error }, ...ended } = data as Ended
-    const path = relative(TEST, ended.file ?? name)
-    if (path !== file.name) {
-      yield endOfFile()
-      file = { name: path, tests: 0, failures: 0, ms: 0 }
-    }
-    file.tests++
-    if (ended.nesting === 0) file.ms += ms
-    if (ended.skip !== undefined) {
-      const reason = ended.skip === true ? 'no reason given' : String(ended.skip)
-      skips.set(reason, (skips.get(reason) ?? 0) + 1)
-    }
-    if (type === 'test:pass' || ended.todo !== undefined) continue
-    file.failures++
-    if (error?.failureType === 'subtestsFailed') continue
-    failures.push(`✖ ${path}: ${name}\n`)
-    yield `${failures.at(-1)}${textOf(error?.cause ?? error)}\n`
-  }
-  yield `${endOfFile()}\n${failures.length === 0 ? '' : `failed:\n${failures.join('')}\n`}${totals.join('')}`
-  yield lastLine(skips, leftOut)
+  for (const { skip } of tests) if (skip !== undefined) skips.set(skip, (skips.get(skip) ?? 0) + 1)
+  const count = (what: string, number: number): string => `ℹ ${what} ${number}\n`
+  const totals = count('tests', tests.length) + count('fail', tests.filter(({ error }) => error !== undefined).length) +
+    count('skipped', tests.filter(({ skip }) => skip !== undefined).length)
+  const failed = failures.length === 0 ? '' : `failed:\n${failures.join('')}\n`
+  return { text: `\n${failed}${totals}${lastLine(skips, leftOut)}`, isGood: failures.length === 0 }
 }

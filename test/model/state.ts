@@ -1,0 +1,66 @@
+/** What a journal must say, as plainly as that can be put: the model of the service. */
+import assert from 'node:assert/strict'
+
+/** What a program did that it must not do. Its first line, without numbers, says which kind of defect it is. */
+export class Defect extends Error {}
+
+export interface Fields { readonly password: string, readonly sistema: string, readonly usuario: string }
+export interface Entry extends Fields { readonly status: 0 | 1 }
+
+export interface Token {
+  readonly token: string
+  readonly email: string
+  readonly mayChange: boolean
+  isLive: boolean
+}
+
+/** What a journal holds. */
+export interface State {
+  /** Entries by their ids, from 1; null is one that was purged. */
+  entries: (Entry | null)[]
+  /** Users by their addresses, and whether they may change entries. */
+  users: Map<string, boolean>
+  tokens: Token[]
+  /** Values that were purged, and that no journal may hold which was compacted since. */
+  purged: string[]
+}
+
+export const emptyState = (): State => ({ entries: [], users: new Map(), tokens: [], purged: [] })
+export const copyOf = (state: State): State => structuredClone(state)
+
+/** A change whose answer was not received, and that may or may not have been made. */
+export interface Unanswered {
+  readonly kind: 'create' | 'update' | 'delete'
+  readonly id: number
+  readonly fields: Fields
+}
+
+/** An entry as the service shows it. */
+export const shown = (state: State, id: number): object | undefined => {
+  const entry = state.entries[id - 1]
+  return entry ? { id, password: entry.password, sistema: entry.sistema, usuario: entry.usuario, status: entry.status } : undefined
+}
+
+/** The active entries as the list shows them. */
+export const listed = (state: State): object[] =>
+  state.entries.flatMap((entry, at) => entry?.status === 1 ? [shown(state, at + 1)!] : [])
+
+/** Takes what a service shows of the entry with the next id for one of the changes that were not answered. */
+export function adoptCreated(state: State, unanswered: Unanswered[], found: Entry): void {
+  const at = unanswered.findIndex(({ kind, fields }) => kind === 'create' && fields.password === found.password)
+  if (at < 0) throw new Defect(`an entry is served that nobody made: ${JSON.stringify(found)}`)
+  const [{ fields }] = unanswered.splice(at, 1) as [Unanswered]
+  assert.deepEqual({ ...fields, status: found.status }, found)
+  state.entries.push(found)
+}
+
+/** The same for an entry that there was. */
+export function adoptChanged(state: State, unanswered: readonly Unanswered[], id: number, found: Entry): void {
+  const known = state.entries[id - 1]!
+  const may = [known, ...unanswered.filter(one => one.id === id && one.kind !== 'create').map(({ kind, fields }) =>
+    kind === 'delete' ? { ...known, status: 0 as const } : { ...known, ...fields })]
+  if (!may.some(one => JSON.stringify(one) === JSON.stringify(found))) {
+    throw new Defect(`an entry is served as nobody left it: ${id}, ${JSON.stringify(found)}, not ${JSON.stringify(known)}`)
+  }
+  state.entries[id - 1] = found
+}

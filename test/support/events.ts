@@ -1,0 +1,66 @@
+/**
+ * The reporter in the process of a test's file: tells `test-file.ts`, a JSON line each on descriptor 3, which tests
+ * began and ended, how many there were to be, and last that all was told. Where a process ends early, that is missing.
+ */
+import { writeSync } from 'node:fs'
+
+const DESCRIPTOR = 3
+
+/** What a process tells: one of these in each line. */
+export interface Told {
+  /** A test began: the names of it and of those around it. */
+  readonly began?: string
+  readonly ended?: Ended
+  /** How many tests there were in one, or in the file. */
+  readonly planned?: number
+  readonly isAll?: boolean
+}
+
+/** A test that has ended. */
+export interface Ended {
+  readonly name: string
+  readonly nesting: number
+  readonly ms: number
+  /** Why it failed; undefined for one that passed or is to be done later. */
+  readonly error?: string
+  /** Whether it failed only since a test in it did. */
+  readonly isOuter?: boolean
+  /** Why it was skipped. */
+  readonly skip?: string
+}
+
+/** An error with its causes, without the frames of Node itself. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return `  ${String(error)}`
+  const stack = (error.stack ?? String(error)).split('\n').filter(line => !/^ +at .*node:internal/.test(line))
+  return [...stack.map(line => `  ${line}`), ...error.cause === undefined ? [] : [textOf(error.cause)]].join('\n')
+}
+
+function tell(told: Told): void {
+  const line = Buffer.from(`${JSON.stringify(told)}\n`)
+  for (let at = 0; at < line.length;) {
+    try {
+      at += writeSync(DESCRIPTOR, line, at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    }
+  }
+}
+
+/** Node's reporters are generators; what this one yields, which is nothing, goes to standard output. */
+export default async function * events(source: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const { type, data } of source as AsyncIterable<{ readonly type: string, readonly data: any }>) {
+    if (type === 'test:dequeue') tell({ began: data.name })
+    if (type === 'test:plan') tell({ planned: data.count })
+    if (type !== 'test:pass' && type !== 'test:fail') continue
+    const { name, nesting, skip, todo, details } = data
+    const { duration_ms: ms, error } = details
+    const why = skip === true || skip === '' ? 'no reason given' : skip
+    const failed = type === 'test:fail' && todo === undefined
+    tell({ ended: {
+      name, nesting, ms, ...why !== undefined && { skip: String(why) },
+      ...failed && { error: textOf(error?.cause ?? error), isOuter: error?.failureType === 'subtestsFailed' }
+    } })
+  }
+  tell({ isAll: true })
+}
