@@ -18,6 +18,8 @@ const ABOUT = [
   ['write', /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)/],
   ['journal write', /^p?writev?(?:64)?\(\d+<[^>]*\/journal\.jsonl>/],
   ['journal look', /^(?:statx|fstat|newfstatat|stat)\(.*\/journal\.jsonl/],
+  // Before and after each write, and once a second.
+  ['lock look', /^(?:statx|fstat|newfstatat|stat)\(.*\/held-[^/]*\.sock/],
   // Where it was changed within the last second, it is read again.
   ['key look', /^(?:statx|fstat|newfstatat|stat|openat|open|read|close)\(.*\/journal\.key/]
 ] as const
@@ -55,11 +57,14 @@ test('a GET on a kept connection costs one read, one write, and nothing else', {
 
 test('creates that come together share a write to the journal', { skip: NO_STRACE }, async t => {
   const [together, waves] = [64, 10]
+  const beganMs = performance.now()
   const calls = await countCalls(t, CREATE, together, waves)
   assert.ok(calls('read') <= together * waves && calls('write') <= together * waves)
   const writes = calls('journal write')
   // Under strace those that come together are taken in slowly, and may need more than one.
   assert.ok(writes >= waves && writes <= 4 * waves, `${writes} writes`)
   assert.ok(calls('journal look') <= 2 * writes, `${calls('journal look')} looks at the file`)
+  const seconds = Math.ceil((performance.now() - beganMs) / 1000)
+  assert.ok(calls('lock look') <= 2 * writes + seconds, `${calls('lock look')} looks at the lock's socket`)
   assert.equal(calls('other'), 0)
 })
