@@ -134,7 +134,7 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
 })
 
-test('pipelined requests are answered in order, also where a framework cuts its mount path off meanwhile', async t => {
+test('answers come in the order of the requests, also where a framework cuts its mount path off meanwhile', async t => {
   const service = await inMemory(t)
   const mounted: Take = (request, response) => {
     const whole = request.url!
@@ -146,10 +146,9 @@ test('pipelined requests are answered in order, also where a framework cuts its 
   }
   for (const [take, path, field] of [[service.handle, '', undefined], [mounted, '/vault', 'it']] as const) {
     const create = message('POST', `${path}/api/createPassword`, JSON.stringify(ENTRY))
-    const get = message('GET', `${path}/api/getPassword/1`, undefined, ['Connection: close'])
+    const get = message('GET', `${path}/api/getPassword/99`, undefined, ['Connection: close'])
     const answers = await exchange(t, await serverOf(t, take), create, get)
-    for (const { status, headers } of answers) assert.deepEqual([status, headers['x-powered-by']], [200, field])
-    assert.equal(answers.length, 2)
+    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, field], [404, field]])
   }
 })
 
@@ -163,8 +162,10 @@ for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to th
     const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])
     await client.send(whole.subarray(0, -body.length))
     assert.equal((await client.answer()).status, 100)
-    await client.send(body, message('GET', '/api/getPassword/1'))
-    assert.deepEqual((await client.answers(2)).map(({ status }) => status), [200, 200])
+    await client.send(body)
+    assert.equal((await client.answer()).status, 200)
+    await client.send(message('GET', '/api/getPassword/1'))
+    assert.equal((await client.answer()).status, 200)
   })
 }
 
