@@ -38,7 +38,7 @@ export const MAX_CONNECTIONS_PER_CLIENT: number = 2_048
 /** How many of them may wait for a request's head at once; for one more, that which waits longest is closed. */
 export const MAX_HEADLESS_PER_CLIENT: number = 1_024
 /** Answers of a connection that are decided and wait to be sent; with one more, it ends. */
-export const MAX_HELD_ANSWERS: number = 32
+export const MAX_HELD_ANSWERS: number = 64
 /** Their bytes, after which the next one is the last. */
 export const MAX_HELD_ANSWER_BYTES: number = 64 * 1024
 /** What is written of a large answer before a reader has taken what was written before. */
