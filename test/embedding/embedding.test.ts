@@ -172,12 +172,13 @@ test('the list comes whole behind middleware that takes no callbacks and passes 
     const zip = createGzip()
     zip.on('data', bytes => { if (!write(bytes)) zip.pause() }).on('end', () => end())
     const [write, end, on] = [response.write.bind(response), response.end.bind(response), response.on.bind(response)]
+    const writeHead = response.writeHead.bind(response)
     on('drain', () => zip.resume())
     Object.assign(response, {
       write: (bytes: Buffer) => zip.write(bytes),
       end: (bytes?: Buffer) => { zip.end(bytes) },
       on: (event: string, listener: () => void) => event === 'drain' ? zip.on('drain', listener) : on(event, listener),
-      writeHead: (status: number) => { response.statusCode = status }
+      writeHead: (status: number) => writeHead(status)
     })
     response.setHeader('Content-Encoding', 'gzip')
     service.handle(request, response)
