@@ -3,7 +3,6 @@
  * and only `admit` leads there: behind every guard.
  */
 import { randomUUID } from 'node:crypto'
-import type { Buffer } from 'node:buffer'
 import { clientAddress } from '../http/address.ts'
 import { bodyKind, readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
@@ -123,7 +122,7 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
   parseBody(ctx, body)
 }
 
-function parseBody(ctx: RouteContext, body: Buffer): void {
+function parseBody(ctx: RouteContext, body: Uint8Array): void {
   if (body.length === 0) return validate(ctx, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
   if (parsed.ok) return validate(ctx, parsed.value)

@@ -1,4 +1,4 @@
-/** Caps the connections of each client, those that wait for a request most of all, and closes what is silent or idle. */
+/** Caps the connections of each client, and those of them that wait for a request; closes what is silent or idle. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import {

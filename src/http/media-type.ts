@@ -16,7 +16,7 @@ interface MediaType {
 }
 
 /** Parses a media type; undefined where it is malformed, or names a parameter twice. */
-export function parseMediaType(text: string): MediaType | undefined {
+function parseMediaType(text: string): MediaType | undefined {
   ESSENCE.lastIndex = 0
   const essence = ESSENCE.exec(text)?.[0]
   if (essence === undefined) return undefined

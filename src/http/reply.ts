@@ -75,7 +75,7 @@ export function isOnePiece(body: Body): body is string | Buffer {
   return typeof body === 'string' || Buffer.isBuffer(body)
 }
 
-/** A refusal as the bytes of a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
+/** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
 export function rawRefusal(status: Refused): Buffer {
   const reply = statusReply(status, status === 405 ? ['Allow', 'GET, HEAD, POST, OPTIONS'] : [])
   const fields = fieldsOf(reply, ['Connection', 'close'])
