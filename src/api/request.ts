@@ -122,7 +122,7 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
   parseBody(ctx, body)
 }
 
-function parseBody(ctx: RouteContext, body: Uint8Array): void {
+function parseBody(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>): void {
   if (body.length === 0) return validate(ctx, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
   if (parsed.ok) return validate(ctx, parsed.value)

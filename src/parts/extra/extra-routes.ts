@@ -91,7 +91,8 @@ function listReply(name: string, texts: readonly string[]): Reply {
 /** A change as JSON, with the name of the user in the place of the number. */
 function named({ state }: Store, { by, ...change }: Change): string {
   const user = by === null ? undefined : state.users.get(by)
-  return JSON.stringify({ ...change, by: by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}` })
+  const name = by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}`
+  return JSON.stringify({ ...change, by: name })
 }
 
 function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Route {
@@ -133,8 +134,9 @@ const RESTORE: RouteDescription = {
 }
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
-  description: 'With the fields that each set, former passwords among them; at most 500, and a mebibyte of them. One history ' +
-    'is read at a time; 503 asks to come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+  description: 'With the fields that each set, former passwords among them; at most 500, and a mebibyte of them. ' +
+    'One history is read at a time; 503 asks to come again. ' +
+    'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { history: 1, ...IDS },
   answers: {
     history: jsonReply(200, {
