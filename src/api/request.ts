@@ -90,8 +90,9 @@ export function allowsStaleReads({ options, route }: RouteContext): boolean {
 function admit(ctx: RouteContext): void {
   const refusal = refusalOf(ROUTE_GUARDS, ctx)
   if (refusal !== undefined) return answer(ctx, refusal)
-  if (ctx.route.shape === undefined) callHandler(ctx, undefined)
-  else takeBody(ctx)
+  if (ctx.route.shape !== undefined) return takeBody(ctx)
+  if (bodyKind(ctx.head) !== 'none') ctx.request.resume() // nobody asked for it: it is thrown away
+  callHandler(ctx, undefined)
 }
 
 function takeBody(ctx: RouteContext): void {

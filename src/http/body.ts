@@ -11,7 +11,7 @@ export const BROKEN = 'broken'
 /** It comes in too many small pieces; it is no HTTP, or too slow, and answered by this status; its client is gone. */
 type Broken = 'too-many-pieces' | Refused | 'gone'
 
-/** A whole body; that it exceeds its bound, with the rest unread; why it broke off. */
+/** A whole body; that it exceeds its bound; why it broke off. */
 export type BodyRead = Buffer | 'too-large' | Broken
 
 /** Counts a body's pieces: each costs an object and a call, however few bytes it holds. */
@@ -61,7 +61,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   const take = (piece: Buffer): void => {
     const areTooMany = pieces.areTooMany(piece)
     if (areTooMany || pieces.bytes > maxBytes) {
-      request.pause()
+      request.resume() // what is left of it is thrown away
       return end(areTooMany ? 'too-many-pieces' : 'too-large')
     }
     if (bytes === 0) body = piece
