@@ -5,9 +5,10 @@
 import { setMaxListeners } from 'node:events'
 import { Failure, systemCode } from './errors.ts'
 import type { AccessLogSink } from './http/access-log.ts'
-import { Connections } from './http/connections.ts'
+import { peerOf } from './http/address.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
-import { sendReply, statusReply } from './http/reply.ts'
+import { statusReply, type Reply } from './http/reply.ts'
+import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { readEmbedderSettings, type Options } from './settings.ts'
@@ -136,7 +137,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   signal?.throwIfAborted()
   const opened = await open(settings, log, prefix)
   const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
-  const service = embedded(opened, accounts, prefix)
+  const service = embedded(opened, accounts, prefix, log)
   if (signal?.aborted === true) await service.close()
   signal?.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
@@ -151,32 +152,46 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   return { ...service, close }
 }
 
-function embedded({ store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string): Service {
+function embedded(
+  { store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
+): Service {
   const { journal } = store
-  const connections = new Connections(gate.take)
   return {
     accounts,
     listPassword: async () => { await journal.readBarrier?.(); return store.activeList() },
-    getPassword: async id => { await journal.readBarrier?.(); return store.entry(id) },
+    getPassword: async id => { await journal.readBarrier?.(); return store.entry(idFrom(id)) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
-      return store.updateEntry(id, shaped(UPDATE_SHAPE, changes), null, isExpected)
+      return store.updateEntry(idFrom(id), shaped(UPDATE_SHAPE, changes), null, isExpected)
     },
-    deletePassword: async id => store.deleteEntry(id, null),
+    deletePassword: async id => store.deleteEntry(idFrom(id), null),
     handle: (request, response) => {
-      const target = below(prefix, request.url ?? '')
-      if (target === undefined) return sendReply(response, statusReply(404), [], gate.isClosed())
-      // The page's own links are relative: it is at `/vault/`, not at `/vault`.
-      if (!request.url!.startsWith(`${prefix}/`)) {
-        return sendReply(response, { status: 308, headers: ['Location', prefix + target] }, [], gate.isClosed())
+      const peer = peerOf(request.socket)
+      if (peer === undefined || request.socket.destroyed) return // its client is gone
+      if (response.headersSent || response.writableEnded) {
+        log.warn('handle was given a request whose answer has begun; nothing was done')
+        return
       }
-      connections.take(request, response, target)
+      const target = below(prefix, request.url ?? '')
+      const answer = (reply: Reply): void => sendReply(response, reply, [], gate.isClosed())
+      if (target === undefined) return answer(statusReply(404))
+      // The page's own links are relative: it is at `/vault/`, not at `/vault`.
+      if (!request.url!.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
+      gate.handle(request, response, target, peer, ignore)
     },
     listen,
     close
   }
+}
+
+function ignore(): void {}
+
+/** An id, also one that is given as a text; 0, which no entry has, for what cannot be one. */
+function idFrom(id: unknown): number {
+  const number = Number(id)
+  return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
 /** The part of a request's target below a prefix; undefined if it is not below it. */

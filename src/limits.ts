@@ -6,9 +6,14 @@ import { strict as assert } from 'node:assert'
 
 /** A request's line and headers; what is larger is answered 431. */
 export const MAX_HEADER_BYTES: number = 16 * 1024
+/** Fields of a request's head; more are answered 431. */
+export const MAX_HEADER_FIELDS: number = 100
 /** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
+/** Pieces of a body, as chunks, that may hold fewer bytes than these on average; then it is refused. */
+export const MAX_SMALL_PIECES: number = 256
+export const SMALL_PIECE_BYTES: number = 64
 /** An e-mail address (RFC 5321 §4.5.3.1). */
 export const MAX_EMAIL_CHARACTERS: number = 254
 export const MAX_JSON_DEPTH_LEVELS: number = 64
@@ -30,9 +35,15 @@ export const TIMEOUT_CHECK_MS: number = 5_000
 export const MAX_CONNECTIONS: number = 16_384
 /** How many of them one client (an IPv4 address, the /64 of an IPv6 address) may have, unless it is a trusted proxy. */
 export const MAX_CONNECTIONS_PER_CLIENT: number = 2_048
-/** How much is read at a time of a client that pipelines. */
-export const PIPELINED_PIECE_BYTES: number = 4096
-/** How much of an unread body is read after its answer, before the connection is cut. */
+/** How many of them may wait for a request's head at once; for one more, that which waits longest is closed. */
+export const MAX_HEADLESS_PER_CLIENT: number = 1_024
+/** Answers of a connection that are decided and wait to be sent; with one more, it ends. */
+export const MAX_HELD_ANSWERS: number = 64
+/** Their bytes, after which the next one is the last. */
+export const MAX_HELD_ANSWER_BYTES: number = 64 * 1024
+/** What is written of a large answer before a reader has taken what was written before. */
+export const SEND_BYTES: number = 128 * 1024
+/** How much is read and thrown away behind the last answer of a connection, before it is cut. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 /** How long that may take. */
 export const DRAIN_TIMEOUT_MS: number = 2_000

@@ -10,8 +10,8 @@ import { Failure } from './errors.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import type { FollowedCertificate } from './http/certificate.ts'
-import { DrainGate } from './http/drain-gate.ts'
-import { listen, type Answer, type Listener } from './http/listener.ts'
+import { RequestGate } from './http/request-gate.ts'
+import { listen, type Handle, type Listener } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import type { Log, Observer } from './log.ts'
@@ -28,7 +28,7 @@ export interface OpenService {
   /** Users and tokens, in the protected configuration. */
   readonly accounts: Accounts | undefined
   /** Answers requests until it closes. */
-  readonly gate: DrainGate
+  readonly gate: RequestGate
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -93,8 +93,8 @@ async function compose(
     .map(route => ({ ...route, ability: settings.abilities.get(route.operation) }))
   storage.serveLocally(opened.flatMap(({ localRoutes = [] }) => localRoutes))
 
-  const gate = new DrainGate()
-  const answer: Answer = createPipeline({
+  const gate = new RequestGate()
+  const handle: Handle = createPipeline({
     router: routerOf(routes),
     rateLimit,
     limitsByUser: settings.rateLimitBy === 'user',
@@ -112,7 +112,7 @@ async function compose(
     log: accessLog?.log,
     warn: log.warn
   })
-  gate.open(answer)
+  gate.open(handle)
   const beganMs = Date.now() - nowMs()
   // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
   const sweeping = setInterval(() => {
@@ -136,7 +136,7 @@ async function compose(
       checkTransport(settings)
       if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
       if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
-      opening = listen({ host, port }, answer, {
+      opening = listen({ host, port }, handle, {
         certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
         onRefusal: (address, status) => {
           for (const one of observers) one.malformedRefused?.(status)

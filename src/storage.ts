@@ -10,7 +10,7 @@ import { isFull } from './disk/durable.ts'
 import { disk, type Files } from './disk/files.ts'
 import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
 import { Failure, systemCode } from './errors.ts'
-import { DrainGate } from './http/drain-gate.ts'
+import { RequestGate } from './http/request-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
@@ -64,9 +64,9 @@ export async function openStorage(
     const what = 'if the path is right, make it with the operator\'s command init'
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
   }
-  const gate = new DrainGate()
+  const gate = new RequestGate()
   let unlocked: string | undefined
-  const lock = await lockJournal(files, folder, localSockets(gate.take), log.warn).catch(error => {
+  const lock = await lockJournal(files, folder, localSockets(gate.handle), log.warn).catch(error => {
     const { cause } = error as Failure
     if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
     unlocked = `${folder} has no room for a lock (${systemCode(cause)})`

@@ -58,7 +58,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
-    part('extra'),
+    part('extra', 'node:buffer'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], modules: [] }],

@@ -6,6 +6,9 @@ import type { FieldErrors } from '../json/validator.ts'
 
 /** A head that is malformed, or has a field twice. */
 export const BAD_REQUEST: Reply = statusReply(400)
+export const TOO_MANY_FIELDS: Reply = statusReply(431)
+/** A body whose pieces each cost more than they hold. */
+export const FRAGMENTED: Reply = messageReply(400, 'The body comes in too many small chunks: send larger ones.')
 export const NOT_FOUND: Reply = statusReply(404)
 export const UNEXPECTED: Reply = statusReply(417)
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])

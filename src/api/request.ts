@@ -1,150 +1,190 @@
 /**
- * The way of a request, from its head to its answer, in the order in which it happens. Only `readJson` reads a body,
+ * The way of a request, from its head to its answer, in the order in which it happens. Only `readBody` reads a body,
  * and only `admit` leads there: behind every guard.
  */
 import { randomUUID } from 'node:crypto'
 import { clientAddress } from '../http/address.ts'
-import { bodyKind, readBody } from '../http/body.ts'
+import { bodyKind, readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
-import { readHead } from '../http/head.ts'
-import type { Answer } from '../http/listener.ts'
+import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
+import type { Handle } from '../http/listener.ts'
 import { limitHeaders } from '../http/rate-limit.ts'
-import { sendContinue, sendReply, sendReplyUnread, statusReply, type Reply } from '../http/reply.ts'
+import { statusReply, type Reply } from '../http/reply.ts'
+import type { Params } from '../http/router.ts'
+import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
-import { MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
-import { tokenId } from '../store/session.ts'
-import { BAD_REQUEST, CLIENT_GONE, failureReply, invalid, serverError, TOO_LARGE, UNSUPPORTED } from './answers.ts'
-import { idOf } from './entry-routes.ts'
-import type { Exchange, PipelineOptions, RoutedExchange } from './exchange.ts'
+import { MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
+import { tokenId, type Session } from '../store/session.ts'
 import {
-  allowsStaleReads, authenticate, foreignPage, isUnderApi, preflight, tooMany, unauthorized, uncounted, unexpected,
-  unrouted, withoutHttps
-} from './guards.ts'
+  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, serverError, TOO_LARGE, TOO_MANY_FIELDS, UNSUPPORTED
+} from './answers.ts'
+import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
+import { attachLimitHeaders, takeFromLimits } from './counting.ts'
+import { idOf } from './entry-routes.ts'
+import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
+
+const NO_PARAMS: Params = {}
 
 /** Makes the function that answers every request. */
-export function createPipeline(options: PipelineOptions): Answer {
-  return (request, response, done, target, peer) => {
-    const x: Exchange = {
-      options, request, response, peer, target, done, startMs: options.nowMs(), head: undefined, client: peer.address,
-      route: undefined, params: {}, session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
+export function createPipeline(options: PipelineOptions): Handle {
+  return (request, response, target, peer, done) => {
+    const head = hasTooManyFields(request) ? undefined : readHead(request, target)
+    const path = head?.path ?? target
+    const found = head && options.router.find(head.method, head.path)
+    const ctx: Context = {
+      options, request, response, peer, done, startMs: options.nowMs(), head,
+      isUnderApi: path.startsWith('/api/') || path === '/api',
+      client: clientAddress(peer.address, head?.['x-forwarded-for'], options.trustedProxies),
+      found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
+      session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
     }
-    attempt(x, () => begin(x))
+    attempt(ctx, begin)
   }
 }
 
 /** Takes a step; what it throws is answered. */
-function attempt(x: Exchange, step: () => void): void {
-  try { step() } catch (error) { fail(x, error) }
+function attempt<C extends Context>(ctx: C, step: (ctx: C) => void): void {
+  try { step(ctx) } catch (error) { fail(ctx, error) }
 }
 
-function begin(x: Exchange): void {
-  const { trustedProxies, router } = x.options
-  const head = x.head = readHead(x.request, x.target)
-  x.client = clientAddress(x.peer.address, head?.['x-forwarded-for'], trustedProxies)
-  if (head === undefined) return answer(x, tooMany(x) ?? BAD_REQUEST)
-  // No upgrade is supported, but node:http does not read what follows the offer of one.
-  if (head.upgrade !== undefined) x.response.shouldKeepAlive = false
-  const found = router.find(head.method, head.path)
-  if (found?.target !== undefined) { x.route = found.target; x.params = found.params }
+function begin(ctx: Context): void {
+  if (ctx.head !== undefined) return guard(ctx as HeadContext)
+  answer(ctx, takeFromLimits(ctx) ?? (hasTooManyFields(ctx.request) ? TOO_MANY_FIELDS : BAD_REQUEST))
+}
 
-  const uncountedAnswer = withoutHttps(x, head) ?? foreignPage(x, head) ?? preflight(x, head)
-  if (uncountedAnswer !== undefined) { uncounted(x); return answer(x, uncountedAnswer) }
-  x.session = authenticate(x, head)
-  const refused = tooMany(x) ?? unexpected(head) ?? unrouted(found, head)
-  if (refused !== undefined) return answer(x, refused)
-  catchUp(x as RoutedExchange)
+function guard(ctx: HeadContext): void {
+  // No upgrade is supported, but node:http does not read what follows the offer of one.
+  if (ctx.head.upgrade !== undefined) endWith(ctx.response)
+  const uncounted = refusalOf(UNCOUNTED_GUARDS, ctx)
+  if (uncounted !== undefined) {
+    attachLimitHeaders(ctx)
+    return answer(ctx, uncounted)
+  }
+  ctx.session = authenticate(ctx)
+  const refusal = takeFromLimits(ctx) ?? refusalOf(COUNTED_GUARDS, ctx)
+  if (refusal !== undefined) return answer(ctx, refusal)
+  awaitOthers(ctx as RouteContext)
+}
+
+/** Who sent the request, in the protected configuration. It refuses nothing; `unauthorized` does. */
+function authenticate({ options, head: { token } }: HeadContext): Session | undefined {
+  return token === undefined ? undefined : options.authenticate?.(token)
 }
 
 /** Where others write too, waits until what they have written is known. */
-function catchUp(x: RoutedExchange): void {
-  const { readBarrier } = x.options
-  if (readBarrier === undefined || allowsStaleReads(x)) return admit(x)
-  readBarrier().then(() => attempt(x, () => {
-    x.session = authenticate(x, x.head)
-    admit(x)
-  }), error => fail(x, error, true))
+function awaitOthers(ctx: RouteContext): void {
+  const { readBarrier } = ctx.options
+  if (readBarrier === undefined || allowsStaleReads(ctx)) return admit(ctx)
+  readBarrier().then(() => attempt(ctx, () => {
+    ctx.session = authenticate(ctx)
+    admit(ctx)
+  }), error => fail(ctx, error, true))
 }
 
-function admit(x: RoutedExchange): void {
-  const refused = unauthorized(x) ?? x.route.beforeBody?.(x.params)
-  if (refused !== undefined) return answer(x, refused)
-  if (x.route.shape === undefined) handle(x, undefined)
-  else readJson(x)
+/** Whether a request need not wait for what others have written. */
+export function allowsStaleReads({ options, route }: RouteContext): boolean {
+  return route.allowsStaleReads === true && (options.authenticate === undefined || route.isPublic === true)
 }
 
-function readJson(x: RoutedExchange): void {
-  const { head, request, response, options: { maxBodyBytes } } = x
+function admit(ctx: RouteContext): void {
+  const refusal = refusalOf(ROUTE_GUARDS, ctx)
+  if (refusal !== undefined) return answer(ctx, refusal)
+  if (ctx.route.shape !== undefined) return takeBody(ctx)
+  if (bodyKind(ctx.head) !== 'none') ctx.request.resume() // nobody asked for it: it is thrown away
+  callHandler(ctx, undefined)
+}
+
+function takeBody(ctx: RouteContext): void {
+  const { head, request, response, options: { maxBodyBytes } } = ctx
   const kind = bodyKind(head)
-  if (kind === 'none') return validate(x, {})
-  if (kind === 'other') return answer(x, UNSUPPORTED)
-  if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(x, TOO_LARGE)
+  if (kind === 'none') return validate(ctx, {})
+  if (kind === 'other') return answer(ctx, UNSUPPORTED)
+  if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
   if (head.expect !== undefined) sendContinue(response)
-  readBody(request, maxBodyBytes, body => attempt(x, () => {
-    if (body === 'too-large') return answer(x, TOO_LARGE)
-    x.isBodyRead = true
-    if (body === 'gone') { response.destroy(); return record(x, CLIENT_GONE) }
-    if (typeof body === 'number') { response.shouldKeepAlive = false; return answer(x, statusReply(body)) }
-    // A body can take its time: what was revoked meanwhile is refused like any other.
-    const refused = x.session && unauthorized({ ...x, session: authenticate(x, head) })
-    if (refused !== undefined) return answer(x, refused)
-    if (body.length === 0) return validate(x, {})
-    const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
-    if (parsed.ok) return validate(x, parsed.value)
-    answer(x, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
-  }))
+  readBody(request, maxBodyBytes, body => attempt(ctx, () => bodyTaken(ctx, body)))
 }
 
-function validate(x: RoutedExchange, body: { readonly [field: string]: unknown }): void {
-  const checked = check(x.route.shape!, body)
-  if (checked.ok) handle(x, checked.value)
-  else answer(x, invalid(checked.errors))
+function bodyTaken(ctx: RouteContext, body: BodyRead): void {
+  if (body === 'too-large') return answer(ctx, TOO_LARGE)
+  if (body === 'too-many-pieces') return answer(ctx, FRAGMENTED)
+  ctx.isBodyRead = true
+  if (body === 'gone') {
+    ctx.response.destroy()
+    return record(ctx, CLIENT_GONE)
+  }
+  if (typeof body === 'number') {
+    endWith(ctx.response)
+    return answer(ctx, statusReply(body))
+  }
+  // A body can take its time: what was revoked meanwhile is refused like any other.
+  const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
+  if (refusal !== undefined) return answer(ctx, refusal)
+  parseBody(ctx, body)
 }
 
-function handle(x: RoutedExchange, body: unknown): void {
-  const { head, request: { socket }, route, params, client, session } = x
+function parseBody(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>): void {
+  if (body.length === 0) return validate(ctx, {})
+  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
+  if (parsed.ok) return validate(ctx, parsed.value)
+  answer(ctx, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
+}
+
+function validate(ctx: RouteContext, body: { readonly [field: string]: unknown }): void {
+  const checked = check(ctx.route.shape!, body)
+  if (checked.ok) callHandler(ctx, checked.value)
+  else answer(ctx, invalid(checked.errors))
+}
+
+function callHandler(ctx: RouteContext, body: unknown): void {
+  const { head, request: { socket }, route, params, client, session } = ctx
   const reply = route.handle({ head, params, body, client, isGone: () => !socket.readable, session })
-  if (!(reply instanceof Promise)) return answer(x, reply)
-  reply.then(reply => attempt(x, () => answer(x, reply)), error => fail(x, error))
+  if (!(reply instanceof Promise)) return answer(ctx, reply)
+  reply.then(reply => attempt(ctx, () => answer(ctx, reply)), error => fail(ctx, error))
 }
 
 /** The one place where a request is answered. */
-function answer(x: Exchange, reply: Reply, id?: string): void {
-  const { options: { headers = [], corsOrigins, isStopping }, request, response, head, verdict } = x
-  if (request.socket.destroyed) return record(x, CLIENT_GONE, id, reply.logged)
-  const extra = [...headers]
+function answer(ctx: Context, reply: Reply, id?: string): void {
+  const { options: { headers, corsOrigins, isStopping }, request, response, head, verdict } = ctx
+  if (request.socket.destroyed) return record(ctx, CLIENT_GONE, id, reply.logged)
+  const extra = headers === undefined ? [] : [...headers]
   if (verdict !== undefined) extra.push(...limitHeaders(verdict))
-  if (corsOrigins !== undefined && head !== undefined && isUnderApi(x)) {
+  if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
     extra.push(...corsHeaders(head.origin, corsOrigins))
   }
-  if (x.isBodyRead) sendReply(response, reply, extra, isStopping())
-  else sendReplyUnread(request, response, head, reply, extra, isStopping())
-  record(x, reply.status, id, reply.logged)
+  sendReply(response, reply, extra, isStopping() || !(ctx.isBodyRead || isRestShort(head)))
+  record(ctx, reply.status, id, reply.logged)
+}
+
+/** Whether what is left of a body is so short that node:http may read it and throw it away. */
+function isRestShort(head: Head | undefined): boolean {
+  return head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
+    (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)
 }
 
 /** The one place where a request is measured and logged, once it is answered or its client is gone. */
-function record(x: Exchange, status: number, id?: string, logged?: Reply['logged']): void {
-  const { options: { nowMs, observers = [], log }, route, session } = x
-  const ms = nowMs() - x.startMs
-  x.isRecorded = true
+function record(ctx: Context, status: number, id?: string, logged?: Reply['logged']): void {
+  const { options: { nowMs, observers = [], log }, route, session } = ctx
+  const ms = nowMs() - ctx.startMs
+  ctx.isRecorded = true
   for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
-    request: id ?? randomUUID(), client: x.client, user: session?.user ?? null,
-    token: session ? tokenId(session.hash) : null, method: x.request.method ?? '', route: route?.operation ?? null,
-    entry: idOf(x.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
+    request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,
+    token: session ? tokenId(session.hash) : null, method: ctx.request.method ?? '', route: route?.operation ?? null,
+    entry: idOf(ctx.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
   })
-  x.done()
+  ctx.done()
 }
 
 /** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
-function fail(x: Exchange, error: unknown, isStale = false): void {
-  const { options: { reportsFailures, warn }, response, route } = x
+function fail(ctx: Context, error: unknown, isStale = false): void {
+  const { options: { reportsFailures, warn }, response, route } = ctx
   const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
-  if (expected !== undefined && !response.headersSent) return answer(x, expected)
+  if (expected !== undefined && !response.headersSent) return answer(ctx, expected)
   const id = randomUUID()
   warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-  if (!response.headersSent) return answer(x, serverError(id), id)
+  if (!response.headersSent) return answer(ctx, serverError(id), id)
   response.destroy()
-  if (x.isRecorded) x.done()
-  else record(x, 500, id)
+  if (ctx.isRecorded) ctx.done()
+  else record(ctx, 500, id)
 }

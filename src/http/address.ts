@@ -1,5 +1,22 @@
 /** Who a request comes from: the client's address as the key that limits are counted by. */
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  /** The address as it was when the connection was opened; empty for a Unix socket. */
+  readonly address: string
+  /** What the limits count it by. */
+  readonly key: string
+  readonly isSecure: boolean
+}
+
+/** The peer of a socket; undefined where it is gone. */
+export function peerOf(socket: Socket): Peer | undefined {
+  const { remoteAddress, localAddress, destroyed } = socket
+  if (remoteAddress === undefined && (destroyed || localAddress !== undefined)) return undefined
+  const address = unmapped(remoteAddress ?? '')
+  return { address, key: clientKey(address), isSecure: 'encrypted' in socket }
+}
 
 /** A set of addresses and CIDR ranges. */
 export type AddressSet = BlockList

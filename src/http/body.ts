@@ -1,51 +1,88 @@
-/** Reading a request's body, bounded. */
+/** Reading a request's body, bounded in bytes and in pieces. */
 import { Buffer } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
+import { IncomingMessage } from 'node:http'
+import { MAX_SMALL_PIECES, SMALL_PIECE_BYTES } from '../limits.ts'
 import type { Head } from './head.ts'
+import { isPlainJson } from './media-type.ts'
 import type { Refused } from './reply.ts'
 
-/** The event of a request whose body breaks off, with the status that answers it, or `gone`. */
+/** The event of a request whose body breaks off, with the reason. */
 export const BROKEN = 'broken'
+/** It comes in too many small pieces; it is no HTTP, or too slow, and answered by this status; its client is gone. */
+type Broken = 'too-many-pieces' | Refused | 'gone'
 
-/** A whole body; that it exceeds its bound, with the rest unread; the status of one that broke off; a client gone. */
-export type BodyRead = Buffer | 'too-large' | Refused | 'gone'
+/** A whole body; that it exceeds its bound; why it broke off. */
+export type BodyRead = Buffer | 'too-large' | Broken
+
+/** Counts a body's pieces: each costs an object and a call, however few bytes it holds. */
+class Pieces {
+  #pieces = 0
+  bytes = 0
+
+  /** Whether there are too many small ones, this one included. */
+  areTooMany(piece: Buffer): boolean {
+    this.bytes += piece.length
+    return ++this.#pieces > MAX_SMALL_PIECES && this.bytes < this.#pieces * SMALL_PIECE_BYTES
+  }
+}
+
+/** A request whose body is cut off where it comes in too many small pieces, also while nothing reads it. */
+export class BoundedRequest extends IncomingMessage {
+  readonly #pieces = new Pieces()
+  isCut = false
+
+  override push(piece: Buffer | null): boolean {
+    if (piece === null || (!this.isCut && !this.#pieces.areTooMany(piece))) return super.push(piece)
+    if (!this.isCut) {
+      this.isCut = true
+      this.emit(BROKEN, 'too-many-pieces')
+    }
+    return true
+  }
+}
 
 /** Reads a body of at most `maxBytes` and hands it on, once. Throws if it was read already. */
-export function readBody(
-  request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void
-): void {
+export function readBody(request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void): void {
   if (request.readableEnded) throw new Error('the body was read already')
-  let chunks: Buffer[] | undefined = []
+  if (request.destroyed) return done('gone')
+  if (request instanceof BoundedRequest && request.isCut) return done('too-many-pieces')
+  const pieces = new Pieces()
+  let body = Buffer.alloc(0)
   let bytes = 0
-  const end = (body: BodyRead): void => {
-    if (chunks === undefined) return
-    chunks = undefined // the request is kept until it is answered
-    request.off('close', gone)
-    done(body)
+  let isOver = false
+  const end = (result: BodyRead): void => {
+    if (isOver) return
+    isOver = true
+    request.off('data', take).off('close', gone)
+    body = Buffer.alloc(0) // the request is kept until it is answered
+    done(result)
   }
   const gone = (): void => end('gone')
-  request
-    .on('data', (chunk: Buffer) => {
-      if (chunks === undefined) return // another reader continues
-      bytes += chunk.length
-      chunks.push(chunk)
-      if (bytes <= maxBytes) return
-      request.pause()
-      end('too-large')
-    })
-    .on('end', () => end(chunks?.length === 1 ? chunks[0]! : Buffer.concat(chunks ?? [])))
-    .on(BROKEN, (why: Refused | 'gone') => end(why))
-    .on('close', gone)
+  const take = (piece: Buffer): void => {
+    const areTooMany = pieces.areTooMany(piece)
+    if (areTooMany || pieces.bytes > maxBytes) {
+      request.resume() // what is left of it is thrown away
+      return end(areTooMany ? 'too-many-pieces' : 'too-large')
+    }
+    if (bytes === 0) body = piece
+    else {
+      if (pieces.bytes > body.length) body = grown(body, bytes, Math.min(2 * pieces.bytes, maxBytes))
+      piece.copy(body, bytes)
+    }
+    bytes = pieces.bytes
+  }
+  request.on('data', take).on('end', () => end(body.subarray(0, bytes)))
+    .on(BROKEN, (why: Broken) => end(why)).on('close', gone)
+}
+
+function grown(old: Buffer, bytes: number, size: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(size)
+  old.copy(larger, 0, 0, bytes)
+  return larger
 }
 
 /** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
   if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
-  return isJson(head) ? 'json' : 'other'
-}
-
-function isJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
-  return type !== undefined && /^application\/json[ \t]*(;|$)/i.test(type) &&
-    !/charset *= *(?!"?utf-8"? *(;|$))/i.test(type) &&
-    (coding === undefined || coding.toLowerCase() === 'identity')
+  return isPlainJson(head) ? 'json' : 'other'
 }

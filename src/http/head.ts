@@ -4,6 +4,7 @@
  * before anything else reads the request.
  */
 import type { IncomingMessage } from 'node:http'
+import { MAX_HEADER_FIELDS } from '../limits.ts'
 
 const FIELDS = [
   'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
@@ -28,6 +29,11 @@ export type Head = { [F in Field]?: string } & {
 
 const KNOWN: ReadonlySet<string> = new Set(FIELDS)
 const LONGEST_FIELD = Math.max(...FIELDS.map(name => name.length))
+
+/** Whether a head has more fields than are taken; node:http may have dropped some of them. */
+export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.length > 2 * MAX_HEADER_FIELDS
+}
 
 /** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {

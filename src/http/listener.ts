@@ -2,24 +2,25 @@
  * The listener: a `node:http` server with every timeout and size set, and JSON replies also where `node:http` refuses a
  * request by itself.
  */
-import {
-  createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse
-} from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES,
+  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS,
   REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
 import { isTrusted, type AddressSet } from './address.ts'
-import { Connections, type Answer } from './connections.ts'
+import { BoundedRequest } from './body.ts'
+import type { Handle } from './connection.ts'
+import { Connections } from './connections.ts'
 import type { Refused } from './reply.ts'
 
 /** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
-export type { Answer, Peer } from './connections.ts'
+export type { Peer } from './address.ts'
+export type { Handle } from './connection.ts'
 
 /** A listening server. */
 export interface Listener {
@@ -55,18 +56,18 @@ interface ListenOptions {
 }
 
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
-export async function listen(place: ListenAddress, answer: Answer, options: ListenOptions = {}): Promise<Listener> {
+export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const server = create(certificate)
-  const connections = new Connections(answer, { onRefusal, isExempt: address => isTrusted(address, trustedProxies) })
+  const isTls = certificate !== undefined
+  const connections = new Connections(handle, { onRefusal, isExempt: address => isTrusted(address, trustedProxies) })
   if ('path' in place) server.timeout = 0 // the operator's requests may take long
-  const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
-  server.on('connection', (socket: Socket) => connections.accept(socket))
-  const spoken = certificate === undefined ? 'connection' : 'secureConnection'
-  server.on(spoken, (socket: Socket) => {
+  server.on('connection', (socket: Socket) => connections.accept(socket, isTls))
+  server.on('secureConnection', (socket: Socket) => {
     socket.allowHalfOpen = true // see `create`; who leaves a handshake of TLS is not waited for
-    connections.open(socket)
+    connections.secure(socket)
   })
+  const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
   server.on('request', take)
   server.on('checkContinue', take) // the pipeline sends 100 when it wants the body
   server.on('checkExpectation', take) // and refuses any other expectation
@@ -90,7 +91,8 @@ const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as c
 
 /** A server with every timeout and size set. */
 function create(certificate: Certificate | undefined): Server {
-  const options: ServerOptions & { requireHostHeader: boolean } = {
+  const options: ServerOptions<typeof BoundedRequest> & { requireHostHeader: boolean } = {
+    IncomingMessage: BoundedRequest,
     maxHeaderSize: MAX_HEADER_BYTES,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     // The pipeline refuses a missing Host itself: node:http would answer without a body.
@@ -102,14 +104,14 @@ function create(certificate: Certificate | undefined): Server {
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   server.maxConnections = MAX_CONNECTIONS
   server.timeout = SOCKET_TIMEOUT_MS
-  // No bound on the number of header fields: their size is bounded.
-  server.maxHeadersCount = 0
+  // More than `readHead` takes, so that it sees that there are too many; node:http drops further ones silently.
+  server.maxHeadersCount = MAX_HEADER_FIELDS + 32 // it counts them by 32
   // A client that ends its side after a request still gets the answer (the option has no other name).
   Object.assign(server, { httpAllowHalfOpen: true })
   return server
 }
 
-function createSecure(options: ServerOptions, certificate: Certificate): Server {
+function createSecure(options: ServerOptions<typeof BoundedRequest>, certificate: Certificate): Server {
   try {
     return createTlsServer({ ...options, ...certificate, ...TLS })
   } catch (error) {
@@ -140,7 +142,7 @@ function close(server: Server, connections: Connections, timeoutMs: number): Pro
     const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
     // A connection that got `keep-alive` before the stop becomes idle only during it.
     const sweep = setInterval(() => {
-      server.closeIdleConnections()
+      if (!connections.isSending()) server.closeIdleConnections()
       connections.destroySilent()
     }, SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })

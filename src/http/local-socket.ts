@@ -4,15 +4,15 @@ import { createConnection } from 'node:net'
 import { relative } from 'node:path'
 import type { UnixSockets } from '../disk/lock.ts'
 import { Failure, systemCode } from '../errors.ts'
-import { listen, type Answer } from './listener.ts'
+import { listen, type Handle } from './listener.ts'
 
 /** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
 const MAX_SOCKET_PATH_BYTES = 103
 
-export function localSockets(answer: Answer): UnixSockets {
+export function localSockets(handle: Handle): UnixSockets {
   return {
     open: async path => {
-      const listener = await listen({ path: shortestPath(path) }, answer)
+      const listener = await listen({ path: shortestPath(path) }, handle)
       return () => listener.close(0)
     },
     probe

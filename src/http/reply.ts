@@ -1,10 +1,6 @@
-/** A reply: a status, bytes that are ready to send, and header fields; and how it is sent. */
+/** A reply: a status, bytes that are ready to send, and header fields. */
 import { Buffer } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES } from '../limits.ts'
-import { BROKEN } from './body.ts'
 import type { LoggedRequest } from './access-log.ts'
-import type { Head } from './head.ts'
 
 /** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
 export interface Reply {
@@ -58,68 +54,32 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
   return messageReply(status, TEXTS[status], headers)
 }
 
-/** The header fields of a reply, names and values in turn. A 204 has no content and no length (RFC 9110 §8.6). */
-function fields({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
-  const content = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
-  return [...content, 'Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff', ...headers, ...extra]
+/**
+ * The header fields of a reply and further ones, names and values in turn. A 204 has no content and no length (RFC 9110
+ * §8.6).
+ */
+export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
+  const fields = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
+  fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
+  for (const part of headers) fields.push(part)
+  for (const part of extra) fields.push(part)
+  return fields
 }
 
 function bodyBytes(body: Body): number {
-  return isOnePiece(body) ? Buffer.byteLength(body) : body.reduce((sum, part) => sum + part.length, 0)
+  return isOnePiece(body) ? Buffer.byteLength(body) : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
-function isOnePiece(body: Body): body is string | Buffer { return typeof body === 'string' || Buffer.isBuffer(body) }
-
-/**
- * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
- * for `checkContinue`, and only this field shows it.
- */
-export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
-  if (response._sent100 !== true) response.writeContinue()
+/** Whether a body is sent at once. */
+export function isOnePiece(body: Body): body is string | Buffer {
+  return typeof body === 'string' || Buffer.isBuffer(body)
 }
 
-/** Sends a reply to a request whose body, if it has one, was read to its end; `close` ends the connection with it. */
-export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], close: boolean): void {
-  if (close) response.shouldKeepAlive = false
-  response.writeHead(reply.status, fields(reply, extra))
-  const { body } = reply
-  if (body === undefined || isOnePiece(body)) { response.end(body); return }
-  for (const part of body.slice(0, -1)) response.write(part)
-  // node:http takes a connection whose answer has ended for idle: a stop would cut what is not sent yet.
-  response.write(body.at(-1)!, () => response.end())
-}
-
-/**
- * Sends a reply to a request whose body was not read. A short rest is read and thrown away by `node:http`. Otherwise
- * the connection is closed, but not at once: a client that still sends would meet a reset and might never see the
- * answer (RFC 9112 §9.6). So the answer goes out whole, some more is read, and then the connection is ended.
- */
-export function sendReplyUnread(
-  request: IncomingMessage, response: ServerResponse, head: Head | undefined, reply: Reply, extra: readonly string[],
-  close: boolean
-): void {
-  const isRestShort = head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
-    Number(head['content-length'] ?? 0) <= MAX_DRAIN_BYTES
-  if (isRestShort) { sendReply(response, reply, extra, close); return }
-  response.shouldKeepAlive = false
-  response.writeHead(reply.status, fields(reply, extra))
-  for (const part of pieces(reply.body)) response.write(part)
-  let rest = MAX_DRAIN_BYTES
-  const end = (): void => { clearTimeout(timer); response.end() }
-  const timer = setTimeout(end, DRAIN_TIMEOUT_MS)
-  request.on('data', (chunk: Buffer) => { if ((rest -= chunk.length) < 0) end() })
-  for (const event of ['end', 'close', BROKEN]) request.on(event, end)
-  request.resume()
-}
-
-/** A reply as the bytes of a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
-export function rawReply(reply: Reply): Buffer {
-  const lines = [`HTTP/1.1 ${reply.status} ${TEXTS[reply.status as keyof typeof TEXTS]}`]
-  const all = fields(reply, ['Connection', 'close'])
-  for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`)
-  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), ...pieces(reply.body)])
-}
-
-function pieces(body: Body = []): readonly Buffer[] {
-  return typeof body === 'string' ? [Buffer.from(body)] : Buffer.isBuffer(body) ? [body] : body
+/** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
+export function rawRefusal(status: Refused): Buffer {
+  const reply = statusReply(status, status === 405 ? ['Allow', 'GET, HEAD, POST, OPTIONS'] : [])
+  const fields = fieldsOf(reply, ['Connection', 'close'])
+  const lines = [`HTTP/1.1 ${status} ${TEXTS[status]}`]
+  for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
 }

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
-import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
+import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
@@ -140,17 +140,18 @@ test('§5.6 ABILITIES says which ability guards which operation; one it does not
   }
 })
 
-test('§5.4, §5.7 a request pipelined after a logout is refused', async t => {
+test('§5.4, §5.7 a request after a logout is refused, and one that is sent with it is not carried out', async t => {
   const started = await startProtected(t)
   const fields = [`Authorization: Bearer ${await tokenOf(started)}`]
   const client = await connectRaw(t, started.url)
-  await client.send(
-    message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields),
-    message('POST', '/api/logout', undefined, fields),
-    message('GET', '/api/listPassword', undefined, fields),
-    message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields)
-  )
-  assert.deepEqual((await client.answers(4)).map(answer => answer.status), [200, 200, 401, 401])
+  const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY), fields)
+  await client.send(create)
+  assert.equal((await client.answer()).status, 200)
+  await client.send(message('POST', '/api/logout', undefined, fields), create)
+  assert.deepEqual((await client.untilEnd()).map(answer => answer.status), [200])
+  for (const request of [create, message('GET', '/api/listPassword', undefined, fields)]) {
+    assert.equal((await ask(t, started.url, request)).status, 401)
+  }
   assert.equal(started.service.store.entryCount, 1)
 })
 

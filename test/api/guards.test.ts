@@ -1,8 +1,9 @@
 /** Guards (api/guards.ts) where the tests of the interface look at only one side of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RoutedExchange } from '../../src/api/exchange.ts'
-import { allowsStaleReads, withoutHttps } from '../../src/api/guards.ts'
+import type { RouteContext } from '../../src/api/context.ts'
+import { withoutHttps } from '../../src/api/guards.ts'
+import { allowsStaleReads } from '../../src/api/request.ts'
 import { parseAddressSet } from '../../src/http/address.ts'
 import { startProtected } from '../support/accounts.ts'
 import { send } from '../support/service.ts'
@@ -24,7 +25,7 @@ test('a request need not wait for what others wrote where its route says so, unl
     [{ authenticate }, { allowsStaleReads: true, isPublic: true }, true], [{ authenticate }, { isPublic: true }, false]
   ] as const
   for (const [options, route, expected] of cases) {
-    assert.equal(allowsStaleReads({ options, route } as unknown as RoutedExchange), expected, JSON.stringify(route))
+    assert.equal(allowsStaleReads({ options, route } as unknown as RouteContext), expected, JSON.stringify(route))
   }
 })
 
@@ -34,9 +35,9 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     [false, true, 'HTTPS', false], [false, true, 'http', true], [false, true, undefined, true]
   ] as const) {
     const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
-    const exchange = { options, peer: { isSecure, address: '127.0.0.1' } } as unknown as RoutedExchange
-    const head = { 'x-forwarded-proto': forwardedProto } as unknown as Parameters<typeof withoutHttps>[1]
-    assert.equal(withoutHttps(exchange, head) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
-    assert.equal(withoutHttps({ ...exchange, route: { allowsHttp: true } } as RoutedExchange, head), undefined)
+    const head = { 'x-forwarded-proto': forwardedProto }
+    const ctx = { options, head, peer: { isSecure, address: '127.0.0.1' } } as unknown as RouteContext
+    assert.equal(withoutHttps(ctx) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
+    assert.equal(withoutHttps({ ...ctx, route: { allowsHttp: true } } as RouteContext), undefined)
   }
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, get } from 'node:https'
+import { createGzip } from 'node:zlib'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -134,7 +135,7 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
 })
 
-test('pipelined requests are answered in order, also where a framework cuts its mount path off meanwhile', async t => {
+test('answers come in the order of the requests, also where a framework cuts its mount path off meanwhile', async t => {
   const service = await inMemory(t)
   const mounted: Take = (request, response) => {
     const whole = request.url!
@@ -146,10 +147,105 @@ test('pipelined requests are answered in order, also where a framework cuts its 
   }
   for (const [take, path, field] of [[service.handle, '', undefined], [mounted, '/vault', 'it']] as const) {
     const create = message('POST', `${path}/api/createPassword`, JSON.stringify(ENTRY))
-    const get = message('GET', `${path}/api/getPassword/1`, undefined, ['Connection: close'])
+    const get = message('GET', `${path}/api/getPassword/99`, undefined, ['Connection: close'])
     const answers = await exchange(t, await serverOf(t, take), create, get)
-    for (const { status, headers } of answers) assert.deepEqual([status, headers['x-powered-by']], [200, field])
-    assert.equal(answers.length, 2)
+    assert.deepEqual(answers.map(({ status, headers }) => [status, headers['x-powered-by']]), [[200, field], [404, field]])
+  }
+})
+
+test('requests on one connection that reach it in another order are all answered, in the order of the connection', async t => {
+  const service = await inMemory(t)
+  const [one, two] = [await service.createPassword(ENTRY), await service.createPassword(ENTRY)]
+  const url = await serverOf(t, (request, response) => {
+    setTimeout(() => service.handle(request, response), request.url!.endsWith('/1') ? 100 : 5)
+  })
+  const gets = [1, 2].map(id => message('GET', `/api/getPassword/${id}`))
+  const client = await connectRaw(t, url)
+  await client.send(...gets)
+  assert.deepEqual((await client.answers(2)).map(({ json }) => json.passwords), [one, two])
+})
+
+test('the list comes whole behind middleware that takes no callbacks and passes `drain` on', async t => {
+  const service = await inMemory(t)
+  for (let n = 0; n < 300; n++) await service.createPassword({ ...ENTRY, password: 'x'.repeat(10_000) })
+  const url = await serverOf(t, (request, response) => {
+    const zip = createGzip()
+    zip.on('data', bytes => { if (!write(bytes)) zip.pause() }).on('end', () => end())
+    const [write, end, on] = [response.write.bind(response), response.end.bind(response), response.on.bind(response)]
+    const writeHead = response.writeHead.bind(response)
+    on('drain', () => zip.resume())
+    Object.assign(response, {
+      write: (bytes: Buffer) => zip.write(bytes),
+      end: (bytes?: Buffer) => { zip.end(bytes) },
+      on: (event: string, listener: () => void) => event === 'drain' ? zip.on('drain', listener) : on(event, listener),
+      writeHead: (status: number) => writeHead(status)
+    })
+    response.setHeader('Content-Encoding', 'gzip')
+    service.handle(request, response)
+  })
+  const list = await (await fetch(`${url}/api/listPassword`)).json() as unknown[]
+  assert.equal(list.length, 300)
+})
+
+test('an upload to a route of the host is not read into memory, also on a connection that pipelined before', async t => {
+  const service = await inMemory(t)
+  let held = (): number => -1
+  const url = await serverOf(t, (request, response) => {
+    if (request.method === 'GET') return service.handle(request, response)
+    held = () => request.readableLength
+  })
+  const client = await connectRaw(t, url)
+  const get = message('GET', '/api/getPassword/1')
+  await client.send(get, get, get)
+  await client.answers(3)
+  void client.send(message('POST', '/own', 'x'.repeat(20_000_000)))
+  await new Promise(resolve => setTimeout(resolve, 500))
+  assert.ok(held() > 0 && held() < 300_000, `${held()} bytes`)
+})
+
+test('a request whose client is gone, or whose answer has begun, does nothing, throws nothing, and close does not wait', async t => {
+  const warnings: string[] = []
+  const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
+  const create = message('POST', '/api/createPassword', JSON.stringify(ENTRY))
+  let taken = 0
+  const url = await serverOf(t, (request, response) => {
+    if (request.url === '/api/getPassword/7') return service.handle(request, response)
+    if (request.method === 'GET') {
+      response.write('begun')
+      service.handle(request, response)
+      response.end()
+      return
+    }
+    setTimeout(() => { service.handle(request, response); taken++ }, 100)
+  })
+  for (const bytes of [create, create.subarray(0, -3)]) {
+    const client = await connectRaw(t, url)
+    await client.send(message('GET', '/api/getPassword/7')) // so the connection is known
+    await client.answer()
+    await client.send(bytes)
+    await new Promise(resolve => setTimeout(resolve, 30))
+    client.reset()
+  }
+  for (const path of ['/api/listPassword', '/elsewhere']) assert.equal(await (await fetch(url + path)).text(), 'begun')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  assert.equal(taken, 2)
+  assert.deepEqual(await service.listPassword(), [])
+  assert.equal(warnings.filter(line => /whose answer has begun/.test(line)).length, 2)
+  const beganMs = performance.now()
+  await service.close()
+  assert.ok(performance.now() - beganMs < SHUTDOWN_TIMEOUT_MS / 2)
+})
+
+test('what is no id is that of no entry, in every operation, before and after a list', async t => {
+  const service = await inMemory(t)
+  for (let n = 0; n < 3; n++) await service.createPassword(ENTRY)
+  for (let round = 0; round < 2; round++) {
+    for (const id of [1.5, 0, -1, 4, NaN, Infinity, 2 ** 60, 'x', '1.5', null, undefined, {}, []] as number[]) {
+      assert.equal(await service.getPassword(id), undefined)
+      assert.equal(await service.updatePassword(id, { usuario: 'd' }), undefined)
+      assert.equal(await service.deletePassword(id), false)
+    }
+    assert.equal((await service.listPassword()).length, 3)
   }
 })
 
@@ -163,8 +259,10 @@ for (const [name, isTold] of [['says 100 by itself', false], ['leaves that to th
     const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])
     await client.send(whole.subarray(0, -body.length))
     assert.equal((await client.answer()).status, 100)
-    await client.send(body, message('GET', '/api/getPassword/1'))
-    assert.deepEqual((await client.answers(2)).map(({ status }) => status), [200, 200])
+    await client.send(body)
+    assert.equal((await client.answer()).status, 200)
+    await client.send(message('GET', '/api/getPassword/1'))
+    assert.equal((await client.answer()).status, 200)
   })
 }
 

@@ -102,3 +102,27 @@ test('one’s own password is changed with the current one only, which ends all 
   const again = await call(t, started.url, 'POST', '/api/changeOwnPassword', { token: fresh, body: { password: 'x', newPassword: 'y' } })
   assert.equal(again.status, 429)
 })
+
+test('the deleted entries and a history hold the newest, as many as a mebibyte takes, and one at least', async t => {
+  const { url, service: { store } } = await startService(t, { 'extra-routes': 'on', 'max-body-bytes': '3000000' })
+  const fields = { password: 'ñ'.repeat(30_000), sistema: 's', usuario: 'u' }
+  for (let id = 1; id <= 30; id++) {
+    await store.createEntry({ ...fields, usuario: `${id}` }, null)
+    await store.deleteEntry(id, null)
+    await store.updateEntry(1, { ...fields, password: `${id}${fields.password}` }, null)
+  }
+  const deleted = await send(url, 'GET', '/api/deletedPasswords')
+  assert.deepEqual(deleted.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 17 }, (_, i) => 30 - i))
+  const history = await send(url, 'GET', '/api/historyPassword/1')
+  assert.equal(history.json.history.length, 17)
+  assert.match(history.json.history[0].fields.password, /^30ñ/)
+  for (const { text, status } of [deleted, history]) {
+    assert.equal(status, 200)
+    assert.ok(Buffer.byteLength(text) < 1_100_000)
+  }
+  await store.createEntry({ ...fields, password: 'x'.repeat(2_000_000) }, null)
+  await store.deleteEntry(31, null)
+  assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
+  assert.deepEqual((await send(url, 'GET', '/api/historyPassword/31')).json.history
+    .map(({ change }: { change: string }) => change), ['deleted'], 'what was created is larger')
+})

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { join } from 'node:path'
 import { requestLocal } from '../../src/parts/operator/local-client.ts'
-import { MAX_CONNECTIONS_PER_CLIENT, MAX_HASHES } from '../../src/limits.ts'
+import { MAX_HASHES, MAX_HEADLESS_PER_CLIENT } from '../../src/limits.ts'
 import { memoryMiB } from '../support/outside.ts'
 import { programWithin, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 import { ask, chunked, connectRaw, message } from '../support/raw.ts'
@@ -173,9 +173,10 @@ test('connections by the thousand: an address has its share, and another one is 
   const program = await started(t)
   const before = memoryMiB(program.pid)
   await whileServed(t, program, async () => {
-    const first = await openMany(t, program.url, MAX_CONNECTIONS_PER_CLIENT + 100, '127.0.0.2')
+    const first = await openMany(t, program.url, MAX_HEADLESS_PER_CLIENT + 100, '127.0.0.2')
     for (const socket of first) socket.resume()
-    await until('those above the share to be closed', () => first.filter(one => one.closed).length === 100)
+    await until('those above the share to be closed', () => first.slice(0, 100).every(one => one.closed))
+    assert.equal(first.filter(one => one.closed).length, 100, 'those that have waited longest, and no other')
     for (const address of ['127.0.0.3', '127.0.0.4']) await openMany(t, program.url, 1_000, address)
     assert.equal((await ask(t, program.url, GET, { localAddress: '127.0.0.10' })).status, 200)
     t.diagnostic(`${(memoryMiB(program.pid) - before).toFixed()} MiB more`)

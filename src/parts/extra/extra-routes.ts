@@ -1,4 +1,5 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
+import { Buffer } from 'node:buffer'
 import { BUSY, invalid } from '../../api/answers.ts'
 import { idOf, preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
@@ -8,11 +9,10 @@ import type { CoreSettings } from '../../config/core-settings.ts'
 import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { jsonReply, messageReply } from '../../http/reply.ts'
+import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import type { Accounts } from '../../store/accounts.ts'
-import type { Entry } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
@@ -25,6 +25,8 @@ const WRONG = invalid({ password: ['The current password is not correct.'] })
 /** The newest deleted entries that are given, and how many entries are looked at before others have their turn. */
 const MAX_DELETED = 1000
 const SLICE_ENTRIES = 10_000
+/** What an answer holds, unless the first value in it is larger: each slow reader has one of its own. */
+const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
 export function extraRoutes({ store, accounts, journal, settings }: PartContext<object>): readonly Route[] {
@@ -32,7 +34,7 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   const routes: Route[] = [
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: async () => jsonReply(200, { passwords: await deletedEntries(store), status: 200 })
+      handle: async () => listReply('passwords', await deletedEntries(store))
     },
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
@@ -48,8 +50,7 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
       beforeBody: unknownId,
       handle: async ({ params }) => {
         const changes = await historyOf(idOf(params))
-        return changes === undefined ? BUSY
-          : jsonReply(200, { history: changes.map(change => named(store, change)), status: 200 })
+        return changes === undefined ? BUSY : listReply('history', bounded(changes.map(change => named(store, change))))
       }
     })
   }
@@ -57,20 +58,41 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   return routes
 }
 
-/** The deleted entries, newest first. */
-async function deletedEntries(store: Store): Promise<readonly Entry[]> {
-  const found: Entry[] = []
-  for (let id = store.lastId; id > 0 && found.length < MAX_DELETED; id--) {
-    if (store.entryText(id)?.endsWith('"status":0}') === true) found.push(store.entry(id)!)
+/** The deleted entries as JSON, newest first. */
+async function deletedEntries(store: Store): Promise<readonly string[]> {
+  const found: string[] = []
+  let bytes = 0
+  for (let id = store.lastId; id > 0 && found.length < MAX_DELETED && bytes <= MAX_ANSWER_BYTES; id--) {
+    const text = store.entryText(id)
+    if (text?.endsWith('"status":0}') === true) {
+      bytes += Buffer.byteLength(text)
+      found.push(text)
+    }
     if (id % SLICE_ENTRIES === 0) await new Promise(resolve => setImmediate(resolve))
   }
-  return found
+  return bounded(found)
 }
 
-/** A change with the name of the user in the place of the number. */
-function named({ state }: Store, { by, ...change }: Change): object {
+/** The first of these texts, as many as an answer holds, and one at least. */
+function bounded(texts: readonly string[]): readonly string[] {
+  let bytes = 0
+  const end = texts.findIndex((text, i) => {
+    bytes += Buffer.byteLength(text)
+    return bytes > MAX_ANSWER_BYTES && i > 0
+  })
+  return end < 0 ? texts : texts.slice(0, end)
+}
+
+/** An answer with a list of values that are JSON already; it is sent in pieces, as its reader takes them. */
+function listReply(name: string, texts: readonly string[]): Reply {
+  return { status: 200, body: [Buffer.from(`{"${name}":[${texts.join(',')}],"status":200}`)] }
+}
+
+/** A change as JSON, with the name of the user in the place of the number. */
+function named({ state }: Store, { by, ...change }: Change): string {
   const user = by === null ? undefined : state.users.get(by)
-  return { ...change, by: by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}` }
+  const name = by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}`
+  return JSON.stringify({ ...change, by: name })
 }
 
 function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Route {
@@ -101,7 +123,7 @@ const STRINGS = { password: TEXT, sistema: TEXT, usuario: TEXT }
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
-  description: `At most ${MAX_DELETED}. Served where \`EXTRA_ROUTES=on\`.`,
+  description: `At most ${MAX_DELETED}, and a mebibyte of them. Served where \`EXTRA_ROUTES=on\`.`,
   answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...FIELDS, status: 0 }], status: 200 }) }
 }
 const RESTORE: RouteDescription = {
@@ -112,8 +134,9 @@ const RESTORE: RouteDescription = {
 }
 const HISTORY: RouteDescription = {
   tag: 'extra', summary: 'The changes of an entry, newest first.',
-  description: 'With the fields that each set, former passwords among them. One history is read at a time; 503 asks ' +
-    'to come again. Served where `EXTRA_ROUTES=on` and the journal is in a file.',
+  description: 'With the fields that each set, former passwords among them; at most 500, and a mebibyte of them. ' +
+    'One history is read at a time; 503 asks to come again. ' +
+    'Served where `EXTRA_ROUTES=on` and the journal is in a file.',
   ids: { history: 1, ...IDS },
   answers: {
     history: jsonReply(200, {

@@ -13,8 +13,9 @@ import { changesIn } from '../../store/extra-commands.ts'
 const MAX_READ_MS = 10_000
 /** A longer journal is not read for this. */
 const MAX_READ_BYTES = 512 * 1024 * 1024
-/** The newest changes of an entry that are given. */
+/** The newest changes of an entry that are given, and what they hold while the journal is read. */
 const MAX_CHANGES = 500
+const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 
 /** A change of an entry: when, by which user, and the fields that it set. */
 export interface Change {
@@ -42,9 +43,15 @@ export function historyReader(
     try {
       const endMs = nowMs() + MAX_READ_MS
       const changes: Change[] = []
+      let characters = 0
       const take = (record: JournalRecord): void => {
         const change = changeOf(record, id)
-        if (change !== undefined && changes.push(change) > MAX_CHANGES) changes.shift()
+        if (change === undefined) return
+        changes.push(change)
+        characters += lengthOf(change)
+        while (changes.length > MAX_CHANGES || (characters > MAX_CHANGES_CHARACTERS && changes.length > 1)) {
+          characters -= lengthOf(changes.shift()!)
+        }
       }
       for (const _ of readInSteps(disk, path, keys, take, bytes)) {
         await new Promise(resolve => setImmediate(resolve))
@@ -55,6 +62,10 @@ export function historyReader(
       isReading = false
     }
   }
+}
+
+function lengthOf({ fields }: Change): number {
+  return Object.values(fields).reduce((sum, text = '') => sum + text.length, 0)
 }
 
 const CHANGES: { readonly [type: string]: Change['change'] } = {

@@ -9,7 +9,7 @@ import type { CoreSettings, StorageSettings } from '../../config/core-settings.t
 import { disk, isSameFile, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
-import { DrainGate } from '../../http/drain-gate.ts'
+import { RequestGate } from '../../http/request-gate.ts'
 import { localSockets, probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
@@ -103,7 +103,7 @@ export function reachStore(
     if (disk.stat(folder) === undefined) throw new OperatorError(`there is no folder ${folder}`)
     beginOwner([keyFile, ...reads])
     try {
-      const lock = await lockJournal(asOwner.files, folder, localSockets(new DrainGate().take))
+      const lock = await lockJournal(asOwner.files, folder, localSockets(new RequestGate().handle))
       try {
         return await work()
       } finally {

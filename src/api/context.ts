@@ -4,7 +4,7 @@ import type { AddressSet } from '../http/address.ts'
 import type { Head } from '../http/head.ts'
 import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
 import type { RateLimit, Verdict } from '../http/rate-limit.ts'
-import type { Params, Router } from '../http/router.ts'
+import type { Found, Params, Router } from '../http/router.ts'
 import type { Observer } from '../log.ts'
 import type { Session } from '../store/session.ts'
 import type { Route } from './route.ts'
@@ -42,19 +42,21 @@ export interface PipelineOptions {
 }
 
 /** A request, and what has been found out about it so far. */
-export interface Exchange {
+export interface Context {
   readonly options: PipelineOptions
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly peer: Peer
-  readonly target: string
   readonly startMs: number
   readonly done: () => void
-  head: Head | undefined
+  readonly head: Head | undefined
+  /** Whether it is for what is limited and shared with other origins (contract §8, §9). */
+  readonly isUnderApi: boolean
   /** The client's address. */
-  client: string
-  route: Route | undefined
-  params: Params
+  readonly client: string
+  readonly found: Found<Route>
+  readonly route: Route | undefined
+  readonly params: Params
   session: Session | undefined
   /** What the rate limit says of it. */
   verdict: Verdict | undefined
@@ -63,8 +65,12 @@ export interface Exchange {
   isRecorded: boolean
 }
 
-/** One that has come as far as its route. */
-export interface RoutedExchange extends Exchange {
+/** One whose head is well formed. */
+export interface HeadContext extends Context {
   readonly head: Head
+}
+
+/** One that has come as far as its route. */
+export interface RouteContext extends HeadContext {
   readonly route: Route
 }

@@ -1,0 +1,115 @@
+/**
+ * A connection, on which one request at a time is carried out.
+ *
+ * A request that comes while the answer to the one before is not decided is not carried out: that answer says
+ * `Connection: close` and ends the connection (RFC 9112 §9.3.2, §9.6), so a client knows what it has to send again.
+ * Behind an answer that is decided the next request is carried out, until too many answers wait for a slow reader.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
+import type { Peer } from './address.ts'
+import { BROKEN } from './body.ts'
+import { endAfterAnswer } from './last-answer.ts'
+import { rawRefusal, type Refused } from './reply.ts'
+import { endWith } from './send.ts'
+
+/** Answers a request for a target, at once or later, and calls `done` when its answer is decided. Never throws. */
+export type Handle =
+  (request: IncomingMessage, response: ServerResponse, target: string, peer: Peer, done: () => void) => void
+
+export class Connection implements Peer {
+  readonly address: string
+  readonly key: string
+  /** The answer to the newest request that is carried out. */
+  #newest: ServerResponse | undefined
+  /** Answers before it that wait to be sent, and their bytes. */
+  #held = 0
+  #heldBytes = 0
+  #isRefused = false
+  #bytesBefore = 0
+  waitsSinceMs = 0
+  isSecure = false
+  readonly #done: () => void
+  /** Over TLS, that of the handshake until it has ended. */
+  socket: Socket
+
+  /** `done` is called when the answer to a request is decided. */
+  constructor(socket: Socket, { address, key }: Peer, done: () => void) {
+    this.address = address
+    this.key = key
+    this.socket = socket.on('error', ignore) // node:http does not listen after a CONNECT
+    this.#done = done
+  }
+
+  /** Whether no request is being answered. */
+  get isIdle(): boolean { return this.#newest === undefined || this.#newest.writableFinished }
+
+  /** Whether something has come since the last request. */
+  get hasBegun(): boolean { return this.socket.bytesRead > this.#bytesBefore }
+
+  get hasEverBegun(): boolean { return this.#newest !== undefined || this.socket.bytesRead > 0 }
+
+  secure(socket: Socket): void {
+    this.socket = socket.on('error', ignore)
+    this.isSecure = true
+    this.awaitHead()
+  }
+
+  awaitHead(): void {
+    this.waitsSinceMs = performance.now()
+    this.#bytesBefore = this.socket.bytesRead
+  }
+
+  take(request: IncomingMessage, response: ServerResponse, handle: Handle): void {
+    const before = this.#newest
+    if (before === undefined || before.writableFinished) {
+      this.#held = 0
+      this.#heldBytes = 0
+    } else {
+      if (!before.headersSent) endWith(before)
+      this.#held++
+      this.#heldBytes += before.writableLength
+    }
+    if (before?.shouldKeepAlive === false) return this.#stopReading() // nothing is carried out behind the last answer
+    this.#newest = response
+    if (this.#held >= MAX_HELD_ANSWERS || this.#heldBytes > MAX_HELD_ANSWER_BYTES) endWith(response)
+    handle(request, response, request.url ?? '', this, this.#done)
+  }
+
+  /** Leaves with the client what it goes on to send, once node:http is through with what it has read. */
+  #stopReading(): void { setImmediate(() => this.socket.pause()) }
+
+  /** Answers what is not a request, and ends the connection; `onRefusal` is called if that is what is answered. */
+  refuse(status: Refused, onRefusal: () => void): void {
+    if (this.#isRefused) return
+    this.#isRefused = true
+    const { socket } = this
+    const newest = this.#newest
+    if (newest?.headersSent === true && !newest.shouldKeepAlive) return endAfterAnswer(socket) // it ends by itself
+    const end = (): void => {
+      onRefusal()
+      endAfterAnswer(socket)
+      socket.write(rawRefusal(status))
+      socket.destroySoon()
+    }
+    if (newest === undefined) return end()
+    const { req: request, writableFinished: isSent, headersSent: isDecided } = newest
+    if (request.complete) {
+      if (isSent) return end()
+      if (isDecided) newest.on('close', end)
+      else endWith(newest)
+      this.#stopReading()
+    } else if (request.emit(BROKEN, socket.readableEnded ? 'gone' : status)) {
+      // The rest of its body will not come, and whoever reads it answers that.
+    } else if (isSent) {
+      socket.destroy()
+    } else if (isDecided) {
+      newest.on('close', () => socket.destroy())
+    } else {
+      endWith(newest)
+    }
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,175 @@
+/**
+ * A table of bounds: each way in which a client can make the process hold or do much, over TCP, over TLS and in an
+ * embedder's process, on a heap of 64 MiB. A row holds what it may cost in memory, and that others are answered.
+ */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { certificateFiles } from '../support/certificate.ts'
+import { memoryMiB } from '../support/outside.ts'
+import { startProgram } from '../support/program.ts'
+import { chunked, message } from '../support/raw.ts'
+import { freshFolder } from '../support/service.ts'
+
+/** Another build of the same program, to compare with. */
+const DIST = process.env['BOUNDS_DIST'] ?? fileURLToPath(new URL('../../dist', import.meta.url))
+const HEAP_MIB = 64
+/** In what time everybody else is answered, whatever goes on; mostly 0.3 s, but other tests run on the same cores. */
+const SERVED_MS = 5_000
+const OVER = ['TCP', 'TLS', 'embedded'] as const
+type Over = typeof OVER[number]
+
+interface Served {
+  readonly pid: number
+  connect(): Promise<Socket>
+  isAlive(): boolean
+}
+
+interface Row {
+  readonly way: string
+  /** What the whole of it may add to the process's memory. */
+  readonly mostMiB: number
+  /** The connections at once, and what each sends; what is answered is read only where it says so. */
+  readonly connections: number
+  readonly sends: readonly (string | Buffer)[]
+  readonly isRead?: boolean
+  /** Where it is somebody else's server that decides. */
+  readonly not?: Over
+}
+
+const ENTRY = { password: 'x'.repeat(50_000), sistema: 's', usuario: 'u' }
+const ENTRIES = 200
+const GET = message('GET', '/api/getPassword/1')
+const tiny = (count: number): string => '1\r\nx\r\n'.repeat(count)
+
+const ROWS: readonly Row[] = [
+  { way: 'bodies in one-byte chunks', connections: 58, mostMiB: 60,
+    sends: [chunked('POST', '/api/createPassword', []), tiny(60_000)] },
+  { way: 'bodies in one-byte chunks that are not needed', connections: 40, mostMiB: 60,
+    sends: [chunked('POST', '/api/nope', []), tiny(60_000)] },
+  { way: 'bodies in one-byte chunks of a route without a body', connections: 40, mostMiB: 60,
+    sends: [chunked('POST', '/api/deletePassword/200', []), tiny(60_000)] },
+  { way: 'unfinished heads of many short fields', connections: 2_000, mostMiB: 120, not: 'embedded',
+    sends: ['GET / HTTP/1.1\r\n', 'a:\r\n'.repeat(3_900)] },
+  { way: 'unfinished heads of one long field', connections: 2_000, mostMiB: 140, not: 'embedded',
+    sends: ['GET / HTTP/1.1\r\na: ', 'x'.repeat(16_000)] },
+  { way: 'the deleted entries, not read', connections: 30, mostMiB: 90,
+    sends: [message('GET', '/api/deletedPasswords')] },
+  { way: 'the list, not read', connections: 40, mostMiB: 60, sends: [message('GET', '/api/listPassword')] },
+  { way: 'lists in a series, not read', connections: 40, mostMiB: 90,
+    sends: [Buffer.concat(Array<Buffer>(200).fill(message('GET', '/api/listPassword')))] },
+  { way: 'gets of large entries in a series, not read', connections: 100, mostMiB: 90, not: 'embedded',
+    sends: [Buffer.concat(Array<Buffer>(1_000).fill(GET))] },
+  { way: 'short requests in a series, not read', connections: 300, mostMiB: 150, not: 'embedded',
+    sends: ['GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] },
+  { way: 'short requests in a series behind a change', connections: 300, mostMiB: 90, not: 'embedded', isRead: true,
+    sends: [message('POST', '/api/updatePassword/200', '{"usuario":"v"}'), 'GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] }
+]
+
+const HOST = `
+import { createServer } from 'node:http'
+const { openService } = await import(${JSON.stringify(join(DIST, 'index.js'))})
+const service = await openService({ dataDir: process.argv[2], rateLimit: 0, extraRoutes: true, page: false })
+createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('port', this.address().port) })
+`
+
+/** A service on a small heap, with a list of 10 MB, and as much that is deleted. */
+async function serve(t: TestContext, over: Over): Promise<Served> {
+  const folder = freshFolder(t)
+  let pid = 0
+  let port = 0
+  let isOver = false
+  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB}`]
+  if (over === 'embedded') {
+    const host = join(freshFolder(t), 'host.mjs')
+    writeFileSync(host, HOST)
+    const child = spawn(node[0]!, [node[1]!, host, folder], { stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => { child.kill('SIGKILL') })
+    child.on('close', () => { isOver = true })
+    const [said] = await once(child.stdout!.setEncoding('utf8'), 'data') as [string]
+    port = Number(/port (\d+)/.exec(said)![1])
+    pid = child.pid!
+  } else {
+    const flags = { 'extra-routes': 'on', ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} }
+    const program = await startProgram(t, { flags, command: [...node, join(DIST, 'server.js')] })
+    void program.ended.then(() => { isOver = true })
+    port = Number(new URL(program.url).port)
+    pid = program.pid
+  }
+  const connect = async (): Promise<Socket> => {
+    const socket = over === 'TLS' ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      : connectTcp({ port, host: '127.0.0.1' })
+    t.after(() => { socket.destroy() })
+    socket.on('error', () => {})
+    await Promise.race([once(socket, over === 'TLS' ? 'secureConnect' : 'connect'), once(socket, 'close')]).catch(() => {})
+    return socket
+  }
+  const writer = await connect()
+  for (let id = 1; id <= 2 * ENTRIES; id++) {
+    await answered(writer, message('POST', '/api/createPassword', JSON.stringify(ENTRY)))
+    if (id > ENTRIES) await answered(writer, message('POST', `/api/deletePassword/${id}`))
+  }
+  writer.destroy()
+  return { pid, connect, isAlive: () => !isOver }
+}
+
+/** Sends a request and resolves with the time until its answer has begun, which comes in one piece. */
+async function answered(socket: Socket, request: Buffer): Promise<number> {
+  const sentMs = performance.now()
+  socket.write(request)
+  const [bytes] = await once(socket, 'data') as [Buffer]
+  assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 200 /)
+  return performance.now() - sentMs
+}
+
+for (const over of OVER) {
+  test(`${over}: what a client can make large is bounded, and others are served meanwhile`, async t => {
+    for (const { way, mostMiB, connections, sends, isRead = false, not } of ROWS) {
+      if (not === over) continue
+      await t.test(way, async t => {
+        const { pid, connect, isAlive } = await serve(t, over)
+        const before = memoryMiB(pid)
+        let slowestMs = 0
+        let isDone = false
+        const others = (async () => {
+          const other = await connect()
+          while (!isDone && isAlive()) {
+            slowestMs = Math.max(slowestMs, await answered(other, message('GET', '/healthz')))
+            await new Promise(resolve => setTimeout(resolve, 20))
+          }
+        })()
+        let most = before
+        const sockets: Socket[] = []
+        while (sockets.length < connections && isAlive()) {
+          const batch = await Promise.all(Array.from({ length: Math.min(100, connections - sockets.length) }, connect))
+          for (const socket of batch) {
+            if (isRead) socket.resume()
+            else socket.pause()
+            for (const bytes of sends) socket.write(bytes)
+          }
+          sockets.push(...batch)
+          if (isAlive()) most = Math.max(most, memoryMiB(pid))
+        }
+        for (let n = 0; n < 20 && isAlive(); n++) {
+          await new Promise(resolve => setTimeout(resolve, 50))
+          most = Math.max(most, memoryMiB(pid))
+        }
+        isDone = true
+        for (const socket of sockets) socket.destroy()
+        const added = (most - before).toFixed()
+        t.diagnostic(`${over}, ${way}: ${added} MiB more, others waited ${slowestMs.toFixed()} ms at most`)
+        assert.ok(isAlive(), `the process has ended, with ${added} MiB more`)
+        await others
+        assert.ok(most - before < mostMiB, `${added} MiB more`)
+        assert.ok(slowestMs < SERVED_MS, `another client waited ${slowestMs} ms`)
+      })
+    }
+  })
+}
