@@ -1,6 +1,7 @@
 /** The composition: from settings to a service. It knows no signals and never ends the process. */
 import { randomUUID } from 'node:crypto'
 import { entryRoutes } from './api/entry-routes.ts'
+import { createLocalPipeline } from './api/local-pipeline.ts'
 import { createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
@@ -11,11 +12,11 @@ import type { AccessLog } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import type { FollowedCertificate } from './http/certificate.ts'
 import { RequestGate } from './http/request-gate.ts'
-import { listen, type Handle, type Listener } from './http/listener.ts'
+import { listen, type Handle, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import type { Log, Observer } from './log.ts'
-import type { OpenPart } from './parts/part.ts'
+import type { OpenPart, Part } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -50,111 +51,167 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
 async function compose(
   settings: ServiceSettings, log: Log, prefix: string, closers: Closers
 ): Promise<OpenService> {
-  const { host, port, tlsCert, tlsKey, trustProxy } = settings
   const observers: Observer[] = []
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayOnlyRead: true })
   closers.add(storage.close)
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
-  let routes: readonly Route[] = entryRoutes(store, prefix)
-  const opened: OpenPart[] = []
   const stopping = new AbortController()
-  let accounts: Accounts | undefined
+  const session = await openSession(settings, store)
+  const { accounts } = session
+  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...session.routes]
   let listener: Listener | undefined
-  let certificate: FollowedCertificate | undefined
-  let accessLog: AccessLog | undefined
-  if (settings.auth === 'bearer') {
-    const [{ Accounts }, { sessionRoutes }] =
-      await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
-    const { abilities, loginLimit, tokenTtlMinutes: ttlMinutes } = settings
-    accounts = new Accounts(store, { abilities: abilities.values() })
-    routes = [...routes, ...sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes })]
-  }
-  for (const part of PARTS) {
-    const open = await part.open?.({
-      settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
-      load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
-    }) ?? {}
-    opened.push(open)
-    closers.add(() => open.close?.())
-  }
-  if (settings.accessLog) {
-    const { createAccessLog } = await import('./http/access-log.ts')
-    accessLog = createAccessLog(log.access!, Date.now)
-    closers.add(accessLog.close)
-  }
-  if (tlsCert !== undefined && tlsKey !== undefined) {
-    const { openCertificate } = await import('./http/certificate.ts')
-    certificate = openCertificate(disk, tlsCert, tlsKey, log)
-    closers.add(certificate.close)
-  }
-  for (const { observer } of opened) if (observer !== undefined) observers.push(observer)
-  routes = [...routes, ...opened.flatMap(part => part.routes ?? [])]
+  const parts = await openParts({
+    settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
+    load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
+  }, closers)
+  const accessLog = await openAccessLog(settings, log, closers)
+  const certificate = await openCertificate(settings, log, closers)
+  for (const { observer } of parts) if (observer !== undefined) observers.push(observer)
+  routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
     .map(route => ({ ...route, ability: settings.abilities.get(route.operation) }))
-  storage.serveLocally(opened.flatMap(({ localRoutes = [] }) => localRoutes))
+  const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
+  storage.gate?.open(createLocalPipeline(localRoutes, store.journal.readBarrier, log.warn))
 
   const gate = new RequestGate()
-  const handle: Handle = createPipeline({
-    router: routerOf(routes),
-    rateLimit,
-    limitsByUser: settings.rateLimitBy === 'user',
-    trustedProxies: trustProxy,
-    asksForHttps: settings.isProduction,
-    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
-    corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
-    readBarrier: store.journal.readBarrier,
-    authenticate: accounts && (token => accounts.session(token)),
-    maxBodyBytes: settings.maxBodyBytes,
+  const handle = createPipeline({
+    ...optionsOf(settings, accounts),
+    router: routerOf(routes), rateLimit, readBarrier: store.journal.readBarrier,
     headers: certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
-    isStopping: gate.isClosed,
-    nowMs,
-    observers,
-    log: accessLog?.log,
-    warn: log.warn
+    isStopping: gate.isClosed, nowMs, observers, log: accessLog?.log, warn: log.warn
   })
   gate.open(handle)
-  const beganMs = Date.now() - nowMs()
-  // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
-  const sweeping = setInterval(() => {
-    sweep(store.state, Math.min(Date.now(), beganMs + nowMs()))
-  }, TOKEN_SWEEP_MS).unref()
-  closers.add(() => clearInterval(sweeping))
-
-  let opening: Promise<Listener> | undefined
-  let closed: Promise<void> | undefined
-  closers.add(async () => {
-    const listenerClosed = opening?.then(listener => listener.close(SHUTDOWN_TIMEOUT_MS), () => {})
-    await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listenerClosed])
+  closers.add(sweepTokens(store))
+  const listening = new Listening(settings, handle, gate, certificate, {
+    trustedProxies: settings.trustProxy, warn: log.warn,
+    onRefusal: (address, status) => {
+      for (const one of observers) one.malformedRefused?.(status)
+      accessLog?.refused(address, status, randomUUID())
+    }
   })
-  // Requests may wait for what this ends.
-  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops')))
+  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listening.close()]) })
+  closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
+  let closed: Promise<void> | undefined
   return {
     store,
     accounts,
     gate,
     listen: async () => {
-      checkTransport(settings)
-      if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
-      if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
-      opening = listen({ host, port }, handle, {
-        certificate: certificate?.current, trustedProxies: trustProxy, warn: log.warn,
-        onRefusal: (address, status) => {
-          for (const one of observers) one.malformedRefused?.(status)
-          accessLog?.refused(address, status, randomUUID())
-        }
-      })
-      const listening = listener = await opening.catch(error => {
-        opening = undefined
-        throw error
-      })
-      if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
-      certificate?.onChange(renewed => listening.renew(renewed))
-      const url = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${listening.port}`
+      listener = await listening.begin()
+      const url = urlOf(settings, listener)
       announce(settings, accounts, url, log)
       return url
     },
     close: () => closed ??= closers.close()
   }
+}
+
+/** What the settings say of the way of a request. */
+function optionsOf(settings: ServiceSettings, accounts: Accounts | undefined) {
+  return {
+    limitsByUser: settings.rateLimitBy === 'user',
+    trustedProxies: settings.trustProxy,
+    asksForHttps: settings.isProduction,
+    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
+    corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
+    authenticate: accounts && ((token: string) => accounts.session(token)),
+    maxBodyBytes: settings.maxBodyBytes
+  }
+}
+
+/** Users, tokens, and the routes of a session, in the protected configuration. */
+async function openSession(
+  { auth, abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings, store: Store
+): Promise<{ readonly accounts: Accounts | undefined, readonly routes: readonly Route[] }> {
+  if (auth !== 'bearer') return { accounts: undefined, routes: [] }
+  const [{ Accounts }, { sessionRoutes }] =
+    await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
+  const accounts = new Accounts(store, { abilities: abilities.values() })
+  return { accounts, routes: sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }) }
+}
+
+async function openParts(context: Parameters<NonNullable<Part['open']>>[0], closers: Closers): Promise<OpenPart[]> {
+  const opened: OpenPart[] = []
+  for (const part of PARTS) {
+    const open = await part.open?.(context) ?? {}
+    opened.push(open)
+    closers.add(() => open.close?.())
+  }
+  return opened
+}
+
+async function openAccessLog(
+  { accessLog }: ServiceSettings, log: Log, closers: Closers
+): Promise<AccessLog | undefined> {
+  if (!accessLog) return undefined
+  const { createAccessLog } = await import('./http/access-log.ts')
+  const opened = createAccessLog(log.access!, Date.now)
+  closers.add(opened.close)
+  return opened
+}
+
+async function openCertificate(
+  { tlsCert, tlsKey }: ServiceSettings, log: Log, closers: Closers
+): Promise<FollowedCertificate | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  const { followCertificate } = await import('./http/certificate.ts')
+  const opened = followCertificate(disk, tlsCert, tlsKey, log)
+  closers.add(opened.close)
+  return opened
+}
+
+/** Forgets expired tokens now and then; gives what ends that. */
+function sweepTokens({ state }: Store): () => void {
+  const beganMs = Date.now() - nowMs()
+  // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
+  const look = (): void => sweep(state, Math.min(Date.now(), beganMs + nowMs()))
+  const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/** Listening, once. */
+class Listening {
+  readonly #settings: ServiceSettings
+  readonly #handle: Handle
+  readonly #gate: RequestGate
+  readonly #certificate: FollowedCertificate | undefined
+  readonly #options: ListenOptions
+  #opening: Promise<Listener> | undefined
+
+  constructor(
+    settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
+    options: ListenOptions
+  ) {
+    this.#settings = settings
+    this.#handle = handle
+    this.#gate = gate
+    this.#certificate = certificate
+    this.#options = options
+  }
+
+  async begin(): Promise<Listener> {
+    const { host, port } = this.#settings
+    checkTransport(this.#settings)
+    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
+    if (this.#opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
+    this.#opening = listen({ host, port }, this.#handle, { ...this.#options, certificate: this.#certificate?.current })
+    const listener = await this.#opening.catch(error => {
+      this.#opening = undefined
+      throw error
+    })
+    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
+    this.#certificate?.onChange(renewed => listener.renew(renewed))
+    return listener
+  }
+
+  async close(): Promise<void> {
+    const listener = await this.#opening?.catch(() => undefined)
+    await listener?.close(SHUTDOWN_TIMEOUT_MS)
+  }
+}
+
+function urlOf({ host, tlsCert }: ServiceSettings, { port }: Listener): string {
+  return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function limitOf(requests: number): RateLimit | undefined {

@@ -1,8 +1,6 @@
 /** Opening what is stored: the lock on the data folder, the journal, and the store that is read from it. */
 import { randomBytes, randomInt } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
-import { createPipeline } from './api/request.ts'
-import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
 import type { StorageSettings } from './config/core-settings.ts'
@@ -14,7 +12,7 @@ import { RequestGate } from './http/request-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
-import { LOCK_CHECK_MS, MAX_LOCAL_BODY_BYTES, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
+import { LOCK_CHECK_MS, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Part } from './parts/part.ts'
 import type { JournalObserver } from './store/commit-loop.ts'
@@ -27,8 +25,8 @@ export interface Storage {
   readonly journal: DurableJournal | undefined
   /** How long the start took to read it. */
   readonly readMs: number
-  /** Answers requests on the lock socket, which only the folder's owner can open. */
-  serveLocally(routes: readonly Route[]): void
+  /** In front of the lock socket, which only the folder's owner can open; undefined without one. */
+  readonly gate: RequestGate | undefined
   /** Waits for what was queued, closes the journal, releases the lock. */
   close(): Promise<void>
 }
@@ -36,8 +34,10 @@ export interface Storage {
 /** Where the journal is, and whether this is production. */
 type StoreSettings = StorageSettings & { readonly isProduction?: boolean }
 
+type Journals = NonNullable<Part['journals']>
+
 /** How a store is opened; with `mayCreate` a missing journal is made, even one that others share. */
-interface How {
+interface OpenStorageOptions {
   readonly observers?: readonly JournalObserver[]
   readonly mayCreate?: boolean | undefined
   /** Whether a journal on a disk too full for the lock is opened all the same, for reading. */
@@ -47,74 +47,89 @@ interface How {
 
 /** Opens a store; `journals` are those that parts offer. Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
-  settings: StoreSettings, journals: NonNullable<Part['journals']>, log: Log,
-  { observers, mayCreate, mayOnlyRead = false, files = disk }: How = {}
+  settings: StoreSettings, journals: Journals, log: Log, options: OpenStorageOptions = {}
 ): Promise<Storage> {
-  if (settings.journal === 'memory') {
-    const { openMemoryJournal } = await import('./journal/memory-journal.ts')
-    log.warn('JOURNAL=memory keeps nothing beyond this process')
-    const state = emptyState()
-    const store = new Store(openMemoryJournal(Date.now, record => apply(state, record)), state, observers)
-    return { store, journal: undefined, readMs: 0, serveLocally: () => {}, close: () => store.close() }
-  }
-  const { folder, path, keyFile } = locationOf(settings)
+  if (settings.journal === 'memory') return openInMemory(log, options)
+  const { files = disk, mayCreate } = options
+  const { folder } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const mustExist = settings.isProduction === true && mayCreate !== true
   if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
     const what = 'if the path is right, make it with the operator\'s command init'
     throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
   }
-  const gate = new RequestGate()
-  let unlocked: string | undefined
-  const lock = await lockJournal(files, folder, localSockets(gate.handle), log.warn).catch(error => {
-    const { cause } = error as Failure
-    if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
-    unlocked = `${folder} has no room for a lock (${systemCode(cause)})`
-    return undefined
-  })
-  const looking = setInterval(() => void lock?.keep().catch(() => {}), LOCK_CHECK_MS).unref() // it has said why
-  const unlock = async (): Promise<void> => {
-    clearInterval(looking)
-    await lock?.release()
-  }
+  const closers = new Closers()
   try {
-    const isNew = settings.journal === 'file' && files.stat(path) === undefined
-    const onProgress = (share: number): void => log.progress?.('reading the journal', share)
-    const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
-    const state = emptyState()
-    const applyRecord: Apply = record => apply(state, record)
-    const beganMs = nowMs()
-    const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-      await openFileJournal(
-        { ...options, files, folder, unlocked, lock, mustExist, begins: mayCreate === true }, applyRecord)
-    const readMs = nowMs() - beganMs
-    const store = new Store(journal, state, observers)
-    const { records, head } = journal.health()
-    if (isNew) log.info(`new, empty store in ${folder}`)
-    log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
-    log.info(`chain head     ${head}`)
-    const { path: kept, endpoints } = journal.location()
-    if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${kept} at ${endpoints.join(', ')}`)
-    return {
-      store,
-      journal,
-      readMs,
-      serveLocally: routes => gate.open(createPipeline({
-        router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true,
-        readBarrier: journal.readBarrier, isStopping: () => false, nowMs, warn: log.warn
-      })),
-      close: async () => {
-        const closers = new Closers()
-        closers.add(unlock)
-        closers.add(() => store.close())
-        closers.add(() => gate.close(SHUTDOWN_TIMEOUT_MS))
-        await closers.close()
-      }
-    }
+    const gate = new RequestGate()
+    const locked = await lockForWriting(settings, folder, gate, log, options)
+    closers.add(() => locked.lock?.release())
+    if (locked.lock !== undefined) closers.add(keepLock(locked.lock))
+    const { store, journal, readMs } = await openJournal(settings, journals, log, options, { ...locked, mustExist })
+    closers.add(() => store.close())
+    closers.add(() => gate.close(SHUTDOWN_TIMEOUT_MS))
+    return { store, journal, readMs, gate, close: () => closers.close() }
   } catch (error) {
-    await unlock()
+    await closers.close().catch(() => {}) // why it did not open says more
     throw error
   }
+}
+
+async function openInMemory(log: Log, { observers }: OpenStorageOptions): Promise<Storage> {
+  const { openMemoryJournal } = await import('./journal/memory-journal.ts')
+  log.warn('JOURNAL=memory keeps nothing beyond this process')
+  const state = emptyState()
+  const store = new Store(openMemoryJournal(Date.now, record => apply(state, record)), state, observers)
+  return { store, journal: undefined, readMs: 0, gate: undefined, close: () => store.close() }
+}
+
+/** The lock, or why there is none: then the journal is only read. */
+interface Locked {
+  readonly lock: JournalLock | undefined
+  readonly unlocked: string | undefined
+}
+
+async function lockForWriting(
+  settings: StoreSettings, folder: string, gate: RequestGate, log: Log,
+  { files = disk, mayOnlyRead = false }: OpenStorageOptions
+): Promise<Locked> {
+  try {
+    return { lock: await lockJournal(files, folder, localSockets(gate.handle), log.warn), unlocked: undefined }
+  } catch (error) {
+    const { cause } = error as Failure
+    if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
+    return { lock: undefined, unlocked: `${folder} has no room for a lock (${systemCode(cause)})` }
+  }
+}
+
+/** Looks now and then whether the lock is still held, and takes it again; gives what ends that. */
+function keepLock(lock: JournalLock): () => void {
+  const look = (): void => void lock.keep().catch(() => {}) // it has said why
+  const timer = setInterval(look, LOCK_CHECK_MS).unref()
+  return () => clearInterval(timer)
+}
+
+async function openJournal(
+  settings: StoreSettings, journals: Journals, log: Log, { observers, mayCreate, files = disk }: OpenStorageOptions,
+  locked: Locked & { readonly mustExist: boolean }
+): Promise<Pick<Storage, 'store' | 'readMs'> & { readonly journal: DurableJournal }> {
+  const { folder, path, keyFile } = locationOf(settings)
+  const isNew = settings.journal === 'file' && files.stat(path) === undefined
+  const onProgress = (share: number): void => log.progress?.('reading the journal', share)
+  const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
+  const state = emptyState()
+  const applyRecord: Apply = record => apply(state, record)
+  const beganMs = nowMs()
+  const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
+    await openFileJournal({ ...options, ...locked, files, folder, begins: mayCreate === true }, applyRecord)
+  const readMs = nowMs() - beganMs
+  const store = new Store(journal, state, observers)
+  const { records, head } = journal.health()
+  if (isNew) log.info(`new, empty store in ${folder}`)
+  log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
+  log.info(`chain head     ${head}`)
+  const { path: kept, endpoints } = journal.location()
+  if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${kept} at ${endpoints.join(', ')}`)
+  return { store, journal, readMs }
 }
 
 /** What a lock is to those who write under it. */

@@ -14,7 +14,7 @@ export interface FollowedCertificate {
 }
 
 /** Reads the two files, PEM; throws `certificate-invalid` when that fails. */
-export function openCertificate(
+export function followCertificate(
   files: Files, certFile: string, keyFile: string,
   log: { info(line: string): void, warn(line: string): void }
 ): FollowedCertificate {

@@ -44,7 +44,7 @@ export interface Certificate {
 }
 
 /** Options of a listener. */
-interface ListenOptions {
+export interface ListenOptions {
   /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
   /** Proxies; each address has many clients. */

@@ -5,6 +5,7 @@
  * writable file system.
  */
 import { join } from 'node:path'
+import { createLocalPipeline } from '../../api/local-pipeline.ts'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
 import { disk, isSameFile, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
@@ -80,7 +81,8 @@ export function reachStore(
       throw error
     }
     const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
-    opened.serveLocally(operatorRoutes(opened.store, accounts, opened.journal!, new AbortController().signal))
+    const routes = operatorRoutes(opened.store, accounts, opened.journal!, new AbortController().signal)
+    opened.gate!.open(createLocalPipeline(routes, opened.journal!.readBarrier, line => terminal.warn(line)))
     return live()
   }
 
