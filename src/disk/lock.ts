@@ -73,63 +73,101 @@ export async function lockFolder(
   files: Files, folder: string, sockets: UnixSockets, pid: number, random: (below: number) => number,
   { prefix = '', warn = () => {} }: LockOptions = {}
 ): Promise<FolderLock> {
-  const take = async (makesFolder: boolean): Promise<Held> => {
-    for (let tries = 1; ; tries++) {
-      const name = `${pid}-${random(2 ** 47).toString(16)}`
-      try {
-        if (makesFolder) files.makeFolder(folder)
-        return await tryToLock(files, folder, sockets, name, prefix)
-      } catch (error) {
-        if (!(error instanceof Failure)) {
-          throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
-        }
-        if (error.code !== 'folder-held' || tries === TRIES) throw error
-      }
-      await new Promise(resolve => setTimeout(resolve, random(200)))
-    }
+  const take = (makesFolder: boolean): Promise<Held> =>
+    takeLock(files, folder, sockets, { pid, random, prefix, makesFolder })
+  return new KeptLock(files, folder, warn, take, await take(true))
+}
+
+/** A lock that is taken again where its socket was removed. */
+class KeptLock implements FolderLock {
+  readonly #files: Files
+  readonly #folder: string
+  readonly #warn: (line: string) => void
+  readonly #take: (makesFolder: boolean) => Promise<Held>
+  #held: Held
+  readonly #lost: Held[] = []
+  #fault: string | undefined
+  #taking: Promise<void> | undefined
+  #isReleased = false
+
+  constructor(
+    files: Files, folder: string, warn: (line: string) => void, take: (makesFolder: boolean) => Promise<Held>, held: Held
+  ) {
+    this.#files = files
+    this.#folder = folder
+    this.#warn = warn
+    this.#take = take
+    this.#held = held
   }
-  let held = await take(true)
-  const lost: Held[] = []
-  let fault: string | undefined
-  let taking: Promise<void> | undefined
-  const takeAgain = async (): Promise<void> => {
+
+  get socket(): string { return this.#held.socket }
+
+  readonly isHeld = (): boolean => this.#held.isThere()
+
+  readonly fault = (): string | undefined => this.#fault
+
+  readonly keep = async (): Promise<void> => {
+    if (this.#isReleased || this.#held.isThere()) return
+    this.#taking ??= this.#takeAgain()
+    await this.#taking
+  }
+
+  readonly release = async (): Promise<void> => {
+    this.#isReleased = true
+    await this.#taking?.catch(() => {})
+    const closers = new Closers()
+    for (const { close } of [...this.#lost, this.#held]) closers.add(close)
+    await closers.close()
+  }
+
+  async #takeAgain(): Promise<void> {
+    const { socket, place } = this.#held
     try {
-      const now = files.stat(folder)
-      if (now === undefined || !isSameFile(now, held.place)) {
-        throw new Failure('folder-unusable', `${folder} was removed or replaced`)
+      const now = this.#files.stat(this.#folder)
+      if (now === undefined || !isSameFile(now, place)) {
+        throw new Failure('folder-unusable', `${this.#folder} was removed or replaced`)
       }
-      const taken = await take(false)
-      lost.push(held)
-      if (lost.length > MAX_LOST) await lost.shift()!.close()
-      warn(`the socket of the lock, ${held.socket}, was removed by another program, and made again`)
-      held = taken
-      fault = undefined
+      const taken = await this.#take(false)
+      this.#lost.push(this.#held)
+      if (this.#lost.length > MAX_LOST) await this.#lost.shift()!.close()
+      this.#warn(`the socket of the lock, ${socket}, was removed by another program, and made again`)
+      this.#held = taken
+      this.#fault = undefined
     } catch (error) {
       const why = (error as Error).message
       const what = 'the socket of the lock was removed by another program; no changes until it is back'
-      if (why !== fault) warn(`${what}: ${why}`)
-      fault = why
+      if (why !== this.#fault) this.#warn(`${what}: ${why}`)
+      this.#fault = why
       throw error
     } finally {
-      taking = undefined
+      this.#taking = undefined
     }
   }
-  let isReleased = false
-  return {
-    get socket() { return held.socket },
-    isHeld: () => held.isThere(),
-    keep: async () => {
-      if (isReleased || held.isThere()) return
-      await (taking ??= takeAgain())
-    },
-    fault: () => fault,
-    release: async () => {
-      isReleased = true
-      await taking?.catch(() => {})
-      const closers = new Closers()
-      for (const { close } of [...lost, held]) closers.add(close)
-      await closers.close()
+}
+
+interface TakeOptions {
+  readonly pid: number
+  /** Gives an integer below its argument. */
+  readonly random: (below: number) => number
+  readonly prefix: string
+  readonly makesFolder: boolean
+}
+
+async function takeLock(
+  files: Files, folder: string, sockets: UnixSockets, { pid, random, prefix, makesFolder }: TakeOptions
+): Promise<Held> {
+  for (let tries = 1; ; tries++) {
+    const name = `${pid}-${random(2 ** 47).toString(16)}`
+    try {
+      if (makesFolder) files.makeFolder(folder)
+      return await tryToLock(files, folder, sockets, name, prefix)
+    } catch (error) {
+      if (!(error instanceof Failure)) {
+        throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+      }
+      if (error.code !== 'folder-held' || tries === TRIES) throw error
     }
+    await new Promise(resolve => setTimeout(resolve, random(200)))
   }
 }
 
