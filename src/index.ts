@@ -72,8 +72,13 @@ export interface HostOptions {
   readonly signal?: AbortSignal
   /** The path below which `handle` answers, such as `/vault`; empty: every path. */
   readonly prefix?: string
-  /** Whether to refuse what did not come by HTTPS; as `NODE_ENV=production` does for the program. */
+  /**
+   * Whether to refuse what did not come by HTTPS, and a folder whose journal does not exist or is empty; as
+   * `NODE_ENV=production` does for the program.
+   */
   readonly production?: boolean
+  /** Whether the journal is made where there is none, in production too; as the operator's `init` does. */
+  readonly init?: boolean
 }
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
@@ -113,11 +118,12 @@ function wrong(why: string): Failure { return new Failure('setting-invalid', why
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, signal, prefix = '', production = false, ...values } = options
+  const { log: given = SILENT, signal, prefix = '', production = false, init = false, ...values } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
     throw wrong('prefix must be a path such as /vault, encoded as in a request')
   }
   if (typeof production !== 'boolean') throw wrong('production must be true or false')
+  if (typeof init !== 'boolean') throw wrong('init must be true or false')
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
   const settings = readEmbedderSettings(values, production)
   const { access } = given ?? {}
@@ -135,7 +141,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
     progress: (what, share) => safely(() => given.progress?.(what, share)), access: access && reporting(access, warn)
   }
   signal?.throwIfAborted()
-  const opened = await open(settings, log, prefix)
+  const opened = await open(settings, log, prefix, init)
   const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
   const service = embedded(opened, accounts, prefix, log)
   if (signal?.aborted === true) await service.close()

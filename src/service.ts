@@ -36,12 +36,15 @@ export interface OpenService {
 
 /**
  * Opens a service, which does not listen yet. `prefix` is the path below which an embedder serves it: empty, or
- * `/vault`. Rejects with a `Failure`, having released everything.
+ * `/vault`; with `mayCreate` a missing journal is made, in production too. Rejects with a `Failure`, having released
+ * everything.
  */
-export async function openService(settings: ServiceSettings, log: Log, prefix: string = ''): Promise<OpenService> {
+export async function openService(
+  settings: ServiceSettings, log: Log, prefix: string = '', mayCreate: boolean = false
+): Promise<OpenService> {
   const closers = new Closers()
   try {
-    return await compose(settings, log, prefix, closers)
+    return await compose(settings, log, prefix, mayCreate, closers)
   } catch (error) {
     await closers.close().catch(() => {}) // why it did not open says more
     throw error
@@ -49,10 +52,10 @@ export async function openService(settings: ServiceSettings, log: Log, prefix: s
 }
 
 async function compose(
-  settings: ServiceSettings, log: Log, prefix: string, closers: Closers
+  settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
 ): Promise<OpenService> {
   const observers: Observer[] = []
-  const storage = await openStorage(settings, JOURNALS, log, { observers, mayOnlyRead: true })
+  const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate, mayOnlyRead: true })
   closers.add(storage.close)
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)

@@ -91,7 +91,8 @@ class KeptLock implements FolderLock {
   #isReleased = false
 
   constructor(
-    files: Files, folder: string, warn: (line: string) => void, take: (makesFolder: boolean) => Promise<Held>, held: Held
+    files: Files, folder: string, warn: (line: string) => void, take: (makesFolder: boolean) => Promise<Held>,
+    held: Held
   ) {
     this.#files = files
     this.#folder = folder

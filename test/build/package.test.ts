@@ -55,7 +55,7 @@ test('the example of the README runs in an empty project and prints what it says
   const surface = await script(`import * as all from 'password-entry-service'
 const service = await all.openService({ journal: 'memory' })
 console.log([all, service, service.accounts].flatMap(Object.keys).join(' '))`)
-  const names = [...surface.trim().split(' '), 'log', 'signal', 'prefix', 'production']
+  const names = [...surface.trim().split(' '), 'log', 'signal', 'prefix', 'production', 'init']
   assert.deepEqual(names.filter(name => !new RegExp(`\\b${name}\\b`).test(section)), [])
 })
 

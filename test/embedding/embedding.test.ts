@@ -436,3 +436,13 @@ test('log functions that throw, at any time, hinder neither requests nor the clo
   assert.equal((await service.listPassword()).length, 3)
   await service.close()
 })
+
+test('in production a folder without a journal is refused, unless it is to be made', async t => {
+  const dataDir = freshFolder(t)
+  const options = { dataDir, production: true }
+  await assert.rejects(openService(options), { code: 'journal-missing', message: /init/ })
+  await (await openService({ ...options, init: true })).close()
+  const service = await openService(options)
+  assert.deepEqual(await service.listPassword(), [])
+  await service.close()
+})

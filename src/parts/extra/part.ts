@@ -4,6 +4,7 @@ import { onOrOff } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 
 interface ExtraSettings {
+  /** Whether the history of an entry and a change of one's own password are served; off unless given. */
   readonly extraRoutes: boolean
 }
 

@@ -8,7 +8,9 @@ export type Audience = 'local' | 'public' | 'off'
 
 /** The settings of this part. */
 export interface MetricsSettings {
+  /** Who may read `/healthz`; `local` unless given. */
   readonly health: Audience
+  /** Who may read `/metrics`; `local` unless given. */
   readonly metrics: Audience
 }
 

@@ -5,6 +5,7 @@ import { disk } from '../../disk/files.ts'
 import type { Part } from '../part.ts'
 
 interface PageSettings {
+  /** Whether there is a page for people at `/`; on unless given. */
   readonly page: boolean
 }
 
