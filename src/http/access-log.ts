@@ -4,7 +4,6 @@
  * are counted and reported once it reads again, and never delays a request.
  */
 import { Buffer } from 'node:buffer'
-import { clientAddress } from './address.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../limits.ts'
 
 /** One request, when it was answered. */
@@ -54,8 +53,7 @@ export function createAccessLog(sink: AccessLogSink, wallMs: () => number): Acce
     reportDropped()
     sink.write(line)
   }
-  const refused = (address: string, status: number, request: string): void => {
-    const client = clientAddress(address, undefined)
+  const refused = (client: string, status: number, request: string): void => {
     log({ request, client, user: null, token: null, method: '', route: null, entry: null, status, ms: 0 })
   }
   return { log, refused, close: reportDropped }

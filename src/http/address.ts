@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
-  /** The address as it was when the connection was opened; empty for a Unix socket. */
+  /** The address as it was when the connection was opened, not mapped into IPv6; empty for a Unix socket. */
   readonly address: string
   /** What the limits count it by. */
   readonly key: string
@@ -52,8 +52,8 @@ export function isLoopback(address: string): boolean {
  * the right in `X-Forwarded-For` that is not trusted. A malformed entry ends the walk: the proxy that wrote it is the
  * nearest known address.
  */
-export function clientAddress(peer: string, forwardedFor: string | undefined, trusted?: AddressSet): string {
-  let address = unmapped(peer)
+export function clientAddress(peer: Peer, forwardedFor: string | undefined, trusted?: AddressSet): string {
+  let { address } = peer
   if (trusted === undefined || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
   while (hops.length > 0 && contains(trusted, address)) {

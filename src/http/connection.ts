@@ -18,9 +18,19 @@ import { endWith } from './send.ts'
 export type Handle =
   (request: IncomingMessage, response: ServerResponse, target: string, peer: Peer, done: () => void) => void
 
+/** The connections of a client. */
+export interface Client {
+  /** Whether it may have any number of them. */
+  readonly isExempt: boolean
+  count: number
+  /** Those that wait for a request's head, the longest first; also those that shake hands. */
+  readonly waiting: Set<Connection>
+}
+
 export class Connection implements Peer {
   readonly address: string
   readonly key: string
+  readonly client: Client
   /** The answer to the newest request that is carried out. */
   #newest: ServerResponse | undefined
   /** Answers before it that wait to be sent, and their bytes. */
@@ -35,9 +45,10 @@ export class Connection implements Peer {
   socket: Socket
 
   /** `done` is called when the answer to a request is decided. */
-  constructor(socket: Socket, { address, key }: Peer, done: () => void) {
+  constructor(socket: Socket, { address, key }: Peer, client: Client, done: () => void) {
     this.address = address
     this.key = key
+    this.client = client
     this.socket = socket.on('error', ignore) // node:http does not listen after a CONNECT
     this.#done = done
   }

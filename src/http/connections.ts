@@ -5,7 +5,7 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
 } from '../limits.ts'
 import { peerOf } from './address.ts'
-import { Connection, type Handle } from './connection.ts'
+import { Connection, type Client, type Handle } from './connection.ts'
 import type { Refused } from './reply.ts'
 
 interface ConnectionsOptions {
@@ -13,14 +13,6 @@ interface ConnectionsOptions {
   readonly isExempt?: ((address: string) => boolean) | undefined
   /** Called for each answer to what was not a request. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined
-}
-
-/** The connections of a client. */
-interface Client {
-  readonly isExempt: boolean
-  count: number
-  /** Those that wait for a request's head, the longest first; also those that shake hands. */
-  readonly waiting: Set<Connection>
 }
 
 /** The connections of a server. */
@@ -45,12 +37,12 @@ export class Connections {
     const peer = peerOf(socket)
     if (peer === undefined) { socket.destroy(); return }
     const isExempt = this.#options.isExempt?.(peer.address) === true
-    const client = this.#clients.get(peer.key) ?? { isExempt, count: 0, waiting: new Set() }
+    const client: Client = this.#clients.get(peer.key) ?? { isExempt, count: 0, waiting: new Set() }
     if (client.count >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
     this.#clients.set(peer.key, client)
     client.count++
     this.size++
-    const connection = new Connection(socket, peer, () => this.#await(client, connection))
+    const connection = new Connection(socket, peer, client, () => this.#await(connection))
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
     else this.#bySocket.set(socket, connection)
@@ -61,7 +53,7 @@ export class Connections {
       client.waiting.delete(connection)
       if (--client.count === 0) this.#clients.delete(peer.key)
     })
-    this.#await(client, connection)
+    this.#await(connection)
   }
 
   /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
@@ -77,13 +69,14 @@ export class Connections {
   take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#bySocket.get(request.socket)
     if (connection === undefined) return
-    this.#clients.get(connection.key)?.waiting.delete(connection)
+    connection.client.waiting.delete(connection)
     connection.take(request, response, this.#handle)
   }
 
   /** Notes that a connection waits for a head. Of too many, that which waits longest is closed. */
-  #await(client: Client, connection: Connection): void {
-    if (connection.socket.destroyed) return
+  #await(connection: Connection): void {
+    const { client, socket } = connection
+    if (socket.destroyed) return
     client.waiting.add(connection)
     connection.awaitHead()
     if (client.waiting.size <= MAX_HEADLESS_PER_CLIENT || client.isExempt) return

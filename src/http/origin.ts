@@ -15,6 +15,16 @@ const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:]*))(?::\d+)?$/
  * let pages of other sites send there what they do not send to 127.0.0.1, and without saying so.
  */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  if (lastAllowed.get(allowed) === host) return true
+  const isAllowed = namesThisMachine(host, allowed)
+  if (isAllowed) lastAllowed.set(allowed, host)
+  return isAllowed
+}
+
+/** The host that was allowed last: mostly it is that of the next request as well. */
+const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
+
+function namesThisMachine(host: string, allowed: ReadonlySet<string>): boolean {
   const given = host.toLowerCase()
   const [, bracketed, name = ''] = HOST_AND_PORT.exec(given) ?? []
   if (name === 'localhost' || allowed.has(given) || allowed.has(name)) return true

@@ -145,6 +145,7 @@ for (const over of OVER) {
             await new Promise(resolve => setTimeout(resolve, 20))
           }
         })()
+        others.catch(() => {}) // it is awaited below
         let most = before
         const sockets: Socket[] = []
         while (sockets.length < connections && isAlive()) {

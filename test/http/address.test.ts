@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet } from '../../src/http/address.ts'
+import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer } from '../../src/http/address.ts'
 import type { AddressSet } from '../../src/http/address.ts'
+
+const peerAt = (remoteAddress: string): Peer => peerOf({ remoteAddress } as Socket)!
 
 function setOf(...items: readonly string[]): AddressSet {
   const set = parseAddressSet(items)
@@ -48,12 +51,12 @@ test('loopback is 127.0.0.0/8 and ::1 in every way to write it, and nothing else
 
 test('§8 an IPv4 client is counted by its address, also where it is mapped into IPv6', () => {
   for (const peer of ['192.0.2.7', '::ffff:192.0.2.7', '::ffff:c000:207', '0:0:0:0:0:FFFF:192.0.2.7']) {
-    assert.equal(clientKey(clientAddress(peer, undefined)), '192.0.2.7', peer)
+    assert.equal(clientKey(clientAddress(peerAt(peer), undefined)), '192.0.2.7', peer)
   }
 })
 
 test('§8 an IPv6 client is counted by its /64, however the address is written', () => {
-  const keyOf = (written: string): string => clientKey(clientAddress(written, undefined))
+  const keyOf = (written: string): string => clientKey(clientAddress(peerAt(written), undefined))
   for (const [first, ...others] of [
     ['2001:db8:1:2::1', '2001:DB8:1:2::', '2001:0db8:0001:0002:0000:0000:0000:0001', '2001:db8:1:2:ffff:ffff:ffff:ffff',
       '2001:db8:1:2::192.0.2.1', '2001:db8:1:2:0:0:192.0.2.1', '2001:db8:1:2:3::'],
@@ -68,7 +71,7 @@ test('§8 an IPv6 client is counted by its /64, however the address is written',
 })
 
 test('§8 the zone of an IPv6 address does not make another client', () => {
-  assert.equal(clientAddress('fe80::1%eth0', undefined), 'fe80::1')
+  assert.equal(clientAddress(peerAt('fe80::1%eth0'), undefined), 'fe80::1')
 })
 
 const proxies = setOf('10.0.0.0/8', '127.0.0.1', 'fd00::/8')
@@ -96,7 +99,7 @@ const walks: readonly (readonly [what: string, peer: string, forwardedFor: strin
 ]
 test('X-Forwarded-For names the client as far as proxies are trusted', () => {
   for (const [what, peer, forwardedFor, client] of walks) {
-    assert.equal(clientAddress(peer, forwardedFor, proxies), client, what)
+    assert.equal(clientAddress(peerAt(peer), forwardedFor, proxies), client, what)
   }
-  assert.equal(clientAddress('10.0.0.1', '192.0.2.7', undefined), '10.0.0.1')
+  assert.equal(clientAddress(peerAt('10.0.0.1'), '192.0.2.7', undefined), '10.0.0.1')
 })
