@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
+import { DRAIN_TIMEOUT_MS, MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
 import type { Peer } from './address.ts'
 import { BROKEN } from './body.ts'
 import { endAfterAnswer } from './last-answer.ts'
@@ -108,8 +108,11 @@ export class Connection implements Peer {
     const { req: request, writableFinished: isSent, headersSent: isDecided } = newest
     if (request.complete) {
       if (isSent) return end()
-      if (isDecided) newest.on('close', end)
-      else endWith(newest)
+      if (isDecided) {
+        newest.on('close', end)
+        // Behind a CONNECT, node:http no longer says when more may be written.
+        setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
+      } else endWith(newest)
       this.#stopReading()
     } else if (request.emit(BROKEN, socket.readableEnded ? 'gone' : status)) {
       // The rest of its body will not come, and whoever reads it answers that.

@@ -206,3 +206,16 @@ test('another client is answered before all is parsed that one pipelines on many
   await heard(other, 'ended', 1)
   assert.ok(before! < 4 * each, `${before} of ${24 * each} were parsed before`)
 })
+
+test('a tunnel that is asked for behind a large answer, which nobody reads, does not keep the connection', async t => {
+  let socket: Socket | undefined
+  const port = await serve(t, (request, response, _target, _peer, done) => {
+    socket = request.socket
+    sendReply(response, { status: 200, body: Array<Buffer>(400).fill(Buffer.alloc(60_000)) }, [], false)
+    done()
+  }, false, () => {})
+  const client = await open(t, port)
+  client.pause().write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
+  await until('the answer to begin', () => socket !== undefined)
+  await until('the end of the connection', () => socket!.destroyed)
+})
