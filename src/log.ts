@@ -16,6 +16,11 @@ export function showProgress(terminal: NodeJS.WriteStream, what: string, share: 
   if (terminal.isTTY) terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
 }
 
+/** A number and what it counts: `1 user`, `2 entries`. */
+export function counted(count: number, one: string, many: string = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
 /** Called after each of these has happened. */
 export interface Observer {
   /** `operation` is undefined where no route was reached. */

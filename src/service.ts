@@ -15,7 +15,7 @@ import { RequestGate } from './http/request-gate.ts'
 import { listen, type Handle, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
-import type { Log, Observer } from './log.ts'
+import { counted, type Log, type Observer } from './log.ts'
 import type { OpenPart, Part } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
@@ -226,7 +226,8 @@ function announce(settings: ServiceSettings, accounts: Accounts | undefined, url
   log.info(`address        ${url}`)
   log.info(accounts === undefined
     ? 'configuration  open: anyone who reaches the address can read and change every entry'
-    : `configuration  protected: ${accounts.users().length} users, ${accounts.tokens().length} tokens`)
+    : `configuration  protected: ${counted(accounts.users().length, 'user')}, ` +
+      counted(accounts.tokens().length, 'token'))
   if (rateLimit === 0) log.warn('the rate limit is off')
   if (host === 'localhost' || isLoopback(host)) return
   if (accounts === undefined) {

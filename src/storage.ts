@@ -13,7 +13,7 @@ import { localSockets } from './http/local-socket.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
 import { LOCK_CHECK_MS, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
-import type { Log } from './log.ts'
+import { counted, type Log } from './log.ts'
 import type { Part } from './parts/part.ts'
 import type { JournalObserver } from './store/commit-loop.ts'
 import { apply, emptyState } from './store/state.ts'
@@ -125,7 +125,8 @@ async function openJournal(
   const store = new Store(journal, state, observers)
   const { records, head } = journal.health()
   if (isNew) log.info(`new, empty store in ${folder}`)
-  log.info(`journal        ${records} records, ${store.entryCount} entries (${store.activeCount} active)`)
+  const entries = counted(store.entryCount, 'entry', 'entries')
+  log.info(`journal        ${counted(records, 'record')}, ${entries} (${store.activeCount} active)`)
   log.info(`chain head     ${head}`)
   const { path: kept, endpoints } = journal.location()
   if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${kept} at ${endpoints.join(', ')}`)

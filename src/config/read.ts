@@ -17,17 +17,39 @@ export function readArguments<S>(table: SettingsTable<S>, args: readonly string[
 function readFlags(settings: readonly Setting<unknown>[], args: readonly string[]): Variables {
   const options = Object.fromEntries(settings.map(({ flag }) => [flag, { type: 'string' as const }]))
   const { values, tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
+  const seen = new Set<string>()
   for (const token of tokens) {
     if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) {
-      const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
-      throw new Failure('setting-invalid', `there is no flag '${given.split('=')[0]}'; --help lists them`)
+      const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').split('=')[0]!
+      const meant = nearest(given, Object.keys(options).map(flag => `--${flag}`))
+      const hint = meant === undefined ? '--help lists them' : `did you mean ${meant}?`
+      throw new Failure('setting-invalid', `there is no flag '${given}'; ${hint}`)
     }
     const { name, value, inlineValue } = token
+    if (seen.has(name)) throw new Failure('setting-invalid', `--${name} is given twice`)
+    seen.add(name)
     if (value === undefined || (!inlineValue && value.startsWith('-'))) {
       throw new Failure('setting-invalid', `--${name} needs a value`)
     }
   }
   return values as Variables
+}
+
+/** The known word that a slip has made this one of: a letter changed, added, left out, or swapped with the next. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const slips = withoutOne(word)
+  return known.find(one => withoutOne(one).some(rest => slips.includes(rest)))
+}
+
+/** A word, and what is left of it without each of its letters. Two words that share one of these differ in a slip. */
+function withoutOne(word: string): readonly string[] {
+  return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
+}
+
+/** How a program was called, to be shown in its help: by the name of an installed one, or as a file that Node runs. */
+export function calledAs(script: string = '', folder: string): string {
+  if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
+  return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }
 
 /** Reads an embedder's options; throws `setting-invalid`, also for an unknown name. */

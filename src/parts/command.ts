@@ -81,6 +81,8 @@ export interface Command {
   readonly positionals?: readonly string[]
   readonly options?: { readonly [flag: string]: Option }
   readonly help: string
+  /** Command lines without the program, for the help. */
+  readonly examples?: readonly string[]
   /** Where the journal is that it works on, whatever the settings say. Throws a `UsageError`. */
   journal?(flags: Arguments['flags']): string
   /** Whether it makes what does not exist yet. */

@@ -22,26 +22,39 @@ export async function makeFile<T>(
   }
 }
 
+/** Throws an `OperatorError` where the journal may have gone on elsewhere. */
+function assertNewest({ fault, mayHeal, endpoints }: JournalStatus): void {
+  if (fault !== undefined && mayHeal !== true && endpoints !== undefined) {
+    throw new OperatorError(`what is here may not be the newest: ${fault}`)
+  }
+}
+
+/** Hands the lines of a journal on, in pieces, while it is read and verified. Throws as `assertNewest`. */
+export async function copyLines(
+  store: Reached, status: JournalStatus, write: (text: string) => void
+): Promise<JournalRead> {
+  assertNewest(status)
+  let slice = ''
+  const read = await store.read(status, (_record, _state, text) => {
+    slice += `${text}\n`
+    if (slice.length < READ_CHUNK_BYTES) return
+    write(slice)
+    slice = ''
+  })
+  write(slice)
+  return read
+}
+
 /**
  * Writes the lines of the journal into a new file, durably, and verifies what is there then; the file may replace one
- * that was looked at. Throws an `OperatorError` where the journal may have gone on elsewhere.
+ * that was looked at. Rejects as `copyLines`.
  */
 export function saveJournal(
   store: Reached, path: string, status: JournalStatus, replaces?: FileStat
 ): Promise<JournalRead> {
   const { files } = store
-  if (status.fault !== undefined && status.mayHeal !== true && status.endpoints !== undefined) {
-    throw new OperatorError(`what is here may not be the newest: ${status.fault}`)
-  }
   return makeFile(path, async file => {
-    let slice = ''
-    const read = await store.read(status, (_record, _state, text) => {
-      slice += `${text}\n`
-      if (slice.length < READ_CHUNK_BYTES) return
-      file.write(slice)
-      slice = ''
-    })
-    file.write(slice)
+    const read = await copyLines(store, status, text => file.write(text))
     const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
     if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return read

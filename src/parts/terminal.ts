@@ -5,8 +5,21 @@ import { Writable } from 'node:stream'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
-/** The three standard streams. */
-type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
+/** The three standard streams, and the signals that end waiting. */
+type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'once' | 'off'>
+
+/** What is asked when a new secret is typed, and what is wrong with one that was; undefined: nothing. */
+interface SecretRule {
+  readonly prompt: string
+  readonly fault: (secret: string) => string | undefined
+}
+
+const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
+
+/** A column is not cut to less, however narrow the terminal. */
+const LEAST_COLUMN_CHARACTERS = 8
+const GAP = '  '
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Prints, asks, and shows progress. */
 export class Terminal {
@@ -26,14 +39,24 @@ export class Terminal {
     for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.stdout.write(`${visible(line)}\n`)
   }
 
-  /** A list of results: a table with a header, or JSON. */
-  list(items: readonly object[]): void {
-    const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
-    const header = Object.keys(items[0] ?? {}).map(name => name.toUpperCase())
-    const rows = items.length === 0 ? [] : [header, ...items.map(item => Object.values(item).map(cell))]
-    const widths = rows.reduce<number[]>((all, row) => row.map((text, i) => Math.max(all[i] ?? 0, text.length)), [])
-    this.show(items, ...rows.map(row => row.map((text, i) => text.padEnd(widths[i]!)).join('  ').trimEnd()))
+  /**
+   * A list of results: a table with a header, or JSON. What is too long for a line of a terminal is cut; a file or a
+   * pipe gets all of it. `none` is said where the list is empty, and not on standard output: a script counts lines.
+   */
+  list(items: readonly object[], none: string): void {
+    const { stdout } = this.#streams
+    if (items.length === 0 && !this.#asJson) this.note(none)
+    else this.show(items, ...table(items, stdout.columns || Infinity))
   }
+
+  /** The same table for a person alone, who has to choose. */
+  choices(items: readonly object[]): void {
+    const { stderr } = this.#streams
+    for (const line of table(items, stderr.columns || Infinity)) this.note(line)
+  }
+
+  /** What is said beside a result. */
+  note(line: string): void { this.#streams.stderr.write(`${visible(line)}\n`) }
 
   warn(line: string): void { this.#streams.stderr.write(`warning: ${visible(line)}\n`) }
 
@@ -48,18 +71,35 @@ export class Terminal {
 
   /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
   clip(text: string): void {
+    this.assertClip().write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
+  }
+
+  /** The terminal that has a clipboard. Throws a `UsageError`. */
+  assertClip(): NodeJS.WriteStream {
     const terminal = [this.#streams.stdout, this.#streams.stderr].find(stream => stream.isTTY)
     if (terminal === undefined) throw new UsageError('there is no terminal whose clipboard --clip could use')
-    terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
+    return terminal
+  }
+
+  /** Waits, until that is interrupted at the latest, and puts a space into the clipboard: tmux ignores an empty text. */
+  async clearClip(afterSeconds: number): Promise<void> {
+    await new Promise<void>(resolve => {
+      const end = (): void => {
+        clearTimeout(timer)
+        for (const signal of ENDING_SIGNALS) this.#streams.off(signal, end)
+        resolve()
+      }
+      const timer = setTimeout(end, afterSeconds * 1000)
+      for (const signal of ENDING_SIGNALS) this.#streams.once(signal, end)
+    })
+    this.clip(' ')
   }
 
   /** Whether a person can be asked. */
   get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 
-  /** The first line of standard input, or what is typed twice without echo; `fault` says what is wrong with it. */
-  async newSecret(
-    fromInput: boolean, fault: (secret: string) => string | undefined = () => undefined
-  ): Promise<string> {
+  /** The first line of standard input, or what is typed twice without echo. */
+  async newSecret(fromInput: boolean, { prompt, fault }: SecretRule = ANY_SECRET): Promise<string> {
     const { stdin: input, stderr: error } = this.#streams
     const checked = (secret: string): string => {
       if (secret === '') throw new UsageError('the password is empty')
@@ -75,15 +115,15 @@ export class Terminal {
     const output = new Writable({ write: (_chunk, _encoding, done) => done() })
     const editor = createInterface({ input, output, terminal: true, historySize: 0 })
     const lines = editor.on('SIGINT', () => editor.close())[Symbol.asyncIterator]()
-    const hidden = async (prompt: string): Promise<string> => {
-      error.write(prompt)
+    const hidden = async (question: string): Promise<string> => {
+      error.write(question)
       const { value, done } = await lines.next()
       error.write('\n')
       if (done === true) throw new UsageError('cancelled')
       return value
     }
     try {
-      const first = checked(await hidden('password: '))
+      const first = checked(await hidden(`${prompt}: `))
       if (await hidden('again: ') !== first) throw new UsageError('the two passwords differ')
       return first
     } finally {
@@ -119,6 +159,32 @@ export class Terminal {
     }
     return text.split('\n')[0]!.replace(/\r$/, '')
   }
+}
+
+/** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */
+function table(items: readonly object[], room: number): string[] {
+  const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
+  const header = Object.keys(items[0] ?? {}).map(name => name.toUpperCase())
+  const rows = [header, ...items.map(item => Object.values(item).map(cell))].map(row => row.map(text => [...text]))
+  const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
+  const widths = fitted(wanted, room - GAP.length * (header.length - 1))
+  const line = (row: readonly string[][]): string => row.map((characters, i) => {
+    const width = widths[i]!
+    const shown = characters.length <= width ? characters : [...characters.slice(0, width - 1), '…']
+    return shown.join('') + ' '.repeat(width - shown.length)
+  }).join(GAP).trimEnd()
+  return rows.map(line)
+}
+
+/** Widths that have room together: the widest is made narrower first. */
+function fitted(wanted: readonly number[], room: number): readonly number[] {
+  const widths = wanted.map(width => Math.min(width, Math.max(room, LEAST_COLUMN_CHARACTERS)))
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
+    const widest = Math.max(...widths)
+    if (widest <= LEAST_COLUMN_CHARACTERS) break
+    widths[widths.indexOf(widest)] = widest - 1
+  }
+  return widths
 }
 
 /** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */

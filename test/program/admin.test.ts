@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
-  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  chmodSync, chownSync, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
+import type { Entry } from '../../src/store/events.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -45,10 +46,10 @@ for (const isServed of [true, false]) {
     await refused(folder, `token revoke ${listed[0].id}`, 1, /no token/)
     await done(folder, 'token issue ana@x.org')
     await done(folder, 'token revoke --all ana@x.org')
-    assert.equal(await done(folder, 'token list'), '')
+    assert.deepEqual(await admin(folder, 'token list'), { code: 0, out: '', error: 'no tokens\n' })
     await done(folder, 'token issue ana@x.org')
     await done(folder, 'user password ana@x.org --password-stdin', 'SECRET-renewed\n')
-    assert.equal(await done(folder, 'token list'), '')
+    assert.equal(await done(folder, 'token list --json'), '[]\n')
     await done(folder, 'user remove bob@x.org')
     await refused(folder, 'user remove bob@x.org', 1, /no user/)
     for (const words of ['token issue bob@x.org', 'token revoke --all bob@x.org', 'user password bob@x.org --password-stdin']) {
@@ -64,9 +65,9 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   const folder = join(freshFolder(t), 'none')
   for (const words of [
     'user add', 'user add a b', 'user list x', 'token revoke', 'token revoke ab --all a@x', 'token issue a@x --ttl-minutes 0',
-    'token issue a@x --ttl-minutes 99999999999', 'entry history 01', 'entry restore x',
+    'token issue a@x --ttl-minutes 99999999999', 'entry purge 01', 'entry purge x',
     'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
-    'entry edit 1', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
+    'entry get 1 --clear-after 5x', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
     'entry add --system', 'completion tcsh', 'export --output'
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
@@ -101,25 +102,39 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.deepEqual(readdirSync(folder), [])
 })
 
-/** How bash, or zsh as bash, is asked what may follow. */
-const AS_BASH = "COMP_WORDS=(x 'user' ''); COMP_CWORD=2; _password_entry_admin; echo ${COMPREPLY[*]}"
-/** For each shell, what comes before its script, and how it is asked. */
+/** For each shell, what comes before its script, and how it is asked what may follow. */
 const SHELLS: { readonly [shell: string]: readonly [before: string, asked: string] } = {
-  bash: ['', AS_BASH],
-  zsh: ['autoload -U compinit && compinit -D -u', `emulate sh; ${AS_BASH}`],
+  bash: ['', "COMP_WORDS=(x 'user' ''); COMP_CWORD=2; _password_entry_admin; echo ${COMPREPLY[*]}"],
+  // `_describe` is there in an interactive shell alone.
+  zsh: [
+    'autoload -U compinit && compinit -D -u',
+    '_describe() { echo ${found%%:*} }; words=(x user ""); CURRENT=3; _password_entry_admin'
+  ],
   fish: ['', "set -x HOME (mktemp -d); echo (complete -C 'password-entry-admin user ' | cut -f1)"]
 }
 
 for (const [shell, [before, asked]] of Object.entries(SHELLS)) {
   const missing = spawnSync(shell, ['-c', 'true']).error === undefined ? false : `there is no ${shell} here`
-  test(`${shell} completes what is typed`, { skip: missing }, async t => {
+  test(`${shell} completes what is typed, after the installed name and where node runs the file`, { skip: missing }, async t => {
     const folder = freshFolder(t)
-    const program = `#!/bin/sh\nexec '${process.execPath}' '${ADMIN}' "$@"\n`
-    writeFileSync(join(folder, 'password-entry-admin'), program, { mode: 0o755 })
-    const text = [before, await done(folder, `completion ${shell}`), asked].join('\n')
-    const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
-    const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env })
-    assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'list', 'password', 'remove'], ''])
+    const ask = async (script: string, env: NodeJS.ProcessEnv): Promise<void> => {
+      const text = [before, script, asked].join('\n')
+      const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env })
+      assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'list', 'password', 'remove'], ''])
+    }
+    const { out } = await adminProcess(folder, `completion ${shell}`)
+    assert.equal(out.startsWith('#compdef password-entry-admin\n'), shell === 'zsh')
+    await ask(out, process.env)
+    // As npm installs it: a link that may be run.
+    const installed = join(folder, 'password-entry-admin')
+    cpSync(dirname(ADMIN), join(folder, 'dist'), { recursive: true })
+    copyFileSync(join(dirname(ADMIN), '../package.json'), join(folder, 'package.json'))
+    chmodSync(join(folder, 'dist/admin.js'), 0o755)
+    symlinkSync(join(folder, 'dist/admin.js'), installed)
+    const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env['PATH']}` }
+    const { stdout } = spawnSync('password-entry-admin', ['completion', shell], { encoding: 'utf8', env })
+    assert.ok(stdout !== out && !stdout.includes(folder))
+    await ask(stdout, env)
   })
 }
 
@@ -129,31 +144,98 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     if (isServed) await startProgram(t, { flags: { data: folder } })
     const id = isServed ? 2 : 1
     assert.equal(await done(folder, 'entry add --system Correo --user ana --password-stdin', 'SECRET-1\n'),
-      `entry ${id}: SE CREÓ UNA NUEVA CONTRASEÑA\n`)
+      `entry ${id} created\n`)
     assert.deepEqual(JSON.parse(await done(folder, 'entry list ORRE --json')).at(-1),
       { id, sistema: 'Correo', usuario: 'ana' })
-    assert.equal(await done(folder, 'entry list none'), '')
+    assert.deepEqual(await admin(folder, 'entry list none'),
+      { code: 0, out: '', error: 'no active entries that contain this\n' })
     assert.ok(!(await done(folder, `entry get ${id}`)).includes('SECRET'))
     assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
     assert.equal(await done(folder, `entry get ${id} --field usuario`), 'ana\n')
-    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id}: contraseña actualizada\n`)
+    assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id} changed\n`)
     const { password, usuario } = JSON.parse(await done(folder, `entry get ${id} --reveal --json`))
     assert.deepEqual([password.length, usuario], [30, 'bea'])
-    assert.equal(await done(folder, `entry delete ${id}`), `entry ${id}: contraseña borrada\n`)
-    assert.equal(await done(folder, 'entry list orre'), '')
-    await done(folder, `entry restore ${id}`)
-    await refused(folder, 'entry get 9', 1, /contraseña no encontrada/)
-    await refused(folder, 'entry edit 9 --user x', 1, /contraseña no encontrada/)
+    assert.equal(await done(folder, `entry delete ${id}`), `entry ${id} deleted\n`)
+    assert.equal(await done(folder, 'entry list orre --json'), '[]\n')
+    assert.deepEqual(JSON.parse(await done(folder, 'entry list orre --deleted --json')).map((one: Entry) => one.id),
+      isServed ? [1, 2] : [1])
+    assert.equal(await done(folder, `entry restore ${id}`), `entry ${id} restored\n`)
+    for (const words of ['get 9', 'edit 9 --user x', 'delete 9', 'restore 9', 'purge 9 --yes', 'history 9']) {
+      await refused(folder, `entry ${words}`, 1, /^error: no entry 9$/m)
+    }
     await done(folder, `entry delete ${id}`)
   }
-  const { code, seen } = await atTerminal(folder, 'entry get 1 --clip')
+  const { code, seen } = await atTerminal(folder, 'entry get 1 --clip --clear-after 1')
   assert.equal(code, 0, seen)
-  assert.ok(/\x1b\]52;c;[A-Za-z0-9+/=]+\x07/.test(seen), seen)
+  const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
+  assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 30, ' '], 'copied, and cleared')
+  assert.match(seen, /entry 1: the password is in the clipboard, .* for 1 seconds/)
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
-  const got = (id: number): unknown => ['-', { command: 'entry get', entries: 1, id }]
+  const got = (id: number): unknown => [null, { command: 'entry get', entries: 1, id }]
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
+})
+
+test('an entry is known by a part of its system or user name; several are shown, and nothing is done', async t => {
+  const folder = await initialized(t)
+  for (const [system, user] of [['github', 'ana'], ['gitlab', 'ana'], ['GitLab', 'bea'], ['git', 'carla']]) {
+    await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}\n`)
+  }
+  assert.equal(await done(folder, 'entry get HUB --field password'), 'SECRET-github\n')
+  assert.equal(await done(folder, 'entry get Git --field usuario'), 'carla\n', 'the one that is called so')
+  for (const words of ['get gitlab', 'edit gitlab --user x', 'delete gitlab', 'history gitlab']) {
+    const { code, out, error } = await admin(folder, `entry ${words}`)
+    assert.deepEqual([code, out], [2, ''], words)
+    assert.equal(error, 'ID  SISTEMA  USUARIO\n2   gitlab   ana\n3   GitLab   bea\n' +
+      'error: 2 entries have that in their system or user name; give an id\n')
+  }
+  await refused(folder, 'entry get nowhere', 1, /no active entry has that/)
+  assert.equal(await done(folder, 'entry edit bea --system bitbucket'), 'entry 3 changed\n')
+  assert.equal(await done(folder, 'entry delete bea'), 'entry 3 deleted\n')
+  assert.match(await done(folder, 'entry history bea'), /entry\.deleted/)
+  await refused(folder, 'entry get bea', 1, /no active entry/)
+  assert.equal(await done(folder, 'entry restore bea'), 'entry 3 restored\n')
+})
+
+test('what is generated can be seen or copied, which is recorded; a new password is asked for where nothing else is', async t => {
+  const folder = await initialized(t)
+  const add = 'entry add --system s --user u'
+  assert.equal(await done(folder, `${add} --generate`), 'entry 1 created\n')
+  const [, password] = /^entry 2 created\npassword {2}(\S{32})\n$/.exec(await done(folder, `${add} --generate 32 --reveal`))!
+  assert.equal(await done(folder, 'entry get 2 --field password'), `${password}\n`)
+  const made = JSON.parse(await done(folder, 'entry edit 2 --generate --reveal --json'))
+  assert.deepEqual([made.id, made.done, made.password.length], [2, 'changed', 20])
+  const { seen } = await atTerminal(folder, `${add} --generate --clip --clear-after 0`)
+  assert.ok(seen.includes('entry 3 created') && seen.includes('until something else is copied'), seen)
+  assert.equal([...seen.matchAll(/\x1b\]52;c;/g)].length, 1, 'copied, and left there')
+  await refused(folder, `${add} --generate --clip`, 2, /no terminal/)
+  await refused(folder, 'entry edit 1 --user x --reveal', 2, /none was asked for/)
+  assert.equal((await done(folder, 'entry list --json')).match(/"id"/g)!.length, 3, 'what was refused made nothing')
+  const edited = await atTerminal(folder, 'entry edit 1', [['password: ', 'SECRET-typed'], ['again: ', 'SECRET-typed']])
+  assert.ok(edited.code === 0 && !edited.seen.includes('SECRET'), edited.seen)
+  assert.equal(await done(folder, 'entry get 1 --field password'), 'SECRET-typed\n')
+  const commands = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
+    .filter(({ type }) => type === 'entries.disclosed').map(({ data }) => data.command)
+  assert.deepEqual(commands, ['entry add', 'entry get', 'entry edit', 'entry add', 'entry get'])
+})
+
+test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  await done(folder, 'key rotate')
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  const keys: { readonly line: number, readonly records: number, readonly needed: string, readonly since: string }[] =
+    JSON.parse(await done(folder, 'key list --json'))
+  assert.deepEqual(keys.map(({ line, needed }) => [line, needed]), [[1, 'yes'], [2, 'newest']])
+  assert.ok(keys.every(({ records, since }) => records >= 1 && Date.parse(since) > 0))
+  await done(folder, 'key rewrite')
+  assert.deepEqual(JSON.parse(await done(folder, 'key list --json')).map((one: { needed: string }) => one.needed), ['no', 'newest'])
+  const { code, out, error } = await admin(folder, 'journal backup -')
+  assert.deepEqual([code, out], [0, readFileSync(join(folder, 'journal.jsonl'), 'utf8')])
+  assert.match(error, /^\d+ records, head [0-9a-f]{64}\n$/)
+  const shown = await atTerminal(folder, 'journal backup -')
+  assert.deepEqual([shown.code, /"seq"/.test(shown.seen)], [2, false], shown.seen)
 })
 
 test('commands that only read need neither the lock nor a writable folder, and say what was not recorded', async t => {
@@ -217,8 +299,8 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await store.deleteEntry(1, 1)
   await store.close()
   await done(folder, 'entry restore 1')
-  await refused(folder, 'entry restore 2', 1, /contraseña no encontrada/)
-  await refused(folder, 'entry history 2', 1, /contraseña no encontrada/)
+  await refused(folder, 'entry restore 2', 1, /no entry 2/)
+  await refused(folder, 'entry history 2', 1, /no entry 2/)
   const lines = (await done(folder, 'entry history 1 --reveal')).trimEnd().split('\n')
   assert.deepEqual(lines.map(line => line.split(' ').slice(1, 3).join(' ')),
     ['a@x entry.created', 'a@x entry.updated', 'a@x entry.deleted', '- entry.restored'])
@@ -265,7 +347,7 @@ test('several commands at once without a server all succeed', async t => {
 
 test('commands that follow each other without a server never fail because of one that is just ending', async t => {
   const folder = await initialized(t)
-  await Promise.all([1, 2, 3].map(async () => { for (let n = 0; n < 10; n++) await done(folder, 'user list') }))
+  await Promise.all([1, 2, 3].map(async () => { for (let n = 0; n < 10; n++) await done(folder, 'user list --json') }))
 })
 
 test('a command reads standard input, ends by itself with its exit code, and prints what is wrong', async t => {

@@ -29,13 +29,24 @@ test('users are listed as a table, and no name in it can move the cursor', async
   ])
 })
 
+test('a table is cut to the width of a terminal, and to nothing in a pipe', async t => {
+  const folder = await initialized(t)
+  const [system, user] = ['s'.repeat(60), 'ñ'.repeat(40)]
+  await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, 'SECRET\n')
+  const { seen } = await atTerminal(folder, 'entry list')
+  const lines = seen.split('\r\n').filter(line => line !== '')
+  assert.deepEqual(lines.map(line => [...line].length <= 80), [true, true], seen)
+  assert.match(lines[1]!, /^1 {3}s{36,37}… {2}ñ{36,38}…?$/)
+  assert.ok((await done(folder, 'entry list')).includes(`${system}  ${user}\n`))
+})
+
 test('on a terminal a password is asked for twice, without echo; letters can be deleted, and the prompt cancelled', async t => {
   const folder = await initialized(t)
   for (const [email, first, again, code, says] of [
     ['a@x', 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password', 'a long password', 0, 'added as user 1'],
     ['b@x', 'a long password', 'another password', 2, 'error: '], ['b@x', 'secret\x03', undefined, 2, 'error: cancelled']
   ] as const) {
-    const typed: [string, string][] = [['password: ', first], ...again === undefined ? [] : [['again: ', again] as [string, string]]]
+    const typed: [string, string][] = [['password (12 characters or more): ', first], ...again === undefined ? [] : [['again: ', again] as [string, string]]]
     const left = await atTerminal(folder, `user add ${email}`, typed)
     assert.equal(left.code, code, left.seen)
     assert.ok(left.seen.includes(says) && !/SECRET|long/.test(left.seen), left.seen)

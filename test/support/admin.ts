@@ -89,10 +89,11 @@ export async function initialized(t: TestContext): Promise<string> {
 }
 
 const TYPIST = [
-  'import json, os, pty, sys',
+  'import fcntl, json, os, pty, struct, sys, termios',
   'typed = json.loads(sys.argv[1])',
   'pid, fd = pty.fork()',
   'if pid == 0: os.execv(sys.argv[2], sys.argv[2:])',
+  'fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))',
   'seen = b""',
   'for prompt, answer in typed:',
   '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',

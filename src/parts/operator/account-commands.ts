@@ -1,6 +1,7 @@
 /** The commands on users and tokens. */
 import { minutes } from '../../config/values.ts'
 import { email as emailRule } from '../../json/rules.ts'
+import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../limits.ts'
 import { passwordFault } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
@@ -34,7 +35,10 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
     throw new OperatorError(isTaken ? 'there is no user with this address'
       : 'there is a user with this address already')
   }
-  return terminal.newSecret(flags['password-stdin'] === true, password => passwordFault(password, email))
+  return terminal.newSecret(flags['password-stdin'] === true, {
+    prompt: `password (${MIN_LOGIN_PASSWORD_CHARACTERS} characters or more)`,
+    fault: password => passwordFault(password, email)
+  })
 }
 
 /** Asks with the e-mail address of the first positional, and says what was done. */
@@ -53,6 +57,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'user add', positionals: ['EMAIL'],
     options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },
     help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
+    examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],
     run: async context => {
       const { positionals: [email], flags, terminal } = context
       const abilities = abilitiesOf(context)
@@ -64,11 +69,12 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'user list', help: 'lists the users',
-    run: async ({ store, terminal }) => terminal.list(await store.ask('GET', '/operator/users'))
+    run: async ({ store, terminal }) => terminal.list(await store.ask('GET', '/operator/users'), 'no users')
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
     help: 'gives a user a new password and ends the user\'s tokens',
+    examples: ['user password ana@example.org'],
     run: async context => {
       const { store, positionals: [email], terminal } = context
       await store.ask('POST', '/operator/users/password', { email, password: await newPassword(context, true) })
@@ -84,6 +90,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'token issue', positionals: ['EMAIL'],
     options: { ...ABILITIES, 'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' } },
     help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
+    examples: ['token issue ci@example.org --ttl-minutes 60'],
     run: async context => {
       const { positionals: [email], terminal } = context
       const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context) }
@@ -96,13 +103,14 @@ export const COMMANDS: readonly Command[] = [
     help: 'lists the tokens, all of them or a user\'s',
     run: async ({ store, positionals: [email], terminal }) => {
       const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
-      terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()))
+      terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()), 'no tokens')
     }
   },
   {
     name: 'token revoke', positionals: ['[ID]'],
     options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
     help: 'ends a token, or all of a user\'s',
+    examples: ['token revoke 1f0c9e3a77b2', 'token revoke --all ana@example.org'],
     run: async context => {
       const { store, positionals: [id], flags, terminal } = context
       if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')

@@ -1,16 +1,26 @@
 /** A command line: which command is meant, its flags, and the help on them. */
-import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { settingsHelp } from '../../config/read.ts'
+import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
 import type { Setting } from '../../config/core-settings.ts'
 import { PARTS, STORAGE_SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
 
+/** The file that the program was started as. */
+export const SCRIPT: string = process.argv[1] ?? ''
 /** What the program is called. */
-const PROGRAM: string = basename(process.argv[1] ?? '').startsWith('password-entry')
-  ? basename(process.argv[1]!) : 'node dist/admin.js'
+const PROGRAM: string = calledAs(SCRIPT, process.cwd())
+
+/** What the words after a command are. */
+const POSITIONALS: { readonly [name: string]: string } = {
+  ENTRY: 'an id, or a part of the system or user name that one entry alone has, in any case',
+  FILTER: 'a part of the system or user name, in any case',
+  EMAIL: 'the address of a user',
+  SHELL: 'bash, zsh or fish'
+}
+
+const EXIT_CODES = 'Exit codes: 0 done; 1 refused or failed; 2 called in a wrong way; 3 the journal or its keys are damaged.'
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 
@@ -69,6 +79,7 @@ export function parse(command: Command, words: readonly string[]): Arguments {
     if (option.value === undefined && inlineValue) throw new UsageError(`--${name} takes no value`)
     const isMissing = takesWord(name, option) && !inlineValue && (value === undefined || value.startsWith('--'))
     if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
+    if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
     flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], value!] : value ?? true
   }
   const { positionals: expected = [] } = command
@@ -85,27 +96,24 @@ function unknownFlag(command: Command, flag: string, known: readonly string[]): 
   return new UsageError(`${command.name} has no such flag; ${hint}`)
 }
 
-/** The known word that a slip has made this one of: a letter changed, added, left out, or swapped with the next. */
-function nearest(word: string, known: readonly string[]): string | undefined {
-  const slips = withoutOne(word)
-  return known.find(one => withoutOne(one).some(rest => slips.includes(rest)))
-}
-
-/** A word, and what is left of it without each of its letters. Two words that share one of these differ in a slip. */
-function withoutOne(word: string): readonly string[] {
-  return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
-}
-
 function usage({ name, positionals = [] }: Command): string {
   return ['usage:', PROGRAM, name, ...positionals, '[options]'].join(' ')
 }
 
-/** The help on a command. */
+/** The help on a command: how it is called, what it does, its words, options, settings and examples. */
 export function helpOf(command: Command, journal: string | undefined): string {
-  const settings = settingsFor(command, journal)
-  const options = Object.entries({ ...command.options, json: JSON_RESULT })
-    .map(([flag, { value, help }]) => `  ${`--${flag}${value === undefined ? '' : ` ${value}`}`.padEnd(28)} ${help}\n`)
-  return `${usage(command)}\n\n${command.help}\n\n${options.join('')}${settingsHelp(settings)}\n`
+  const { positionals = [], examples = [] } = command
+  const line = (name: string, text: string): string => `  ${name.padEnd(28)} ${text}\n`
+  const words = positionals.map(name => name.replace(/[[\]]/g, ''))
+    .flatMap(name => POSITIONALS[name] === undefined ? [] : [line(name, POSITIONALS[name])])
+  const options = Object.entries({ ...command.options, json: JSON_RESULT }).map(([flag, { value, help }]) =>
+    line(`--${flag}${value === undefined ? '' : ` ${value}`}`, help))
+  const settings = `${settingsHelp(settingsFor(command, journal))}\n`
+  const shown = examples.map(example => `  ${PROGRAM} ${example}\n`)
+  return [
+    `${usage(command)}\n\n${command.help}\n`, words.join(''), `Options:\n${options.join('')}`, `Settings:\n${settings}`,
+    shown.length === 0 ? '' : `Examples:\n${shown.join('')}`, `${EXIT_CODES}\n`
+  ].filter(text => text !== '').join('\n')
 }
 
 /** The list of all commands, or of those of a group. */
@@ -113,5 +121,5 @@ export function overview(commands: readonly Command[], group?: string): string {
   const shown = commands.filter(({ name }) => group === undefined || name.startsWith(`${group} `))
   const lines = shown.map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
   const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${lines.join('')}\n`
-  return `${head}${PROGRAM} help COMMAND explains one.\n`
+  return `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
 }

@@ -1,21 +1,36 @@
 /** Completion of the command line: each shell asks this program what may follow. */
 import { UsageError, type Command } from '../command.ts'
-import { optionsOf, settingsFor } from './command-line.ts'
+import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 
-/** The name in `bin`: what is run by `node dist/admin.js` cannot be completed. */
+/** The name in `bin`, which is completed. */
 const NAME = 'password-entry-admin'
+const INSTALLED = /\/password-entry-admin$/
 
-const BASH = `_password_entry_admin() {
+/**
+ * A shell's function of that name, where the program is not installed and so was called as a file: what is typed after
+ * `node dist/admin.js` belongs to the completion of `node`.
+ */
+function definition(shell: string, script: string): string {
+  if (INSTALLED.test(script)) return ''
+  const quoted = `'${script.replaceAll("'", shell === 'fish' ? "\\'" : "'\\''")}'`
+  return shell === 'fish' ? `function ${NAME}; node ${quoted} $argv; end\n` : `${NAME}() { node ${quoted} "$@"; }\n`
+}
+
+/** Where nothing may follow, files are offered. */
+const SCRIPTS: { readonly [shell: string]: string } = {
+  bash: `_password_entry_admin() {
   local typed="\${COMP_WORDS[*]:1:$COMP_CWORD}" IFS=$'\\n'
   COMPREPLY=($(${NAME} completion bash --typed="$typed" 2>/dev/null | cut -f1))
 }
 complete -o default -F _password_entry_admin ${NAME}
-`
-
-/** Where nothing may follow, files are offered. */
-const SCRIPTS: { readonly [shell: string]: string } = {
-  bash: BASH,
-  zsh: `autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+`,
+  zsh: `_password_entry_admin() {
+  local -a found
+  found=(\${(f)"$(${NAME} completion zsh --typed="\${(j: :)words[2,CURRENT]}" 2>/dev/null | tr '\\t' ':')"})
+  if (( $#found )); then _describe -t commands ${NAME} found; else _files; fi
+}
+if [ "$funcstack[1]" = _password_entry_admin ]; then _password_entry_admin; else compdef _password_entry_admin ${NAME}; fi
+`,
   fish: `function __password_entry_admin
   set -l typed (string join -- ' ' (commandline -opc)[2..] (commandline -ct))
   set -l found (${NAME} completion fish --typed="$typed" 2>/dev/null)
@@ -29,6 +44,11 @@ complete -c ${NAME} -f -a '(__password_entry_admin)'
 `
 }
 
+/** What a shell reads; zsh finds the first line where the file lies in its `fpath`. */
+function scriptOf(shell: string): string {
+  return (shell === 'zsh' ? `#compdef ${NAME}\n` : '') + definition(shell, SCRIPT) + SCRIPTS[shell]!
+}
+
 /** `completion`. */
 export function completionCommand(others: readonly Command[]): Command {
   const command: Command = {
@@ -36,9 +56,8 @@ export function completionCommand(others: readonly Command[]): Command {
     options: { typed: { value: 'WORDS', help: 'print what may follow; the last of the words is not complete' } },
     help: 'prints what bash, zsh or fish need to complete commands and flags',
     run: async ({ positionals: [shell = ''], flags: { typed }, store: { settings: { journal } }, terminal }) => {
-      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
-      if (script === undefined) throw new UsageError(`SHELL must be ${Object.keys(SCRIPTS).join(', ')}`)
-      terminal.pass(typeof typed === 'string' ? following([...others, command], typed, journal) : script)
+      if (!Object.hasOwn(SCRIPTS, shell)) throw new UsageError(`SHELL must be ${Object.keys(SCRIPTS).join(', ')}`)
+      terminal.pass(typeof typed === 'string' ? following([...others, command], typed, journal) : scriptOf(shell))
     }
   }
   return command

@@ -1,14 +1,13 @@
 /** The commands on entries: what the page offers, at a terminal. */
-import { TEXTS } from '../../contract.ts'
 import { randomInt } from 'node:crypto'
+import type { JournalRecord } from '../../journal/journal.ts'
 import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import type { Events } from '../../store/events.ts'
 import { changesIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
-import {
-  OperatorError, UsageError, type Command, type Context, type OnRecord, type Option
-} from '../command.ts'
+import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
 import { ARCHIVE, withArchives } from './archives.ts'
+import { asking, entryOf, findId, idOf, listed, noEntry } from './find-entry.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
@@ -21,33 +20,15 @@ const PASSWORD = {
   'password-stdin': { help: 'take the password from the first line of standard input' },
   generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
 }
+const CLIP = {
+  clip: { help: 'put it into the clipboard of the terminal (OSC 52), and wait to clear that' },
+  'clear-after': { value: 'SECONDS', help: 'after how long --clip clears the clipboard, 45 without it; 0: never' }
+}
 const GENERATED = { least: 8, most: 1024, fallback: 20 }
+const CLEAR_AFTER_SECONDS = 45
+const MOST_CLEAR_AFTER_SECONDS = 3600
 /** Without those that are easily confused, such as l and 1. */
 const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*+-=?@_'
-const UNKNOWN = TEXTS.unknownId
-
-function idOf({ positionals: [text] }: Context): number {
-  if (text === undefined || !/^[1-9][0-9]{0,14}$/.test(text)) throw new UsageError('ID must be a positive integer')
-  return Number(text)
-}
-
-/** The active entries, or all. */
-export async function entriesOf({ store }: Context, activeOnly: boolean): Promise<readonly Entry[]> {
-  const { state: { entries } } = await store.read(await store.status())
-  const all = Array.from(entries.entries(), ([, entry]) => entry)
-  return activeOnly ? all.filter(({ status }) => status === 1) : all
-}
-
-/** An entry of the running service, or of the folder. */
-async function entryOf(context: Context, id: number): Promise<Entry> {
-  const { store } = context
-  if (await store.look() !== undefined) {
-    return (await store.ask('GET', `/api/getPassword/${id}`)).passwords
-  }
-  const entry = (await store.read(await store.status())).state.entries.get(id)
-  if (entry === undefined) throw new OperatorError(UNKNOWN)
-  return entry
-}
 
 /** A password that was typed, taken from standard input, or generated. */
 async function passwordOf({ flags, terminal }: Context): Promise<string> {
@@ -60,10 +41,10 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 }
 
-/** Who caused a record; `-` is the operator, or anybody in the open configuration. */
-export function authorOf(state: CommittedState, by: number | null): string {
+/** Who caused a record; null: anybody, in the open configuration. */
+export function authorOf(state: CommittedState, { by }: Pick<JournalRecord, 'by' | 'data'>): string | null {
   // Of a removed user a compaction keeps the number alone.
-  return by === null ? '-' : state.users.get(by)?.email || String(by)
+  return by === null ? null : state.users.get(by)?.email || String(by)
 }
 
 /** Where nothing can be written, a warning says that nothing was recorded; reading must stay possible there. */
@@ -80,131 +61,194 @@ export async function recordDisclosure(
   }
 }
 
+/** After how many seconds the clipboard is cleared; undefined where it is not used. 0: never. */
+function clearAfterOf({ flags, terminal }: Context): number | undefined {
+  const given = flags['clear-after'] ?? CLEAR_AFTER_SECONDS
+  const seconds = Number(given)
+  if (!/^\d+$/.test(String(given)) || seconds > MOST_CLEAR_AFTER_SECONDS) {
+    throw new UsageError(`--clear-after must be a number of seconds from 0 to ${MOST_CLEAR_AFTER_SECONDS}`)
+  }
+  if (flags['clip'] !== true) return undefined
+  terminal.assertClip()
+  return seconds
+}
+
+/** Copies a field of an entry, says how long it stays in the clipboard, and clears that when it is over. */
+async function copy(
+  { terminal, store }: Context, id: number, name: string, text: string, seconds: number
+): Promise<void> {
+  terminal.clip(text)
+  const till = seconds === 0 ? 'until something else is copied'
+    : `for ${seconds} seconds, or until this is ended with Ctrl-C`
+  terminal.show({ id, copied: name, clearsAfterSeconds: seconds },
+    `entry ${id}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
+  await store.close() // nobody waits for the lock meanwhile
+  if (seconds > 0) await terminal.clearClip(seconds)
+}
+
 async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
-  const id = idOf(context)
-  const field = flags['field'] ?? (flags['clip'] === true ? 'password' : undefined)
+  const seconds = clearAfterOf(context)
+  const field = flags['field'] ?? (seconds === undefined ? undefined : 'password')
   const name = ENTRY_FIELDS.find(one => one === field)
   if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${ENTRY_FIELDS.join(', ')}`)
   const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
+  const id = await findId(context, 'active')
   const found = await entryOf(context, id)
   if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
   const entry = reveals ? found : { ...found, password: HIDDEN }
-  if (name === undefined) {
-    const { sistema, usuario, password, status } = entry
-    terminal.show(entry, `sistema   ${sistema}`, `usuario   ${usuario}`, `password  ${password}`,
-      `status    ${status === 1 ? 'active' : 'deleted'}`)
-  } else if (flags['clip'] === true) {
-    terminal.clip(entry[name])
-    terminal.show({ id, copied: name }, `entry ${id}: ${name} is in the clipboard, if the terminal allows that`)
-  } else terminal.show({ [name]: entry[name] }, entry[name])
+  if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name], seconds)
+  if (name !== undefined) return terminal.show({ [name]: entry[name] }, entry[name])
+  const { sistema, usuario, password, status } = entry
+  terminal.show(entry, `id        ${id}`, `sistema   ${sistema}`, `usuario   ${usuario}`, `password  ${password}`,
+    `status    ${status === 1 ? 'active' : 'deleted'}`)
 }
 
-/** Asks for a change of an entry, and says what came of it. */
-async function change(context: Context, path: string, body?: object): Promise<void> {
-  const { message, id = idOf(context) } = await context.store.ask('POST', path, body)
-  context.terminal.show({ id, message }, `entry ${id}: ${message}`)
+/** Asks for a change of an entry, and says what was done. */
+async function change(context: Context, id: number, done: string, path: string, body?: object): Promise<void> {
+  await asking(id, context.store.ask('POST', path, body))
+  context.terminal.show({ id, done }, `entry ${id} ${done}`)
+}
+
+/** Makes or changes an entry, and shows or copies the password that it has now where that is asked for. */
+async function put(
+  context: Context, command: string, done: string, password: string | undefined, send: () => Promise<number>
+): Promise<void> {
+  const { flags, terminal } = context
+  const seconds = clearAfterOf(context)
+  const reveals = flags['reveal'] === true
+  if (password === undefined && (reveals || seconds !== undefined)) {
+    throw new UsageError('--reveal and --clip show a new password, and none was asked for')
+  }
+  const id = await send()
+  const isShown = password !== undefined && (reveals || seconds !== undefined)
+  if (isShown) await recordDisclosure(context, { command, entries: 1, id })
+  const lines = isShown && reveals ? [`password  ${password}`] : []
+  terminal.show({ id, done, ...isShown && reveals && { password } }, `entry ${id} ${done}`, ...lines)
+  if (isShown && seconds !== undefined) await copy(context, id, 'password', password, seconds)
 }
 
 async function add(context: Context): Promise<void> {
-  const { system: sistema, user: usuario } = context.flags
+  const { flags: { system: sistema, user: usuario }, store } = context
   if (sistema === undefined || usuario === undefined) throw new UsageError('give --system S and --user U')
-  await change(context, '/operator/entries/add', { sistema, usuario, password: await passwordOf(context) })
+  const password = await passwordOf(context)
+  await put(context, 'entry add', 'created', password, async () =>
+    (await store.ask('POST', '/operator/entries/add', { sistema, usuario, password })).id)
 }
 
+/** Without a flag that says what is to change it is the password. */
 async function edit(context: Context): Promise<void> {
-  const { flags } = context
-  const id = idOf(context)
-  const setsPassword = ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
+  const { flags, store } = context
+  const { system: sistema, user: usuario } = flags
+  const setsPassword = (sistema === undefined && usuario === undefined) ||
+    ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
+  const id = await findId(context, 'active')
+  await entryOf(context, id) // before a password is typed
   const password = setsPassword ? await passwordOf(context) : undefined
-  const body = { sistema: flags['system'], usuario: flags['user'], password }
-  if (Object.values(body).every(value => value === undefined)) {
-    throw new UsageError('give what is to change: --system, --user, or --password')
-  }
-  await change(context, `/api/updatePassword/${id}`, body)
+  await put(context, 'entry edit', 'changed', password, async () => {
+    await asking(id, store.ask('POST', `/api/updatePassword/${id}`, { sistema, usuario, password }))
+    return id
+  })
 }
 
 async function history(context: Context): Promise<void> {
   const { store, flags, terminal } = context
-  const id = idOf(context)
+  const id = await findId(context, 'all')
   const reveals = flags['reveal'] === true
   if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
   const lines: Parameters<typeof terminal.show>[] = []
   const take: OnRecord = (record, state) => {
-    const { time, type, by } = record
+    const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return
     const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
     const values = { password: reveals ? password : HIDDEN, sistema, usuario }
-    const author = authorOf(state, by)
-    lines.push([{ time, by: author, type, ...values }, `${time} ${author} ${type} ${JSON.stringify(values)}`])
+    const by = authorOf(state, record)
+    lines.push([{ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`])
   }
   let isKnown = false
   for (const status of await withArchives(context, await store.status())) {
     isKnown = (await store.read(status, take)).state.entries.get(id) !== undefined
   }
-  if (!isKnown) throw new OperatorError(UNKNOWN) // also where it was purged since
+  if (!isKnown) throw noEntry(id) // also where it was purged since
   for (const line of lines) terminal.show(...line)
 }
 
 async function purge(context: Context): Promise<void> {
   const { flags, terminal } = context
   const id = idOf(context)
-  await entryOf(context, id)
-  await terminal.confirm(`Entry ${id} is gone for good, and its id is never given again.`, flags['yes'] === true)
-  await change(context, '/operator/entries/purge', { id })
+  const { sistema, usuario }: Entry = await entryOf(context, id)
+  const what = `Entry ${id} (${sistema}, ${usuario}) is gone for good, and its id is never given again.`
+  await terminal.confirm(what, flags['yes'] === true)
+  await change(context, id, 'purged', '/operator/entries/purge', { id })
 }
+
+const ENTRY = ['ENTRY']
 
 /** `entry …`. */
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'entry list', positionals: ['[FILTER]'],
+    name: 'entry list', positionals: ['[FILTER]'], options: { deleted: { help: 'those that were deleted instead' } },
     help: 'lists the active entries, or those whose system or user contains FILTER; no passwords',
+    examples: ['entry list git', 'entry list --deleted'],
     run: async context => {
-      const filter = context.positionals[0]?.toLowerCase() ?? ''
-      const entries = await entriesOf(context, true)
-      context.terminal.list(entries.map(({ id, sistema, usuario }) => ({ id, sistema, usuario }))
-        .filter(({ sistema, usuario }) => [sistema, usuario].some(text => text.toLowerCase().includes(filter))))
+      const among = context.flags['deleted'] === true ? 'deleted' : 'active'
+      const [filter] = context.positionals
+      const such = filter === undefined ? '' : ' that contain this'
+      context.terminal.list(await listed(context, among, filter), `no ${among} entries${such}`)
     }
   },
   {
-    name: 'entry get', positionals: ['ID'],
-    options: {
-      field: { value: 'F', help: 'print this alone: password, sistema or usuario' },
-      clip: { help: 'put it into the clipboard of the terminal instead (OSC 52)' }, ...REVEAL
-    },
+    name: 'entry get', positionals: ENTRY,
+    options: { field: { value: 'F', help: 'print this alone: password, sistema or usuario' }, ...REVEAL, ...CLIP },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
+    examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
     run: get
   },
   {
-    name: 'entry add', options: { ...SYSTEM, ...USER, ...PASSWORD },
-    help: 'makes an entry, whose password it asks for',
+    name: 'entry add', options: { ...SYSTEM, ...USER, ...PASSWORD, ...REVEAL, ...CLIP },
+    help: 'makes an entry, whose password it asks for or generates',
+    examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
     run: add
   },
   {
-    name: 'entry edit', positionals: ['ID'],
-    options: { ...SYSTEM, ...USER, password: { help: 'ask for a new password' }, ...PASSWORD },
-    help: 'changes an entry',
+    name: 'entry edit', positionals: ENTRY,
+    options: {
+      ...SYSTEM, ...USER, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
+      ...REVEAL, ...CLIP
+    },
+    help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
+    examples: ['entry edit github', 'entry edit 3 --user bea', 'entry edit 3 --generate 32 --reveal'],
     run: edit
   },
   {
-    name: 'entry delete', positionals: ['ID'],
+    name: 'entry delete', positionals: ENTRY,
     help: 'marks an entry as deleted; nothing is removed',
-    run: context => change(context, `/api/deletePassword/${idOf(context)}`)
+    examples: ['entry delete 3'],
+    run: async context => {
+      const id = await findId(context, 'active')
+      await change(context, id, 'deleted', `/api/deletePassword/${id}`)
+    }
   },
   {
-    name: 'entry restore', positionals: ['ID'],
+    name: 'entry restore', positionals: ENTRY,
     help: 'makes a deleted entry active again',
-    run: context => change(context, '/operator/entries/restore', { id: idOf(context) })
+    examples: ['entry restore 3'],
+    run: async context => {
+      const id = await findId(context, 'deleted')
+      await change(context, id, 'restored', '/operator/entries/restore', { id })
+    }
   },
   {
     name: 'entry purge', positionals: ['ID'], options: { yes: { help: 'do not ask whether that is meant' } },
     help: 'makes an entry unknown for good; journal compact then leaves every value out that it ever had',
+    examples: ['entry purge 3'],
     run: purge
   },
   {
-    name: 'entry history', positionals: ['ID'], options: { ...REVEAL, ...ARCHIVE },
+    name: 'entry history', positionals: ENTRY, options: { ...REVEAL, ...ARCHIVE },
     help: 'prints every value that an entry ever had, when it got it, and by whom',
+    examples: ['entry history github --reveal'],
     run: history
   }
 ]

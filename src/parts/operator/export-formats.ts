@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Entry } from '../../store/entry.ts'
 import { csvRow } from './csv.ts'
-import { OperatorError } from '../command.ts'
+import { OperatorError, UsageError } from '../command.ts'
 
 /** A format: the text before the entries, of each, between two, and after the last. */
 export interface Writer {
@@ -34,6 +34,15 @@ function xml(text: string): string {
 
 const uuid = (): string => `<UUID>${randomBytes(16).toString('base64')}</UUID>`
 const field = (key: string, value: string): string => `<String><Key>${key}</Key><Value>${xml(value)}</Value></String>`
+
+const BY_ENDING: { readonly [ending: string]: string } = { csv: 'csv', xml: 'keepassxc' }
+
+/** The format that a file's name asks for; a name that says nothing is given the one that can hold any entry. */
+export function formatOf(name: string): string {
+  const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''
+  if (ending === 'json') throw new UsageError('a .json file may be --format bitwarden or --format jsonl; say which')
+  return BY_ENDING[ending] ?? 'jsonl'
+}
 
 /** The formats of an export by their names. */
 export const WRITERS: { readonly [format: string]: Writer } = {

@@ -6,13 +6,16 @@ import { disk } from '../../disk/files.ts'
 import { removeLeftovers } from '../../disk/whole-file.ts'
 import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
+import { counted } from '../../log.ts'
 import {
   OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../command.ts'
 import { saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
+import { backupToOutput } from './backup-output.ts'
 import { checkState } from './check.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
+import { sealingKey } from './key-list.ts'
 
 /** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
@@ -99,12 +102,12 @@ async function show(context: Context): Promise<void> {
     await store.read(status, (record, state, text) => {
       const { seq, time, type } = record
       const data = shown(record, reveals)
-      const by = authorOf(state, record.by)
-      const key = /"key":"([0-9a-f]{8})"/.exec(text)![1]!
+      const by = authorOf(state, record)
+      const key = sealingKey(text)
       const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
       sealing = key
       terminal.show({ seq, time, by, type, key, data: JSON.parse(data) }, ...rotation,
-        `${seq} ${time} ${by} ${type} ${data}`)
+        `${seq} ${time} ${by ?? '-'} ${type} ${data}`)
     })
   }
 }
@@ -125,7 +128,7 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, old)
   })
-  terminal.show({ path, records, head }, `${path}: ${records} records, head ${head}`)
+  terminal.show({ path, records, head }, `${path}: ${counted(records, 'record')}, head ${head}`)
 }
 
 /** `init`, `journal …` and `key …`. */
@@ -136,7 +139,7 @@ export const COMMANDS: readonly Command[] = [
     run: async ({ store, terminal }) => {
       const wasThere = disk.stat(locationOf(store.settings).path) !== undefined
       const { path, keyFile, records } = await store.ask('GET', '/operator/status')
-      const done = wasThere ? `found, ${records} records` : 'made, empty'
+      const done = wasThere ? `found, ${counted(records, 'record')}` : 'made, empty'
       terminal.show({ path, keyFile, records, made: !wasThere }, `journal ${path} (${done})`, `key     ${keyFile}`)
     }
   },
@@ -144,6 +147,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'journal verify', positionals: ['[FILE]'],
     options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' }, ...ARCHIVE },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
+    examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
     run: verify
   },
   {
@@ -153,10 +157,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal backup', positionals: ['FILE'],
-    help: 'copies the journal, verified',
-    run: async ({ store, positionals: [file = ''], terminal }) => {
+    help: 'copies the journal, verified; - is standard output',
+    examples: ['journal backup /mnt/backup/monday.jsonl', 'journal backup -'],
+    run: async context => {
+      const { store, positionals: [file = ''], terminal } = context
+      if (file === '-') return backupToOutput(context)
       const { records, head } = await saveJournal(store, file, await store.status())
-      terminal.show({ path: resolve(file), records, head }, `${records} records, head ${head}`)
+      terminal.show({ path: resolve(file), records, head }, `${counted(records, 'record')}, head ${head}`)
     }
   },
   {

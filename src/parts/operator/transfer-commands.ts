@@ -2,11 +2,13 @@
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
+import { counted } from '../../log.ts'
 import type { Entry, EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
-import { entriesOf, recordDisclosure } from './entry-commands.ts'
+import { recordDisclosure } from './entry-commands.ts'
+import { entriesOf } from './find-entry.ts'
 import type { Writer } from './export-formats.ts'
 import type { Source } from './import-formats.ts'
 import { MAX_IMPORT_BYTES } from './import-routes.ts'
@@ -93,7 +95,7 @@ async function importFile(context: Context): Promise<void> {
   const { flags, terminal, positionals: [file = ''] } = context
   const { readSource } = await import('./import-formats.ts')
   const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
-  const known = new Set((await entriesOf(context, false)).map(keyOf))
+  const known = new Set((await entriesOf(context, 'all')).map(keyOf))
   const keeps = flags['keep-duplicates'] === true
   const { rows, skipped, duplicates, addresses } = planOf(source, known, keeps)
   const isTrial = flags['dry-run'] === true
@@ -117,14 +119,16 @@ async function importFile(context: Context): Promise<void> {
 
 async function exportFile(context: Context): Promise<void> {
   const { flags, terminal } = context
-  const { format = 'jsonl', output } = flags as { readonly format?: string, readonly output?: string }
-  const { WRITERS } = await import('./export-formats.ts')
+  const { output } = flags as { readonly output?: string }
+  const { formatOf, WRITERS } = await import('./export-formats.ts')
+  const format = typeof flags['format'] === 'string' ? flags['format'] : formatOf(output ?? '')
   const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
-  if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(' or ')}`)
+  if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(', ')}`)
   if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
-  const entries = await entriesOf(context, writer.activeOnly === true || flags['active'] === true)
+  const entries = await entriesOf(context,
+    writer.activeOnly === true || flags['active'] === true ? 'active' : 'all')
   const write = async (put: (text: string) => void): Promise<void> => {
     await recordDisclosure(context, { command: 'export', entries: entries.length })
     for (const text of textsOf(entries, writer)) put(text)
@@ -132,7 +136,7 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-') return write(text => terminal.pass(text))
   await makeFile(output, file => write(text => file.write(text)))
   const path = resolve(output)
-  terminal.show({ path, format, entries: entries.length }, `${path}: ${entries.length} entries, in plain text`)
+  terminal.show({ path, format, entries: entries.length }, `${path}: ${counted(entries.length, 'entry', 'entries')} as ${format}, in plain text`)
 }
 
 /** What is written, in pieces of many entries. */
@@ -156,17 +160,19 @@ export const COMMANDS: readonly Command[] = [
       'keep-duplicates': { help: 'also make entries that exist already' }
     },
     help: 'makes entries, all or none, from what a browser, a password manager or export wrote; - is standard input',
+    examples: ['import export.csv --dry-run', 'import export.csv'],
     run: importFile
   },
   {
     name: 'export',
     options: {
-      format: { value: 'F', help: 'jsonl, the default, csv, or for other programs keepassxc (XML), bitwarden (JSON)' },
+      format: { value: 'F', help: 'jsonl, csv, or for other programs keepassxc (XML), bitwarden (JSON); without: as FILE ends' },
       active: { help: 'leave deleted entries out; keepassxc and bitwarden have no place for them anyway' },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
       yes: { help: 'do not ask for confirmation' }
     },
     help: 'writes every entry, deleted ones too, in plain text; is recorded',
+    examples: ['export --output entries.csv', 'export --output - --format jsonl --yes'],
     run: exportFile
   }
 ]
