@@ -81,7 +81,7 @@ export class Terminal {
     return terminal
   }
 
-  /** Waits, until that is interrupted at the latest, and puts a space into the clipboard: tmux ignores an empty text. */
+  /** Waits, unless that is interrupted, and puts a space into the clipboard: tmux ignores an empty text. */
   async clearClip(afterSeconds: number): Promise<void> {
     await new Promise<void>(resolve => {
       const end = (): void => {

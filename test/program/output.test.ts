@@ -48,7 +48,7 @@ test('--version and -h are answered, and start nothing; a flag that does not exi
   assert.deepEqual([help.code, /^usage: /.test(help.stdout)], [0, true])
   const refused = await runProgram(t, { args: ['--prot', '1'] })
   assert.deepEqual([refused.code, refused.stderr],
-    [2, "error: a setting is not valid: there is no flag '--prot'; --help lists them\n"])
+    [2, "error: a setting is not valid: there is no flag '--prot'; did you mean --port?\n"])
 })
 
 test('in production a folder that was named and does not exist is refused, and the message names init', async t => {

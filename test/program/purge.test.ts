@@ -18,7 +18,7 @@ test('a purged entry is unknown to every operation and command, is never given a
   for (const password of ['first', 'SECRET-1', 'SECRET-2']) await create(password)
   await send(program.url, 'POST', '/api/updatePassword/2', { password: 'SECRET-3' })
   await send(program.url, 'POST', '/api/deletePassword/3')
-  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id}: purged\n`)
+  for (const id of [2, 3]) assert.equal(await done(folder, `entry purge ${id} --yes`), `entry ${id} purged\n`)
   for (const isRestarted of [false, true]) {
     if (isRestarted) {
       await program.stop()
@@ -34,7 +34,7 @@ test('a purged entry is unknown to every operation and command, is never given a
     }
     for (const words of isRestarted ? [] : ['get 2', 'edit 2 --user x', 'delete 2', 'history 2 --reveal', 'restore 2', 'purge 2 --yes']) {
       const { code, out, error } = await admin(folder, `entry ${words}`)
-      assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', 'error: contraseña no encontrada'], words)
+      assert.deepEqual([code, out, error.split('\n').at(-2)], [1, '', `error: no entry ${words.split(' ')[1]}`], words)
     }
     assert.deepEqual((await send(url, 'GET', '/api/listPassword')).json.map(({ id }: { id: number }) => id), [1])
     assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json.passwords, [])
@@ -58,12 +58,12 @@ test('a purge asks first, also where no service runs, and a refused one changes 
   await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
   const before = readFileSync(join(folder, 'journal.jsonl'))
   await refused(folder, 'entry purge 1', 2, /no terminal .* --yes/)
-  await refused(folder, 'entry purge 2 --yes', 1, /contraseña no encontrada/)
+  await refused(folder, 'entry purge 2 --yes', 1, /no entry \d/)
   await refused(folder, 'entry purge x --yes', 2, /positive integer/)
   const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
   assert.deepEqual([code, seen.includes('cancelled')], [2, true], seen)
   assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
   assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
-  await refused(folder, 'entry get 1', 1, /contraseña no encontrada/)
+  await refused(folder, 'entry get 1', 1, /no entry \d/)
   assert.deepEqual(readdirSync(folder).sort(), ['journal.jsonl', 'journal.key'])
 })

@@ -20,7 +20,8 @@ const POSITIONALS: { readonly [name: string]: string } = {
   SHELL: 'bash, zsh or fish'
 }
 
-const EXIT_CODES = 'Exit codes: 0 done; 1 refused or failed; 2 called in a wrong way; 3 the journal or its keys are damaged.'
+const EXIT_CODES =
+  'Exit codes: 0 done; 1 refused or failed; 2 called in a wrong way; 3 the journal or its keys are damaged.'
 
 const JSON_RESULT: Option = { help: 'print the result as JSON' }
 

@@ -29,7 +29,8 @@ complete -o default -F _password_entry_admin ${NAME}
   found=(\${(f)"$(${NAME} completion zsh --typed="\${(j: :)words[2,CURRENT]}" 2>/dev/null | tr '\\t' ':')"})
   if (( $#found )); then _describe -t commands ${NAME} found; else _files; fi
 }
-if [ "$funcstack[1]" = _password_entry_admin ]; then _password_entry_admin; else compdef _password_entry_admin ${NAME}; fi
+if [ "$funcstack[1]" = _password_entry_admin ]; then _password_entry_admin
+else compdef _password_entry_admin ${NAME}; fi
 `,
   fish: `function __password_entry_admin
   set -l typed (string join -- ' ' (commandline -opc)[2..] (commandline -ct))

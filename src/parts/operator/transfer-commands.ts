@@ -136,7 +136,8 @@ async function exportFile(context: Context): Promise<void> {
   if (output === '-') return write(text => terminal.pass(text))
   await makeFile(output, file => write(text => file.write(text)))
   const path = resolve(output)
-  terminal.show({ path, format, entries: entries.length }, `${path}: ${counted(entries.length, 'entry', 'entries')} as ${format}, in plain text`)
+  const written = counted(entries.length, 'entry', 'entries')
+  terminal.show({ path, format, entries: entries.length }, `${path}: ${written} as ${format}, in plain text`)
 }
 
 /** What is written, in pieces of many entries. */
@@ -166,7 +167,9 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'export',
     options: {
-      format: { value: 'F', help: 'jsonl, csv, or for other programs keepassxc (XML), bitwarden (JSON); without: as FILE ends' },
+      format: {
+        value: 'F', help: 'jsonl, csv, or for other programs keepassxc (XML), bitwarden (JSON); without: as FILE ends'
+      },
       active: { help: 'leave deleted entries out; keepassxc and bitwarden have no place for them anyway' },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
       yes: { help: 'do not ask for confirmation' }
