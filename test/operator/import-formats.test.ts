@@ -184,6 +184,81 @@ for (const { format, what = '', lines, end = '\n', rows, loses } of SAMPLES) {
   })
 }
 
+const KEEPASS = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<KeePassFile><Meta><Generator>KeePassXC</Generator><RecycleBinUUID>bin==</RecycleBinUUID></Meta><Root>
+<Group><UUID>root</UUID><Name>Root</Name>
+<Entry><UUID>1</UUID><String><Key>Title</Key><Value>a &amp; b</Value></String><String><Key>UserName</Key><Value>ana</Value></String>
+<String><Key>Password</Key><Value ProtectInMemory="True"> p&#13;&lt;1 </Value></String><String><Key>URL</Key><Value>https://a.org/x</Value></String>
+<History><Entry><String><Key>Password</Key><Value>SECRET-former</Value></String></Entry></History></Entry>
+<Entry><String><Key>Title</Key><Value/></String><String><Key>URL</Key><Value>https://b.org:81/</Value></String>
+<String><Key>Password</Key><Value>p2</Value></String></Entry>
+<Group><UUID>sub</UUID><Entry><String><Key>Title</Key><Value>no password</Value></String><String><Key>Password</Key><Value/></String></Entry></Group>
+<Group><UUID>bin==</UUID><Group><UUID>in it</UUID><Entry><String><Key>Password</Key><Value>p3</Value></String></Entry></Group></Group>
+<Entry><String><Key>Password</Key><Value>p4</Value></String></Entry>
+</Group><DeletedObjects/></Root></KeePassFile>
+`
+
+test('KeePass: each entry of each group, as it is now; what is in the recycle bin is deleted', () => {
+  const { format, rows } = sourceOf(KEEPASS)
+  assert.equal(format, 'KeePass')
+  const entry = (password: string, sistema: string, usuario: string, status = 1): unknown => ({ password, sistema, usuario, status })
+  assert.deepEqual(rows.map(seenOf), [
+    { line: 4, entry: entry(' p\r<1 ', 'a & b', 'ana'), losesAddress: true },
+    { line: 7, entry: entry('p2', 'b.org:81', '-'), losesAddress: false },
+    { line: 9, entry: undefined, losesAddress: false },
+    { line: 10, entry: entry('p3', '-', '-', 0), losesAddress: false },
+    { line: 11, entry: entry('p4', '-', '-'), losesAddress: false }
+  ])
+  assert.deepEqual(sourceOf(`\ufeff${KEEPASS}`).rows, rows, 'with a byte order mark')
+  for (const [from, to, why] of [
+    ['ProtectInMemory="True"', 'Protected="True"', /^line 5: the password is encrypted; export the database as unencrypted XML$/],
+    ['</Root>', '', /^line 12, column \d+: the end of another element/], ['KeePassFile', 'Other', /^this XML is not that of KeePass; known are .*KeePassXC/],
+    ['p&#13;&lt;1', '<b>SECRET</b>', /^line 5: an element within a text$/], ['p&#13;', '&SECRET;', /^line 5, column \d+: a reference/]
+  ] as const) {
+    assert.throws(() => sourceOf(KEEPASS.replaceAll(from, to)), (error: Error) => why.test(error.message) && !error.message.includes('SECRET'))
+  }
+  for (const odd of ['<KeePassFile><Entry><Group><Entry/></Group></Entry></KeePassFile>', '<KeePassFile><Value>1</Value></KeePassFile>',
+    '<KeePassFile><Root><Entry><String><Key>Password</Key><Value>1</Value></String></Entry></Root></KeePassFile>']) {
+    assert.deepEqual(sourceOf(odd).rows.filter(row => row.entry !== undefined), [], odd)
+  }
+})
+
+const item = (name: unknown, username: unknown, password: unknown, more: object = {}): object => ({
+  passwordHistory: null, id: 'x', organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null, favorite: false,
+  login: { uris: [{ match: null, uri: 'https://b.org/x' }, { uri: 'https://c.org' }], username, password, totp: null }, ...more
+})
+const BITWARDEN = {
+  encrypted: false, folders: [{ id: 'f', name: 'items' }], items: [
+    item('a', 'ana', 'p"\\1'), item('', null, 'p2'), item('a note', null, null, { type: 2, login: undefined, secureNote: { type: 0 } }),
+    item('trash', 'u', 'p3', { deletedDate: '2024-01-01T00:00:00Z' }), item(7, ['u'], 'p4', { login: { uris: null, username: {}, password: 'p4' } })
+  ]
+}
+
+test("Bitwarden's JSON: each item with a password, whatever surrounds them; what is in the trash is deleted", () => {
+  const { format, rows } = sourceOf(JSON.stringify(BITWARDEN, null, 1))
+  assert.equal(format, 'Bitwarden')
+  assert.deepEqual(rows.map(({ entry }) => entry && Object.values(entry)), [
+    ['p"\\1', 'a', 'ana', 1], ['p2', 'b.org', '-', 1], undefined, ['p3', 'trash', 'u', 0], ['p4', '-', '-', 1]
+  ])
+  assert.ok(rows.every(({ line }, i) => line > 5 && line > (rows[i - 1]?.line ?? 0)), 'each on its line')
+  const { items, ...others } = BITWARDEN
+  assert.equal(sourceOf(`\ufeff${JSON.stringify({ items, more: { items: [1] }, ...others })}`).rows.length, items.length)
+  assert.deepEqual(sourceOf('{"encrypted":false,"items":[]}').rows, [])
+  for (const [text, why] of [
+    [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }), /is encrypted; export it again as \.json/],
+    [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^line 1, column \d+: it is not an object$/],
+    ['{"encrypted":false,"items":{"SECRET":1}}', /^line 1, column 28: it is not a list$/],
+    ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
+    ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],
+    ['{"logins":[{"SECRET":1}]}', /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
+  ] as const) {
+    assert.throws(() => sourceOf(text), (error: Error) => {
+      assert.match(error.message, why)
+      return !error.message.includes('SECRET')
+    })
+  }
+})
+
 const A = { id: 3, password: 'p', sistema: 's', usuario: 'u', status: 1 }
 const B = { ...A, id: 7, status: 0 }
 const { id: _a, ...ENTRY_A } = A
@@ -226,7 +301,7 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${csv}4,"SECRET`, /line 3, column 3: a quote that is not closed$/],
     ['', /nothing in it to import$/],
     ['\n\n', /nothing in it to import$/],
-    ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*and any with the columns sistema, usuario and password/],
+    ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*any CSV with the columns sistema, usuario and password/],
     ['SECRET,name,url', /its first line reads \?,name,url, which/],
     ['"SECRET";"url"', /text after a closing quote/],
     ['id,password,sistema,status\n', /not? header that is known/]

@@ -119,6 +119,38 @@ for (const [format, texts] of [['csv', HOSTILE], ['jsonl', [...HOSTILE, '\ud83d'
   })
 }
 
+for (const [format, ending] of [['keepassxc', 'xml'], ['bitwarden', 'json']] as const) {
+  test(`what was exported as ${format} imports to the same active entries, and is one more time what it was`, async t => {
+    const folder = await initialized(t)
+    const texts = HOSTILE.filter(text => format === 'bitwarden' || !/[\0\x1b]/.test(text))
+    const lines = texts.map((text, i) => JSON.stringify({ password: text, sistema: texts.at(i - 1), usuario: texts.at(i - 2), status: 1 }))
+    await done(folder, `import ${fileOf(t, [...lines, lines[0], '{"id":100,"password":"gone","sistema":"s","usuario":"u","status":0}'].join('\n'))} --keep-duplicates`)
+    const path = join(freshFolder(t), `export.${ending}`)
+    await done(folder, `export --format ${format} --output ${path} --yes`)
+    const other = await initialized(t)
+    assert.match(await done(other, `import ${path}`), new RegExp(`^made +${texts.length + 1}, ids`, 'm'))
+    const active = (await entriesOf(folder)).filter(({ status }) => status === 1)
+    assert.deepEqual(await entriesOf(other), active)
+    const again = join(freshFolder(t), `again.${ending}`)
+    await done(other, `export --format ${format} --output ${again} --yes`)
+    const plain = (file: string): string => readFileSync(file, 'utf8').replace(/<UUID>[^<]+/g, '')
+    assert.equal(plain(again), plain(path))
+  })
+}
+
+test('an export is of the format that its file is named for, where none is named', async t => {
+  const folder = await initialized(t)
+  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  const place = freshFolder(t)
+  for (const [name, begins] of [['e.csv', 'id,sistema'], ['e.XML', '<?xml'], ['e.jsonl', '{"id"'], ['e', '{"id"'], ['e.txt', '{"id"']] as const) {
+    await done(folder, `export --output ${join(place, name)} --yes`)
+    assert.ok(readFileSync(join(place, name), 'utf8').startsWith(begins), name)
+  }
+  await refused(folder, `export --output ${join(place, 'e.json')} --yes`, 2, /may be --format bitwarden or --format jsonl/)
+  await done(folder, `export --output ${join(place, 'e.json')} --format csv --yes`)
+  assert.ok(readFileSync(join(place, 'e.json'), 'utf8').startsWith('id,sistema'))
+})
+
 test('an export asks first, replaces no file, and leaves nothing when it fails', async t => {
   const folder = await initialized(t)
   await done(folder, `import ${fileOf(t, '{"id":9,"password":"SECRET","sistema":"\\ud800","usuario":"u","status":1}')}`)

@@ -15,6 +15,9 @@ export interface Writer {
   readonly activeOnly?: boolean
 }
 
+/** What this program calls itself in files of other programs' formats. */
+export const GENERATOR = 'password-entry-service'
+
 /** The columns of this program's own CSV. */
 export const OWN_HEADER = ['id', 'sistema', 'usuario', 'password', 'status'] as const
 
@@ -57,8 +60,8 @@ export const WRITERS: { readonly [format: string]: Writer } = {
   // KeePass' own XML, which KeePassXC imports as it is; its CSV would have to be mapped by hand there.
   keepassxc: {
     activeOnly: true,
-    head: '<?xml version="1.0" encoding="UTF-8"?>\n<KeePassFile><Meta><Generator>password-entry-service</Generator>' +
-      `</Meta><Root><Group>${uuid()}<Name>Root</Name>\n`,
+    head: '<?xml version="1.0" encoding="UTF-8"?>\n' +
+      `<KeePassFile><Meta><Generator>${GENERATOR}</Generator></Meta><Root><Group>${uuid()}<Name>Root</Name>\n`,
     row: entry => {
       assertHolds('XML', NOT_XML, entry)
       const { sistema, usuario, password } = entry
@@ -70,7 +73,7 @@ export const WRITERS: { readonly [format: string]: Writer } = {
   // Bitwarden's unencrypted JSON; type 1 is a login.
   bitwarden: {
     activeOnly: true,
-    head: '{"encrypted":false,"folders":[],"items":[\n',
+    head: `{"encrypted":false,"generator":"${GENERATOR}","folders":[],"items":[\n`,
     row: ({ sistema: name, usuario: username, password }) => JSON.stringify({
       organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null, favorite: false,
       login: { uris: [], username, password, totp: null }, collectionIds: null

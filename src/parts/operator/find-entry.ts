@@ -1,6 +1,6 @@
 /** Which entry a command is about: an id, or a part of its system or user name that one entry alone has. */
 import { TEXTS } from '../../contract.ts'
-import type { Entry } from '../../store/events.ts'
+import type { Entry } from '../../store/entry.ts'
 import { OperatorError, UsageError, type Context } from '../command.ts'
 
 /** The entries that a command may be about. */

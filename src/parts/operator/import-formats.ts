@@ -1,6 +1,7 @@
 /**
- * The files that entries are imported from: CSV as browsers and password managers export it, recognised by the header,
- * and what this service gives itself: JSON lines, a JSON array, CSV. The headers as they are written today:
+ * The files that entries are imported from, recognised by what is in them: CSV as browsers and password managers export
+ * it, Bitwarden's JSON, KeePass' XML, and what this service gives itself: JSON lines, a JSON array, CSV. The headers of
+ * CSV as they are written today:
  *
  * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls after url)
  * - Chrome, and Edge, Brave, …: name,url,username,password,note (older ones without note)
@@ -20,29 +21,14 @@ import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
 import { number } from '../../json/rules.ts'
 import { check, optional, sentenceOf } from '../../json/validator.ts'
-import type { EntryRow } from '../../store/entry.ts'
+import { bitwardenSource } from './bitwarden-json.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
 import { IMPORTED } from './import-routes.ts'
+import { foreignRow, type Row, type Source } from './import-row.ts'
 import { jsonKind, readObjects, type Numbered } from './json-objects.ts'
+import { keepassSource } from './keepass-xml.ts'
 import { OperatorError } from '../command.ts'
-
-/** A row, the line that it begins in, and what it says. */
-export interface Row {
-  readonly line: number
-  /** Undefined where the row has no password. */
-  readonly entry: EntryRow | undefined
-  /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
-  readonly isOwn: boolean
-  /** Whether it had an address that the entry has no place for. */
-  readonly losesAddress: boolean
-}
-
-/** The rows of a file, read one at a time; reading a malformed one throws. */
-export interface Source {
-  readonly format: string
-  readonly rows: Iterable<Row>
-}
 
 /**
  * The columns of a program's file: the first one, where the used ones do not identify it; one that no other program
@@ -78,15 +64,16 @@ const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
 const OWN_SHAPE = { ...IMPORTED, status: optional(IMPORTED.status), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
 
-/** Used for a name that a row does not have: no field of an entry is empty. */
-const NAMELESS = '-'
-
 /** Reads what is to be imported. Throws an `OperatorError`, or `csv-malformed`, that names the line. */
 export function readSource(bytes: Buffer): Source {
   // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
   const json = bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes
-  if (jsonKind(json) !== undefined) return { format: OWN, rows: ownRows(readObjects(json)) }
+  const kind = jsonKind(json)
+  const bitwarden = kind === 'object' ? bitwardenSource(json) : undefined
+  if (bitwarden !== undefined) return bitwarden
+  if (kind !== undefined) return { format: OWN, rows: ownRows(readObjects(json)) }
   const text = decodeUtf8(bytes)
+  if (text.trimStart().startsWith('<')) return keepassSource(text, unknown('this XML is not that of KeePass'))
   for (const separator of SEPARATORS) {
     const names = headerOf(text, separator)
     if (names === undefined) continue
@@ -99,7 +86,7 @@ export function readSource(bytes: Buffer): Source {
     const [program, , , ...used] = format
     const places = used.map(columns => columnsIn(columns).map(column => names.indexOf(column)))
     const hasBackslashes = WITH_BACKSLASHES.includes(program)
-    return { format: program, rows: rowsOf(text, separator, hasBackslashes, row => foreignRow(places, row)) }
+    return { format: program, rows: rowsOf(text, separator, hasBackslashes, row => csvRowOf(places, row)) }
   }
   const [first] = readCsv(text)
   throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
@@ -130,22 +117,23 @@ function columnsIn(columns: string): string[] { return columns.split('|').filter
 function unknownHeader(names: readonly string[]): OperatorError {
   const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.flatMap(columnsIn)))
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
+  return unknown(`its first line reads ${seen}, which is no header that is known`)
+}
+
+/** Says what a file must be, and how to get such a one. */
+function unknown(what: string): OperatorError {
   const programs = [...new Set(FORMATS.map(([program]) => program))].filter(name => name !== 'CSV').join(', ')
-  return new OperatorError(`its first line reads ${seen}, which is no header that is known; known are those of ` +
-    `${programs}, this program's own, and any with the columns sistema, usuario and password`)
+  return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns sistema, ` +
+    'usuario and password, the unencrypted .json of Bitwarden (Tools, Export vault), the XML of KeePass 2 (File, Export) ' +
+    'and KeePassXC (Database, Export, XML), and what export writes here')
 }
 
 /** `places`: where the columns of name, address, user name and password are. */
-function foreignRow(places: readonly (readonly number[])[], { line, cells }: CsvRow): Row {
+function csvRowOf(places: readonly (readonly number[])[], { line, cells }: CsvRow): Row {
   const [name = '', url = '', usuario = '', password = ''] =
     places.map(columns => columns.map(at => cells[at]!).find(text => text !== ''))
-  if (password === '') return { line, entry: undefined, isOwn: false, losesAddress: false }
-  const entry = { password, sistema: name || hostOf(url) || NAMELESS, usuario: usuario || NAMELESS, status: 1 } as const
-  return { line, entry, isOwn: false, losesAddress: name !== '' && url !== '' }
+  return foreignRow(line, { name, url, usuario, password })
 }
-
-/** The host of an address, or the text itself where it is none. */
-function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }
 
 function ownObject({ line, cells }: CsvRow): Numbered {
   const value = (column: string, cell: string): string | number =>
@@ -158,6 +146,7 @@ function * ownRows(objects: Iterable<Numbered>): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
     const checked = check(OWN_SHAPE, object)
+    if (!Object.hasOwn(object, 'password')) throw unknown(`line ${line}: this object has no member password`)
     if (!checked.ok) throw new OperatorError(`line ${line}: ${sentenceOf(checked.errors)}`)
     const { id, status = 1, ...fields } = checked.value
     if (id !== undefined && id <= last) {

@@ -10,8 +10,8 @@ import { makeFile } from '../saved-journal.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
 import type { Writer } from './export-formats.ts'
-import type { Source } from './import-formats.ts'
 import { MAX_IMPORT_BYTES } from './import-routes.ts'
+import type { Source } from './import-row.ts'
 
 /** After how many bytes of entries another part of an import begins. */
 const IMPORT_PART_BYTES = 128 * 1024
