@@ -45,7 +45,9 @@ export interface Service {
   deletePassword(id: number): Promise<boolean>
   /** Users and tokens. */
   readonly accounts: Pick<
-    Accounts, 'addUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' | 'revokeAll'>
+    Accounts,
+    'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' |
+    'revokeAll'>
   /** Answers a request that the embedder's own server received, below the prefix. */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**

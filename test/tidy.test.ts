@@ -57,7 +57,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
-    part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
+    part('operator', 'node:assert', 'node:async_hooks', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
     part('extra', 'node:buffer'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],

@@ -9,7 +9,7 @@ import { MAX_HEADER_FIELDS } from '../limits.ts'
 const FIELDS = [
   'host', 'origin', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding',
   'expect', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto', 'access-control-request-method', 'sec-fetch-site',
-  'accept-encoding', 'if-match', 'if-none-match'
+  'accept-encoding', 'if-match', 'if-none-match', 'x-operator'
 ] as const
 type Field = typeof FIELDS[number]
 

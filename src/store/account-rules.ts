@@ -23,6 +23,9 @@ export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { em
 export const USER_SHAPE: ShapeOf<
   { email: string, password: string, name: string | undefined, abilities: readonly string[] | undefined }
 > = { ...PASSWORD_SHAPE, name: optional(text), abilities: optional(texts) }
+export const CHANGE_SHAPE: ShapeOf<
+  { email: string, name: string | undefined, abilities: readonly string[] | undefined }
+> = { email, name: optional(text), abilities: optional(texts) }
 export const TOKEN_SHAPE: ShapeOf<
   { email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined }
 > = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }

@@ -2,7 +2,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { Event } from '../journal/journal.ts'
-import { ADDRESS_SHAPE, assertKnown, assertPassword, shaped, TOKEN_SHAPE, USER_SHAPE } from './account-rules.ts'
+import {
+  ADDRESS_SHAPE, assertKnown, assertPassword, CHANGE_SHAPE, shaped, TOKEN_SHAPE, USER_SHAPE
+} from './account-rules.ts'
 import { PasswordHasher, type HashClient } from './password-hash.ts'
 import type { Token, User } from './events.ts'
 import { hasAbility, isExpired, tokenId, type Session } from './session.ts'
@@ -115,6 +117,18 @@ export class Accounts {
   /** Removes a user and ends the user's tokens; false for an unknown address. */
   async removeUser(email: string): Promise<boolean> {
     return this.#record(byAddress(email), ({ id }) => event('user.removed', null, { id }))
+  }
+
+  /** Gives a user another name or other abilities, and the user's tokens no more; false for an unknown address. */
+  async changeUser(
+    email: string, name: string | undefined, abilities: readonly string[] | undefined
+  ): Promise<boolean> {
+    const given = shaped(CHANGE_SHAPE, { email, name, abilities })
+    assertKnown(given.abilities ?? [], this.#abilities)
+    const changes = {
+      ...given.name !== undefined && { name: given.name }, ...given.abilities && { abilities: given.abilities }
+    }
+    return this.#record(byAddress(email), ({ id }) => event('user.changed', null, { id, ...changes }))
   }
 
   /** Ends all tokens of a user (contract §5.7); false for an unknown address. */

@@ -51,6 +51,8 @@ export interface Events {
   'password.rehashed': { readonly id: number, readonly passwordHash: string }
   /** The user's tokens end. */
   'user.removed': { readonly id: number }
+  /** Another name, or other abilities: the user's tokens may do no more than these from then on. */
+  'user.changed': { readonly id: number } & Partial<Pick<User, 'name' | 'abilities'>>
   'token.issued': KeptToken
   'token.revoked': { readonly hash: string }
   /** All of a user's tokens end. */
@@ -68,6 +70,9 @@ export interface Events {
   'tokens.kept': { readonly tokens: readonly KeptToken[] }
 }
 
+/** The field that any record of a change has which an operator made: the name of the account, or an empty text. */
+export const OPERATOR = 'operator'
+
 type Fields<T> = readonly (keyof T)[]
 
 /** The fields of each type of record. */
@@ -83,6 +88,7 @@ const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
   'password.changed': ['id', 'passwordHash'],
   'password.rehashed': ['id', 'passwordHash'],
   'user.removed': ['id'],
+  'user.changed': ['id', 'name', 'abilities'],
   'token.issued': ['hash', 'user', 'abilities', 'issued', 'expires'],
   'token.revoked': ['hash'],
   'tokens.revoked': ['user'],
@@ -107,7 +113,8 @@ const ROWS: { readonly [type: string]: readonly [list: string, fields: readonly 
   'tokens.kept': ['tokens', TOKEN_ROW]
 }
 
-const KNOWN = new Map(Object.entries<readonly string[]>(FIELDS).map(([type, fields]) => [type, new Set(fields)]))
+const KNOWN = new Map(Object.entries<readonly string[]>(FIELDS)
+  .map(([type, fields]) => [type, new Set([...fields, OPERATOR])]))
 const KNOWN_ROWS = new Map(Object.entries(ROWS).map(([type, [list, fields]]) =>
   [type, { list, known: new Set(fields) }]))
 

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges, EntryRow } from './entry.ts'
-import type { Events } from './events.ts'
+import { OPERATOR, type Events } from './events.ts'
 import { event } from './state.ts'
 import { expectedEntry, type Precondition, type Store } from './store.ts'
 
@@ -51,4 +51,10 @@ export function changesIn({ type, data }: JournalRecord, id: number): EntryChang
     return entries[id - first] ?? undefined
   }
   return type.startsWith('entry.') && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
+}
+
+/** `operator`, with the name of the account where it is known, of a record that an operator caused. */
+export function operatorIn({ data }: Pick<JournalRecord, 'data'>): string | undefined {
+  const { [OPERATOR]: name } = data as { readonly [OPERATOR]?: string }
+  return name === '' ? 'operator' : name && `operator:${name}`
 }

@@ -8,6 +8,7 @@ import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
 import { EntryTable } from './entry-pages.ts'
 import { assertKnownEvent, type Events, type KeptUser, type Token, type User } from './events.ts'
 import { IndexedOverlay, MapTable, Overlay, type IndexedTable, type Table } from './overlay.ts'
+import { ANY_ABILITY, hasAbility } from './session.ts'
 
 /** What commands read: the committed state, or an overlay of it. */
 export interface State {
@@ -103,9 +104,15 @@ const REDUCERS: Reducers = {
     endTokens(state, id)
   },
 
-  'token.issued': ({ users, tokens }, { hash, ...token }) => {
-    known(users, token.user)
-    tokens.set(hash, token)
+  'user.changed': (state, { id, name, abilities }) => {
+    const old = known(state.users, id)
+    state.users.set(id, { ...old, name: name ?? old.name, abilities: abilities ?? old.abilities })
+    if (abilities !== undefined) narrowTokens(state, id, abilities)
+  },
+
+  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
+    known(users, user)
+    tokens.set(hash, { user, abilities, issued, expires })
   },
   'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
   'tokens.revoked': (state, { user }) => endTokens(state, user),
@@ -169,6 +176,16 @@ function known<V>(table: Table<number, V>, id: number): V {
   const value = table.get(id)
   if (value === undefined) throw new Error(`id ${id} does not exist`)
   return value
+}
+
+/** A user's tokens keep of their abilities what the user has. */
+function narrowTokens({ tokens }: State, user: number, abilities: readonly string[]): void {
+  for (const hash of [...tokens.keysOf(user)]) {
+    const token = tokens.get(hash)!
+    const kept = hasAbility(token.abilities, ANY_ABILITY) ? abilities
+      : token.abilities.filter(ability => hasAbility(abilities, ability))
+    tokens.set(hash, { ...token, abilities: kept })
+  }
 }
 
 function endTokens({ tokens }: State, user: number): void {

@@ -5,8 +5,9 @@
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
-import { CommitLoop, type Command, type JournalObserver } from './commit-loop.ts'
+import { CommitLoop, type Command, type Decision, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
+import { OPERATOR } from './events.ts'
 import { assertFits, decidable, event, type CommittedState, type State } from './state.ts'
 
 /** Whether an entry is still what a caller takes it for; its revision is undefined where that is not durable yet. */
@@ -21,18 +22,35 @@ export function expectedEntry(state: State, id: number, isExpected: Precondition
   throw new Failure('entry-changed', `entry ${id}`)
 }
 
+type Loop = Pick<CommitLoop<State>, 'commit' | 'health' | 'close'>
+
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
   readonly journal: Journal
   /** What is served: the commit loop changes it, and a sweep takes out tokens that have expired. */
   readonly state: CommittedState
-  readonly #loop: CommitLoop<State>
+  readonly #loop: Loop
 
-  /** `state` is what the journal was read into. */
-  constructor(journal: Journal, state: CommittedState, observers?: readonly JournalObserver[]) {
+  /** `state` is what the journal was read into; `loop` is that of another store which this one is a view of. */
+  constructor(
+    journal: Journal, state: CommittedState, observers?: readonly JournalObserver[],
+    loop: Loop = new CommitLoop(journal, decidable(state), observers)
+  ) {
     this.journal = journal
     this.state = state
-    this.#loop = new CommitLoop(journal, decidable(state), observers)
+    this.#loop = loop
+  }
+
+  /** The same store, whose events have the name of the operator who asks, where `nameOf` gives one. */
+  forOperator(nameOf: () => string | undefined): Store {
+    const loop = this.#loop
+    const commit = <T>(decide: Command<State, T>): Promise<T> => {
+      const name = nameOf()
+      return loop.commit(name === undefined ? decide : state => ofOperator(decide(state), name))
+    }
+    return new Store(this.journal, this.state, [], {
+      commit, health: () => loop.health(), close: () => loop.close()
+    })
   }
 
   /** The newest id; those of entries that were purged are below it as well. */
@@ -101,4 +119,9 @@ export class Store {
 
   /** Waits for what was queued and closes the journal. */
   close(): Promise<void> { return this.#loop.close() }
+}
+
+/** A decision whose event has the operator's name. */
+function ofOperator<T>({ event, outcome }: Decision<State, T>, name: string): Decision<State, T> {
+  return { event: event && { ...event, data: { ...event.data as object, [OPERATOR]: name } }, outcome }
 }

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
-import type { Entry } from '../../src/store/events.ts'
+import type { Entry } from '../../src/store/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
 
@@ -72,7 +72,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, list, password, remove$/m],
+    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, edit, list, password, remove$/m],
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/]
   ]
@@ -120,7 +120,7 @@ for (const [shell, [before, asked]] of Object.entries(SHELLS)) {
     const ask = async (script: string, env: NodeJS.ProcessEnv): Promise<void> => {
       const text = [before, script, asked].join('\n')
       const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env })
-      assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'list', 'password', 'remove'], ''])
+      assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'edit', 'list', 'password', 'remove'], ''])
     }
     const { out } = await adminProcess(folder, `completion ${shell}`)
     assert.equal(out.startsWith('#compdef password-entry-admin\n'), shell === 'zsh')
@@ -173,7 +173,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
-  const got = (id: number): unknown => [null, { command: 'entry get', entries: 1, id }]
+  const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, id, operator: '' }]
   assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
 })
 
@@ -218,6 +218,56 @@ test('what is generated can be seen or copied, which is recorded; a new password
   const commands = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ data }) => data.command)
   assert.deepEqual(commands, ['entry add', 'entry get', 'entry edit', 'entry add', 'entry get'])
+})
+
+test('who changed something is the account that ran the command, also behind sudo, before and after a compaction', async t => {
+  const folder = await initialized(t)
+  const run = (words: string, env: NodeJS.ProcessEnv): void => {
+    const { status, stderr } = spawnSync(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder, ...env }, input: 'a long password\n' })
+    assert.deepEqual([status, String(stderr)], [0, ''], words)
+  }
+  const add = 'entry add --system s --user u --password-stdin'
+  const program = await startProgram(t, { flags: { data: folder, 'extra-routes': 'on' } })
+  run(add, { LOGNAME: 'root', SUDO_USER: 'ana' })
+  run('entry edit 1 --user v', { USER: 'b\nö@x' })
+  run('entry delete 1', {})
+  await send(program.url, 'POST', '/api/updatePassword/1', { usuario: 'w' })
+  const by = async (): Promise<unknown> => (await done(folder, 'entry history 1 --json')).trimEnd().split('\n').map(line => JSON.parse(line).by)
+  assert.deepEqual(await by(), ['operator:ana', 'operator:b__@x', 'operator', null])
+  const { json } = await send(program.url, 'GET', '/api/historyPassword/1')
+  assert.deepEqual(json.history.map((one: { by: unknown }) => one.by), [null, 'operator', 'operator:b__@x', 'operator:ana'])
+  run('user add a@x --password-stdin', { SUDO_USER: 'ana' })
+  run('token issue a@x', { SUDO_USER: 'ana' })
+  const tokens = await done(folder, 'token list --json')
+  await done(folder, 'journal compact --json')
+  assert.equal(await done(folder, 'token list --json'), tokens)
+  assert.equal((await program.stop()).code, 0)
+  assert.match(await done(folder, 'journal verify'), /^entries 1 /m)
+})
+
+test('a user gets another name and other abilities; the tokens that there are may do no more than that, at once', async t => {
+  const folder = await initialized(t)
+  const program = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  await done(folder, 'user add a@x --password-stdin', 'a long password\n')
+  const tokens = [await done(folder, 'token issue a@x'), await done(folder, 'token issue a@x --abilities password:read,password:create')]
+  const statuses = async (): Promise<unknown> => Promise.all(tokens.map(async token => [
+    await statusWith(program, token), (await fetch(`${program.url}/api/createPassword`, {
+      method: 'POST', headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' }, body: JSON.stringify(entry)
+    })).status]))
+  assert.deepEqual(await statuses(), [[404, 200], [404, 200]])
+  assert.equal(await done(folder, 'user edit A@x --abilities password:read --name Ana'), 'A@x: changed\n')
+  assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [{ id: 1, email: 'a@x', name: 'Ana', abilities: ['password:read'] }])
+  assert.deepEqual(await statuses(), [[200, 403], [200, 403]])
+  await done(folder, 'user edit a@x --abilities *')
+  assert.deepEqual(await statuses(), [[200, 403], [200, 403]], 'a token gets nothing back')
+  await refused(folder, 'user edit a@x', 2, /give --name N, --abilities A,B, or both/)
+  await refused(folder, 'user edit b@x --name x', 1, /no user/)
+  await refused(folder, 'user edit a@x --abilities password:wrong', 1, /an ability must be one of/)
+  await done(folder, 'journal compact')
+  assert.equal((await program.stop()).code, 0)
+  const again = await startProgram(t, { flags: { data: folder, auth: 'bearer' } })
+  assert.deepEqual([await statusWith(again, tokens[0]!), JSON.parse(await done(folder, 'token list --json')).map((one: any) => one.abilities)],
+    [200, [['password:read'], ['password:read']]])
 })
 
 test('the keys are listed with what they have sealed, and a backup goes to a pipe as it does to a file', async t => {
@@ -303,7 +353,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await refused(folder, 'entry history 2', 1, /no entry 2/)
   const lines = (await done(folder, 'entry history 1 --reveal')).trimEnd().split('\n')
   assert.deepEqual(lines.map(line => line.split(' ').slice(1, 3).join(' ')),
-    ['a@x entry.created', 'a@x entry.updated', 'a@x entry.deleted', '- entry.restored'])
+    ['a@x entry.created', 'a@x entry.updated', 'a@x entry.deleted', 'operator entry.restored'])
   assert.deepEqual(lines.map(line => /SECRET-\w+/.exec(line)?.[0]),
     ['SECRET-entry', 'SECRET-second', 'SECRET-second', 'SECRET-second'])
   const hidden = await done(folder, 'entry history 1') + await done(folder, 'journal show')

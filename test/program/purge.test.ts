@@ -23,7 +23,7 @@ test('a purged entry is unknown to every operation and command, is never given a
     if (isRestarted) {
       await program.stop()
       program = await startProgram(t, { flags })
-      assert.match(program.stdout, / 1 entries \(1 active\)/)
+      assert.match(program.stdout, / 1 entry \(1 active\)/)
     }
     const { url } = program
     for (const id of [2, 3]) {
@@ -50,7 +50,7 @@ test('a purged entry is unknown to every operation and command, is never given a
   await create('fifth')
   assert.equal((await send(program.url, 'GET', '/api/getPassword/5')).json.passwords.password, 'fifth')
   const purges = (await done(folder, 'journal show')).split('\n').filter(line => line.includes('entry.purged'))
-  assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)), ['- entry.purged {"id":2}', '- entry.purged {"id":3}'])
+  assert.deepEqual(purges.map(line => line.slice(line.indexOf('Z ') + 2)), ['operator entry.purged {"id":2,"operator":""}', 'operator entry.purged {"id":3,"operator":""}'])
 })
 
 test('a purge asks first, also where no service runs, and a refused one changes nothing', async t => {

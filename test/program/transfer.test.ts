@@ -62,7 +62,7 @@ for (const isServed of [true, false]) {
     assert.deepEqual((await entriesOf(folder)).slice(0, 2), made)
     assert.match(await done(folder, 'journal verify'), /^records 6\nentries 5 \(5 active\)\n/)
     const history = await done(folder, 'entry history 4 --reveal')
-    assert.match(history, /^\S+ - entries\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
+    assert.match(history, /^\S+ operator entries\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
     for (const words of ['journal show', 'entry history 4']) assert.ok(!(await done(folder, words)).includes('SECRET'))
     await refused(folder, 'entry history 6', 1, /no entry 6/)
   })

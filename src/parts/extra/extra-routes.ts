@@ -90,9 +90,9 @@ function listReply(name: string, texts: readonly string[]): Reply {
 
 /** A change as JSON, with the name of the user in the place of the number. */
 function named({ state }: Store, { by, ...change }: Change): string {
-  const user = by === null ? undefined : state.users.get(by)
-  const name = by === null || user?.passwordHash !== undefined ? user?.email ?? null : `#${by}`
-  return JSON.stringify({ ...change, by: name })
+  if (typeof by !== 'number') return JSON.stringify({ ...change, by })
+  const user = state.users.get(by)
+  return JSON.stringify({ ...change, by: user?.passwordHash === undefined ? `#${by}` : user.email })
 }
 
 function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Route {

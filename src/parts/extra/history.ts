@@ -7,7 +7,7 @@ import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
 import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
-import { changesIn } from '../../store/extra-commands.ts'
+import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 
 /** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000
@@ -20,8 +20,8 @@ const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 /** A change of an entry: when, by which user, and the fields that it set. */
 export interface Change {
   readonly time: string
-  /** The id of the user; null for the operator, and in the open configuration. */
-  readonly by: number | null
+  /** The id of the user, or the text that names the operator; null in the open configuration. */
+  readonly by: number | string | null
   /** `kept`: what the entry was when the journal was compacted; what came before is in an archive. */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
   readonly fields: EntryChanges
@@ -79,5 +79,5 @@ function changeOf(record: JournalRecord, id: number): Change | undefined {
   const change = CHANGES[type]
   if (set === undefined || change === undefined) return undefined
   const fields = ENTRY_FIELDS.filter(field => set[field] !== undefined).map(field => [field, set[field]])
-  return { time, by, change, fields: Object.fromEntries(fields) }
+  return { time, by: by ?? operatorIn(record) ?? null, change, fields: Object.fromEntries(fields) }
 }

@@ -68,6 +68,19 @@ export const COMMANDS: readonly Command[] = [
     }
   },
   {
+    name: 'user edit', positionals: ['EMAIL'],
+    options: { name: { value: 'N', help: 'the new name' }, ...ABILITIES },
+    help: 'gives a user another name or other abilities at once, also within the tokens that there are',
+    examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
+    run: async context => {
+      const { store, positionals: [email], flags: { name }, terminal } = context
+      const abilities = abilitiesOf(context)
+      if (name === undefined && abilities === undefined) throw new UsageError('give --name N, --abilities A,B, or both')
+      await store.ask('POST', '/operator/users/change', { email, name, abilities })
+      terminal.show({ email, done: 'changed' }, `${email}: changed`)
+    }
+  },
+  {
     name: 'user list', help: 'lists the users',
     run: async ({ store, terminal }) => terminal.list(await store.ask('GET', '/operator/users'), 'no users')
   },

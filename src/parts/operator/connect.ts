@@ -19,7 +19,6 @@ import { readJournal, type Recovered } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
 import { JOURNALS } from '../../settings.ts'
 import { lockJournal, openStorage, type Storage } from '../../storage.ts'
-import { Accounts } from '../../store/accounts.ts'
 import { apply, emptyState } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import { STAYS, becomeOwner } from './as-owner.ts'
@@ -31,6 +30,7 @@ const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
+const MAX_NAME_CHARACTERS = 64
 
 /**
  * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with an `OperatorError`
@@ -80,8 +80,7 @@ export function reachStore(
       endOwner()
       throw error
     }
-    const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
-    const routes = operatorRoutes(opened.store, accounts, opened.journal!, new AbortController().signal)
+    const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
     opened.gate!.open(createLocalPipeline(routes, opened.journal!.readBarrier, line => terminal.warn(line)))
     return live()
   }
@@ -91,7 +90,7 @@ export function reachStore(
       let asked = folder
       try {
         asked = await socket() ?? folder
-        const answer = await requestLocal(asked, method, path, body)
+        const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
         if (answer.status === 200) return answer.body
         if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
       } catch (error) {
@@ -199,6 +198,11 @@ function assertSame(files: Files, { path, file }: JournalStatus): void {
   const now = file && files.stat(path)
   if (file === undefined || (now !== undefined && isSameFile(now, file))) return
   throw new OperatorError(`${path} was written again meanwhile; run the command again`)
+}
+
+/** Who runs the program: behind sudo the account that called it. What a header cannot hold becomes an underscore. */
+function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
+  return (SUDO_USER || LOGNAME || USER || '').replace(/[^\w.@-]/g, '_').slice(0, MAX_NAME_CHARACTERS)
 }
 
 /**

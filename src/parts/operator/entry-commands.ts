@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import type { Events } from '../../store/events.ts'
-import { changesIn } from '../../store/extra-commands.ts'
+import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
 import { ARCHIVE, withArchives } from './archives.ts'
@@ -42,9 +42,10 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
 }
 
 /** Who caused a record; null: anybody, in the open configuration. */
-export function authorOf(state: CommittedState, { by }: Pick<JournalRecord, 'by' | 'data'>): string | null {
+export function authorOf(state: CommittedState, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
+  const { by } = record
   // Of a removed user a compaction keeps the number alone.
-  return by === null ? null : state.users.get(by)?.email || String(by)
+  return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
 }
 
 /** Where nothing can be written, a warning says that nothing was recorded; reading must stay possible there. */

@@ -124,8 +124,8 @@ function unknownHeader(names: readonly string[]): OperatorError {
 function unknown(what: string): OperatorError {
   const programs = [...new Set(FORMATS.map(([program]) => program))].filter(name => name !== 'CSV').join(', ')
   return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns sistema, ` +
-    'usuario and password, the unencrypted .json of Bitwarden (Tools, Export vault), the XML of KeePass 2 (File, Export) ' +
-    'and KeePassXC (Database, Export, XML), and what export writes here')
+    'usuario and password, the unencrypted .json of Bitwarden (Tools, Export vault), the XML of KeePass 2 (File, ' +
+    'Export) and KeePassXC (Database, Export, XML), and what export writes here')
 }
 
 /** `places`: where the columns of name, address, user name and password are. */

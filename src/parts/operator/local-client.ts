@@ -10,12 +10,12 @@ export interface LocalAnswer {
   readonly body: unknown
 }
 
-/** Sends a request with a JSON body; rejects with the system's error when no process answers. */
+/** Sends a request with a JSON body, for the account `operator`; rejects with the system's error where none answers. */
 export async function requestLocal(
-  socketPath: string, method: string, path: string, body?: unknown
+  socketPath: string, method: string, path: string, body?: unknown, operator: string = ''
 ): Promise<LocalAnswer> {
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' }
-  const headers = { Host: 'localhost', Connection: 'close', ...type }
+  const headers = { Host: 'localhost', Connection: 'close', 'X-Operator': operator, ...type }
   const outgoing = request({ socketPath: shortestPath(socketPath), method, path, headers })
   outgoing.on('error', () => {}) // of an answer that is cut off, its reader learns
   outgoing.end(body === undefined ? undefined : JSON.stringify(body))

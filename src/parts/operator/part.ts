@@ -14,10 +14,8 @@ export const operator: Part = {
         : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
-    const [{ operatorRoutes }, { Accounts }] =
-      await Promise.all([import('./routes.ts'), import('../../store/accounts.ts')])
-    const accounts = new Accounts(store, { abilities: settings.abilities.values() })
-    return { localRoutes: operatorRoutes(store, accounts, journal, stopping) }
+    const { operatorRoutes } = await import('./routes.ts')
+    return { localRoutes: operatorRoutes(store, settings, journal, stopping) }
   },
   commands: async () => (await Promise.all([
     import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),

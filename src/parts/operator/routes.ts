@@ -1,4 +1,6 @@
 /** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { CoreSettings } from '../../config/core-settings.ts'
 import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { entryRoutes, UNKNOWN } from '../../api/entry-routes.ts'
@@ -6,8 +8,8 @@ import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number, oneOf } from '../../json/rules.ts'
 import { optional, rule, text, type Shape, type Shaped } from '../../json/validator.ts'
 import type { DurableJournal, QuietFile } from '../../journal/journal.ts'
-import { ADDRESS_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
-import type { Accounts } from '../../store/accounts.ts'
+import { ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
+import { Accounts } from '../../store/accounts.ts'
 import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
 import { CREATE_SHAPE } from '../../store/entry.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
@@ -28,12 +30,16 @@ const entryId = rule<number>(id => Number.isSafeInteger(id) && Number(id) > 0, '
 const DISCLOSURE_SHAPE = { command: text, entries: number(0, Number.MAX_SAFE_INTEGER), id: optional(entryId) }
 
 /**
- * The operator's routes. `accounts` are not those that clients log in to: waiting logins do not delay the operator. A
- * journal that is being written again stays as it is once `stopping` is aborted.
+ * The operator's routes, of which each change has the name of the account that asks. The accounts are not those that
+ * clients log in to: waiting logins do not delay the operator. A journal that is being written again stays as it is
+ * once `stopping` is aborted.
  */
 export function operatorRoutes(
-  store: Store, accounts: Accounts, journal: DurableJournal, stopping: AbortSignal
+  served: Store, { abilities }: Pick<CoreSettings, 'abilities'>, journal: DurableJournal, stopping: AbortSignal
 ): readonly Route[] {
+  const asking = new AsyncLocalStorage<string>()
+  const store = served.forOperator(() => asking.getStore())
+  const accounts = new Accounts(store, { abilities: abilities.values() })
   let progress = 0
   const onProgress = (share: number): void => { progress = share }
   const status = (): object => ({
@@ -44,13 +50,15 @@ export function operatorRoutes(
     progress = 0
     return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, signal: stopping }))
   }
-  return [
+  const routes = [
     { ...get('status', 'status', status), allowsStaleReads: true },
     get('listUsers', 'users', () => accounts.users()),
     post('addUser', 'users/add', USER_SHAPE, ({ email, name, abilities = [ANY_ABILITY], password }) =>
       accounts.addUser(email, name, abilities, password), ADDRESS_TAKEN),
     post('setPassword', 'users/password', PASSWORD_SHAPE, ({ email, password }) =>
       accounts.setPassword(email, password), UNKNOWN_USER),
+    post('changeUser', 'users/change', CHANGE_SHAPE, ({ email, name, abilities }) =>
+      accounts.changeUser(email, name, abilities), UNKNOWN_USER),
     post('removeUser', 'users/remove', ADDRESS_SHAPE, ({ email }) => accounts.removeUser(email), UNKNOWN_USER),
     get('listTokens', 'tokens', () => accounts.tokens()),
     post('issueToken', 'tokens/issue', TOKEN_SHAPE, ({ email, abilities, ttlMinutes }) =>
@@ -75,6 +83,9 @@ export function operatorRoutes(
     ...importRoutes(store),
     ...entryRoutes(store)
   ]
+  return routes.map(route => ({
+    ...route, handle: call => asking.run(call.head['x-operator'] ?? '', () => route.handle(call))
+  }))
 }
 
 function get(operation: string, path: string, value: () => unknown): Route {

@@ -11,7 +11,8 @@ import { OperatorError } from '../command.ts'
 /** An element's beginning, its end, or a piece of text. Lines count from 1. */
 export type XmlEvent =
   | {
-    readonly kind: 'open', readonly name: string, readonly line: number, readonly attributes: ReadonlyMap<string, string>
+    readonly kind: 'open', readonly name: string, readonly line: number
+    readonly attributes: ReadonlyMap<string, string>
   }
   | { readonly kind: 'close', readonly name: string }
   | { readonly kind: 'text', readonly text: string }
