@@ -8,6 +8,7 @@ const SENTENCES = {
   'folder-held': 'another process has the lock of the data folder',
   'key-missing': 'the journal exists, but its key file does not',
   'key-invalid': 'the key file is not valid',
+  'key-unwritable': 'the key file cannot be changed',
   'key-unknown': 'the key file lacks a key of the journal',
   'journal-damaged': 'the journal is damaged',
   'head-unknown': 'the noted head is nowhere in this journal',

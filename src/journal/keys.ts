@@ -20,7 +20,7 @@ export interface Keyring {
   find(name: string): Key | undefined
 }
 
-export type KeyFinder = Pick<Keyring, 'find'>
+export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
 

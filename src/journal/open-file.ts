@@ -57,7 +57,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   }
   let time: string | null = null
   const usedKeys = new Set<string>()
-  const finder: KeyFinder = { find: name => { usedKeys.add(name); return keys.find(name) } }
+  const finder: KeyFinder = { names: keys.names, find: name => { usedKeys.add(name); return keys.find(name) } }
   const found = readJournal(files, path, finder, record => { time = record.time; apply(record) }, options)
   if (mustExist && found.records === 0) throw missing(path, false)
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)

@@ -228,6 +228,9 @@ function checkChain(line: Line, seq: number, previousHash: string): void {
 
 function openRecord(line: Line, seq: number, previousHash: string, keys: KeyFinder, path: string): JournalRecord {
   const key = keys.find(line.key)
-  if (key === undefined) throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}`)
+  if (key === undefined) {
+    const has = keys.names === undefined ? '' : `; the key file has ${keys.names.join(', ')}`
+    throw new Failure('key-unknown', `${path}, line ${seq} needs key ${line.key}${has}`)
+  }
   return { seq, time: line.time, type: line.type, by: line.by, data: openLine(line, previousHash, key) }
 }

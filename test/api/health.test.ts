@@ -91,6 +91,7 @@ test('only this machine may ask, not through a proxy, or another with any token;
       const { status, text, headers } = await call(t, url, 'GET', path, { fields, token, localAddress: '127.0.0.9' })
       assert.equal(status, expected, `${path} ${fields.join()}`)
       if (status === 403 && fields[0]!.startsWith('X-')) assert.equal(text, NOT_LOCAL)
+      if (url === shut.url && fields[0] === 'Host: evil.example') assert.match(text, /The Host of this request .* ALLOWED_HOSTS/)
       assert.deepEqual(Object.keys(headers).filter(name => name.startsWith('access-control-')), [])
     }
   }

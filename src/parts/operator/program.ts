@@ -3,6 +3,7 @@
  * that cannot be used); 2 usage error; 3 the journal or its keys are damaged.
  */
 import { readValues } from '../../config/read.ts'
+import { disk, fileFault } from '../../disk/files.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
 import { assertLimits } from '../../limits.ts'
 import { PARTS, SETTINGS, STORAGE_SETTINGS, validateCombinations } from '../../settings.ts'
@@ -30,7 +31,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error)
     if (code === undefined) throw error
-    process.stderr.write(`error: ${(error as Error).message}\n`)
+    process.stderr.write(`error: ${textOf(error)}\n`)
     return code
   }
 }
@@ -68,6 +69,12 @@ async function run(command: Command, given: Arguments): Promise<void> {
   } finally {
     await store.close()
   }
+}
+
+/** What went wrong: of a file that may not be used its name and its owner. */
+function textOf(error: unknown): string {
+  const { path, message } = error as NodeJS.ErrnoException
+  return systemCode(error) === 'EACCES' && path !== undefined ? fileFault(disk, error, path) : message
 }
 
 /** What the program ends with after an error; undefined for an unforeseen one. */
