@@ -53,7 +53,7 @@ test('a failed journal is not healthy, for a reason without a path; the operator
   }
   assert.equal((await call(t, url, 'HEAD', '/healthz')).status, 503)
   assert.equal((await call(t, url, 'GET', '/api/getPassword/1')).status, 200, 'reads go on')
-  assert.deepEqual(samples(await metricsOf(t, url), 'journal_failed'), { journal_failed: 1 })
+  assert.deepEqual(samples(await metricsOf(t, url), 'pes_journal_failed'), { pes_journal_failed: 1 })
   assert.deepEqual(warnings.filter(line => line.includes('was removed')).length, 1)
 })
 
@@ -108,7 +108,7 @@ test('HEALTH and METRICS each allow every client, or none', async t => {
 
 test('each answer is counted once, by its route and status, and none shows what was requested or stored', async t => {
   const { url, service, folder } = await startService(t, { 'rate-limit': '18' })
-  const before = Object.keys(samples(await metricsOf(t, url), 'http_requests_total'))
+  const before = Object.keys(samples(await metricsOf(t, url), 'pes_http_requests_total'))
   assert.deepEqual(before, [], 'an answer counts once it is given')
   for (let i = 0; i < 3; i++) await call(t, url, 'POST', '/api/createPassword', { body: ENTRY })
   await call(t, url, 'POST', '/api/createPassword', { body: {} })
@@ -129,23 +129,23 @@ test('each answer is counted once, by its route and status, and none shows what 
     'updatePassword 200': 1, 'deletePassword 200': 2, 'getPassword 200': 3, 'getPassword 404': 2,
     'listPassword 200': 1, 'listPassword 403': 1, 'listPassword 429': 2, 'none 404': 4
   }
-  assert.deepEqual(samples(metrics, 'http_requests_total'), Object.fromEntries(Object.entries(counted).map(
-    ([key, count]) => [`http_requests_total{route="${key.split(' ')[0]}",status="${key.split(' ')[1]}"}`, count])))
-  const durations = samples(metrics, 'http_request_duration_seconds')
+  assert.deepEqual(samples(metrics, 'pes_http_requests_total'), Object.fromEntries(Object.entries(counted).map(
+    ([key, count]) => [`pes_http_requests_total{route="${key.split(' ')[0]}",status="${key.split(' ')[1]}"}`, count])))
+  const durations = samples(metrics, 'pes_http_request_duration_seconds')
   const all = { createPassword: 5, getPassword: 5, listPassword: 4, none: 4, metrics: 1 }
   for (const [route, count] of Object.entries(all)) {
-    assert.equal(durations[`http_request_duration_seconds_count{route="${route}"}`], count, route)
-    const sum = durations[`http_request_duration_seconds_sum{route="${route}"}`]!
+    assert.equal(durations[`pes_http_request_duration_seconds_count{route="${route}"}`], count, route)
+    const sum = durations[`pes_http_request_duration_seconds_sum{route="${route}"}`]!
     assert.ok(sum > 0 && sum < 10, `${route} took ${sum} s`)
   }
-  assert.deepEqual(samples(metrics, 'http_malformed_requests_total'), {
-    'http_malformed_requests_total{status="400"}': 1, 'http_malformed_requests_total{status="405"}': 1
+  assert.deepEqual(samples(metrics, 'pes_http_malformed_requests_total'), {
+    'pes_http_malformed_requests_total{status="400"}': 1, 'pes_http_malformed_requests_total{status="405"}': 1
   })
-  assert.deepEqual(samples(metrics, 'entries'), { 'entries{status="active"}': 2, 'entries{status="deleted"}': 1 })
-  assert.equal(samples(metrics, 'journal_write_duration_seconds')['journal_write_duration_seconds_count'], 5)
+  assert.deepEqual(samples(metrics, 'pes_entries'), { 'pes_entries{status="active"}': 2, 'pes_entries{status="deleted"}': 1 })
+  assert.equal(samples(metrics, 'pes_journal_write_duration_seconds')['pes_journal_write_duration_seconds_count'], 5)
   assert.equal(service.store.journal.health().records, 5)
   const single = {
-    journal_records: 5, journal_write_errors_total: 0, journal_queue_length: 0, journal_failed: 0, rate_limit_clients: 1
+    pes_journal_records: 5, pes_journal_write_errors_total: 0, pes_journal_queue_length: 0, pes_journal_failed: 0, pes_rate_limit_clients: 1
   }
   for (const [name, value] of Object.entries(single)) assert.deepEqual(samples(metrics, name), { [name]: value })
   const { text } = await call(t, url, 'GET', '/metrics')
@@ -160,11 +160,11 @@ test('a write that failed is counted as a write and as a failure', () => {
   const text = exposition(metrics, delay, memoryStore(), { rateLimitClients: 0, connections: 0 })
   delay.disable()
   const families = parseExposition(text)
-  assert.deepEqual(samples(families, 'journal_write_errors_total'), { journal_write_errors_total: 1 })
-  const writes = samples(families, 'journal_write_duration_seconds')
-  assert.equal(writes['journal_write_duration_seconds_count'], 2)
-  assert.equal(writes['journal_write_duration_seconds_sum'], 0.05)
-  assert.equal(writes['journal_write_duration_seconds_bucket{le="0.025"}'], 1)
+  assert.deepEqual(samples(families, 'pes_journal_write_errors_total'), { pes_journal_write_errors_total: 1 })
+  const writes = samples(families, 'pes_journal_write_duration_seconds')
+  assert.equal(writes['pes_journal_write_duration_seconds_count'], 2)
+  assert.equal(writes['pes_journal_write_duration_seconds_sum'], 0.05)
+  assert.equal(writes['pes_journal_write_duration_seconds_bucket{le="0.025"}'], 1)
 })
 
 test('a client that leaves before its answer is counted with status 499', { timeout: 10_000 }, async t => {
@@ -173,8 +173,8 @@ test('a client that leaves before its answer is counted with status 499', { time
   await client.send(message('POST', '/api/createPassword', '{"password":').subarray(0, -3))
   await call(t, url, 'GET', '/healthz')
   client.destroy()
-  const key = 'http_requests_total{route="createPassword",status="499"}'
-  for (;;) if (samples(await metricsOf(t, url), 'http_requests_total')[key] === 1) return
+  const key = 'pes_http_requests_total{route="createPassword",status="499"}'
+  for (;;) if (samples(await metricsOf(t, url), 'pes_http_requests_total')[key] === 1) return
 })
 
 test('the process reports its memory, its processor time, its start, and its connections', async t => {
@@ -187,7 +187,7 @@ test('the process reports its memory, its processor time, its start, and its con
   assert.ok(value('nodejs_external_memory_bytes') > 0)
   assert.ok(value('process_cpu_seconds_total') > 0 && value('process_cpu_seconds_total') < 600)
   assert.ok(Math.abs(value('process_start_time_seconds') - (Date.now() / 1000 - process.uptime())) < 2)
-  assert.equal(value('http_connections'), 1)
+  assert.equal(value('pes_http_connections'), 1)
 })
 
 test('a blocked event loop is seen', async t => {

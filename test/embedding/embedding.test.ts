@@ -129,7 +129,7 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.equal((await send(url, 'GET', '/vaulted/api/listPassword')).status, 404)
   assert.equal((await send(url, 'GET', '/vault')).status, 404)
   assert.equal(await (await fetch(`${url}/else`)).text(), 'own')
-  assert.match(await (await fetch(`${url}/vault/metrics`)).text(), /^http_connections 0$/m)
+  assert.match(await (await fetch(`${url}/vault/metrics`)).text(), /^pes_http_connections 0$/m)
   const foreign = await fetch(`${url}/vault/api/listPassword`, { headers: { Origin: 'https://evil.example' } })
   assert.equal(foreign.status, 403)
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())

@@ -45,8 +45,8 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
   assert.equal(one!.service.store.journal.health().fault, undefined)
   const metrics = await (await fetch(`${one!.url}/metrics`)).text()
-  assert.match(metrics, /^journal_write_duration_seconds_count 3$/m)
-  assert.match(metrics, /^journal_write_errors_total 1$/m)
+  assert.match(metrics, /^pes_journal_write_duration_seconds_count 3$/m)
+  assert.match(metrics, /^pes_journal_write_errors_total 1$/m)
   const reported = one!.warnings.filter(line => /^the journal takes/.test(line))
   assert.deepEqual(reported.map(line => line.replace(/: .*space exceeded/, '')), [
     'the journal takes no changes at the moment', 'the journal takes changes again'

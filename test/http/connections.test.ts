@@ -73,7 +73,7 @@ test('a change by a client that resets has its line, its client and its count, a
   assert.deepEqual(warnings, [])
   const { headers } = await fetch(`${url}/api/listPassword`)
   assert.equal(headers.get('x-ratelimit-remaining'), String(100 - lines.length - 1), 'each counts for its client')
-  assert.match(await (await fetch(`${url}/metrics`)).text(), /^rate_limit_clients 1$/m, 'and for no other')
+  assert.match(await (await fetch(`${url}/metrics`)).text(), /^pes_rate_limit_clients 1$/m, 'and for no other')
 })
 
 test('a reset without a request, or in the middle of one, is neither malformed nor a 400', async t => {
@@ -86,7 +86,7 @@ test('a reset without a request, or in the middle of one, is neither malformed n
   }
   await pause(200)
   assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [499])
-  assert.doesNotMatch(await (await fetch(`${url}/metrics`)).text(), /^http_malformed_requests_total\{/m)
+  assert.doesNotMatch(await (await fetch(`${url}/metrics`)).text(), /^pes_http_malformed_requests_total\{/m)
 })
 
 for (const isTls of [false, true]) {

@@ -42,7 +42,7 @@ async function holdSlowReaders(t: TestContext, isTls: boolean): Promise<void> {
     const askedMs = performance.now()
     socket.pause().write(asked)
     // The one that asks is counted as well.
-    await until('its end', async () => /^http_connections 1$/m.test(await metrics()))
+    await until('its end', async () => /^pes_http_connections 1$/m.test(await metrics()))
     const tookMs = performance.now() - askedMs
     const { SOCKET_TIMEOUT_MS } = LIMITS
     assert.ok(tookMs > SOCKET_TIMEOUT_MS - 100 && tookMs < 2 * SOCKET_TIMEOUT_MS + 1_000, `${what}: ${tookMs} ms`)

@@ -28,7 +28,7 @@ const HEALTH: RouteDescription = {
 }
 const METRICS: RouteDescription = {
   tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
-  answers: { exposed: exposed(metric('gauge', 'entries', 'Entries in the store.', [1, { status: 'active' }])) }
+  answers: { exposed: exposed(metric('gauge', 'pes_entries', 'Entries in the store.', [1, { status: 'active' }])) }
 }
 
 /** The routes that the settings leave; `measure` gives the text of the metrics. */

@@ -28,6 +28,8 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
   const group = getegid()
   const cwd = process.cwd()
   const names = [resolve(folder), disk.real(folder)]
+  // Also by the names that links lead to: systemd's folders of dynamic users are links.
+  const ofRoot = readAsRoot.flatMap(path => disk.stat(path) === undefined ? [path] : [path, disk.real(path)])
   const inside = (given: unknown): unknown => {
     const name = typeof given === 'string' && names.find(name => given === name || given.startsWith(`${name}/`))
     return name ? relative(name, given as string) || '.' : given
@@ -42,9 +44,9 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
       begin()
     }
   }
-  const foldersOfRoot = readAsRoot.map(path => dirname(path))
+  const foldersOfRoot = ofRoot.map(path => dirname(path))
   const calls = Object.entries<(...given: any[]) => unknown>(disk).map(([name, call]) =>
-    [name, (...given: readonly unknown[]) => name === 'real' || readAsRoot.includes(given[0] as string) ||
+    [name, (...given: readonly unknown[]) => name === 'real' || ofRoot.includes(given[0] as string) ||
       (LOOKS.includes(name) && foldersOfRoot.includes(given[0] as string))
       ? asRoot(() => call(...given)) : call(...given.map(inside))])
   process.chdir(folder)
