@@ -103,6 +103,9 @@ async function compose(
       listener = await listening.begin()
       const url = urlOf(settings, listener)
       announce(settings, accounts, url, log)
+      for (const { place } of opened) {
+        if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
+      }
       return url
     },
     close: () => closed ??= closers.close()

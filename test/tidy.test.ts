@@ -88,7 +88,7 @@ const MAX_LINES = 300
 const MAX_COLUMNS = 120
 const TOP_LEVEL = [
   'package.json', 'package-lock.json', 'tsconfig.json', 'src', 'test', 'data', 'README.md',
-  '.ci', '.gitignore', 'LICENSE', 'SECURITY.md'
+  '.ci', '.gitignore', 'LICENSE', 'SECURITY.md', 'CHANGELOG.md'
 ]
 const CATCH_ALL_NAMES = /^(utils?|helpers?|managers?|common|misc|shared)$/
 

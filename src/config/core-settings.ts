@@ -102,7 +102,7 @@ export const coreSettings = (
     'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
   abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), abilityOfEach(abilities),
     'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
-    { shown: `\`${Object.entries(abilities).map(pair => pair.join('=')).join(', ')}\`` }),
+    { shown: 'one of its own for each operation' }),
   corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(list(text).map(exactOrigin)),
     'Origins whose pages may use the service, exactly as a browser sends them.'),
   allowedHosts: setting('NAME,…', new Set(), text => new Set(list(text).map(hostName)),

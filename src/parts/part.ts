@@ -71,6 +71,8 @@ export interface PartContext<S extends object> {
 /** An open part. */
 export interface OpenPart {
   readonly routes?: readonly Route[]
+  /** What of it is named at the start: where a person finds it. */
+  readonly place?: { readonly name: string, readonly path: string }
   /** Routes for the operator, on the lock socket in the data folder. */
   readonly localRoutes?: readonly Route[]
   readonly observer?: Observer

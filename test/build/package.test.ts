@@ -39,7 +39,7 @@ test('the package holds the compiled program, its types, the page, every README 
     .filter(path => path.endsWith('.md')).map(path => `src/${path}`)
   assert.ok(readmes.length > 0)
   assert.deepEqual(others.filter(path => !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|webmanifest)$/.test(path)).sort(),
-    ['LICENSE', 'README.md', 'SECURITY.md', 'package.json', 'test/verify.py', ...readmes].sort())
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json', 'src/parts/page/page.png', 'test/verify.py', ...readmes].sort())
   assert.deepEqual(packed.filter(path => /\/browser\/.*\.d\.ts$/.test(path)), [])
   for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/parts/page/browser/page.html']) {
     assert.ok(packed.includes(path), path)

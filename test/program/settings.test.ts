@@ -237,6 +237,7 @@ describe('the program', { concurrency: 2 }, () => {
       `chain head     ${head}`,
       `address        ${url}`,
       'configuration  open: anyone who reaches the address can read and change every entry',
+      `page           ${url}/`,
       'ready',
       ''
     ])

@@ -59,7 +59,8 @@ export function exposition(
   const { user, system } = process.cpuUsage()
   return [
     metric('gauge', 'pes_build_info', 'The program and its runtime.', [1, { version: VERSION, node: process.version }]),
-    metric('counter', 'pes_http_requests_total', 'Requests that were answered; route is none where no route was reached.',
+    metric('counter', 'pes_http_requests_total',
+      'Requests that were answered; route is none where no route was reached.',
       ...Array.from(routes, ([route, { byStatus }]) => statusSamples(byStatus, { route })).flat()),
     metric('histogram', 'pes_http_request_duration_seconds', 'From the head of a request to its answer.',
       ...Array.from(routes, ([route, { seconds }]) => histogramSamples(seconds, { route })).flat()),

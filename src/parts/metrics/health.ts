@@ -17,8 +17,8 @@ const FAILED = messageReply(503, 'The journal takes no more writes until a resta
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
 const NOT_LOCAL =
   messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
-const FOREIGN_HOST = messageReply(403, 'The Host of this request is not known here: ask by an IP address or localhost, ' +
-  'or name it in the setting ALLOWED_HOSTS.')
+const FOREIGN_HOST = messageReply(403,
+  'The Host of this request is not known here: ask by an IP address or localhost, or name it in ALLOWED_HOSTS.')
 const EXPOSITION: Kind = { type: EXPOSITION_TYPE, cache: 'no-store' }
 const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOSITION })
 

@@ -16,6 +16,6 @@ export const page: Part<PageSettings> = {
   open: async ({ settings, routes }) => {
     if (!settings.page) return {}
     const { pageRoutes } = await import('./page-routes.ts')
-    return { routes: pageRoutes(disk, routes) }
+    return { routes: pageRoutes(disk, routes), place: { name: 'page', path: '/' } }
   }
 }
