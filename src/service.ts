@@ -103,7 +103,7 @@ async function compose(
       listener = await listening.begin()
       const url = urlOf(settings, listener)
       announce(settings, accounts, url, log)
-      for (const { place } of opened) {
+      for (const { place } of parts) {
         if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
       }
       return url

@@ -80,7 +80,7 @@ export class PasswordHasher {
       const N = 2 ** ln
       return await new Promise((resolve, reject) => {
         scrypt(password.normalize('NFC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, hash) =>
-          error === null ? resolve(hash) : reject(error))
+          error ? reject(error) : resolve(hash)) // Bun gives no null where there is none
       })
     } finally {
       if (!this.#callNext()) this.#running--

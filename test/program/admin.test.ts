@@ -169,7 +169,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   assert.equal(code, 0, seen)
   const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
   assert.deepEqual([clips.length, clips[0]!.length, clips[1]], [2, 30, ' '], 'copied, and cleared')
-  assert.match(seen, /entry 1: the password is in the clipboard, .* for 1 seconds/)
+  assert.match(seen, /entry 1: the password is in the clipboard, .* for 1 second,/)
   await refused(folder, 'entry get 1 --clip', 2, /no terminal/)
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])

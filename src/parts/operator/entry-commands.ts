@@ -1,6 +1,7 @@
 /** The commands on entries: what the page offers, at a terminal. */
 import { randomInt } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
+import { counted } from '../../log.ts'
 import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import type { Events } from '../../store/events.ts'
 import { changesIn, operatorIn } from '../../store/extra-commands.ts'
@@ -80,7 +81,7 @@ async function copy(
 ): Promise<void> {
   terminal.clip(text)
   const till = seconds === 0 ? 'until something else is copied'
-    : `for ${seconds} seconds, or until this is ended with Ctrl-C`
+    : `for ${counted(seconds, 'second')}, or until this is ended with Ctrl-C`
   terminal.show({ id, copied: name, clearsAfterSeconds: seconds },
     `entry ${id}: the ${name} is in the clipboard, if the terminal allows that, ${till}`)
   await store.close() // nobody waits for the lock meanwhile

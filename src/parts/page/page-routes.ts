@@ -7,8 +7,11 @@ import type { Head } from '../../http/head.ts'
 import { jsonReply, type Reply } from '../../http/reply.ts'
 import { Asset } from './asset.ts'
 
+/** What a bundle in CommonJS does not have: there the page is not found, and the start says so. */
+const { dirname = '', filename = '' } = import.meta
+
 /** Beside this program, also where that runs from its sources: the page is always the compiled one. */
-const FOLDER = join(import.meta.dirname, import.meta.filename.endsWith('.ts')
+const FOLDER = join(dirname, filename.endsWith('.ts')
   ? '../../../dist/parts/page/browser' : 'browser')
 
 const TYPES: { readonly [extension: string]: string } = {

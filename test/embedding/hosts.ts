@@ -1,0 +1,169 @@
+/**
+ * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
+ * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a build,
+ * prints the table and ends with 1 where a row fails; names as arguments run these rows alone.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const place = mkdtempSync(join(tmpdir(), 'pes-hosts-'))
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const EXAMPLE = /^## Embedding\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
+
+/** Runs a program; throws with what it printed where it does not end with 0. */
+function run(cwd: string, command: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 180_000 })
+  if (status !== 0) throw new Error(`${command} ${args.slice(0, 3).join(' ')}: ${error?.message ?? ''}\n${stdout}${stderr}`.slice(0, 1_500))
+  return stdout
+}
+
+/** A project with the package and others, which are installed once. */
+function project(name: string, packages: readonly string[], files: { readonly [name: string]: string }, type = 'module'): string {
+  const folder = join(place, name.replace(/\W+/g, '-'))
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type, private: true }))
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text)
+  const [tarball] = JSON.parse(run(ROOT, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder))
+  run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', `./${tarball.filename}`, ...packages)
+  return folder
+}
+
+/** What a host does: it serves `service.handle` at /vault, and gives its address. The rest is the same for all. */
+const served = (imports: string, serve: string): string => `
+${imports}
+import { openService } from 'password-entry-service'
+const service = await openService({ journal: 'memory', page: false, prefix: PREFIX, rateLimit: 0 })
+for (let n = 0; n < 300; n++) await service.createPassword({ password: 'x'.repeat(500), sistema: 's', usuario: 'u' })
+const origin = await (async () => { ${serve} })()
+const post = (path, body) => fetch(origin + path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(8_000) })
+const made = await post('/vault/api/createPassword', JSON.stringify({ password: 'p', sistema: 'ñ', usuario: 'u' }))
+const list = await fetch(origin + '/vault/api/listPassword', { signal: AbortSignal.timeout(8_000) })
+const { length } = await list.json()
+const changed = await post('/vault/api/updatePassword/301', '{"usuario":"w"}')
+console.log(made.status, list.status, length, changed.status, (await service.getPassword(301))?.usuario)
+process.exit(0)
+`
+const EXPECTED = '200 200 301 200 w\n'
+const listen = (app: string): string =>
+  `const server = ${app}.listen(0, '127.0.0.1'); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`
+
+const HANDLE = '(req, res) => service.handle(req, res)'
+/** Frameworks: packages, imports, how they serve, and the prefix that the service sees. */
+const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[], imports: string, serve: string, prefix?: string])[] = [
+  ['Express 4', ['express@4'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+  ['Express 5', ['express@5'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+  ['Express 5, compression before it', ['express@5', 'compression'], "import express from 'express'\nimport compression from 'compression'",
+    `const app = express(); app.use(compression()); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+  ['Express 5, express.json() before it', ['express@5'], "import express from 'express'",
+    `const app = express(); app.use(express.json()); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+  ['Fastify 5', ['fastify@5'], "import fastify from 'fastify'",
+    `const app = fastify(); app.removeAllContentTypeParsers(); app.addContentTypeParser('*', (q, p, done) => done(null));
+     app.all('/vault/*', (q, r) => { r.hijack(); service.handle(q.raw, r.raw) }); return app.listen({ port: 0, host: '127.0.0.1' })`],
+  ['Koa 3', ['koa@3'], "import Koa from 'koa'",
+    `const app = new Koa(); app.use(ctx => { ctx.respond = false; service.handle(ctx.req, ctx.res) }); ${listen('app')}`],
+  ['Hono 4 on Node', ['hono@4', '@hono/node-server'],
+    "import { Hono } from 'hono'\nimport { serve } from '@hono/node-server'\nimport { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'",
+    `const app = new Hono(); app.all('/vault/*', c => { service.handle(c.env.incoming, c.env.outgoing); return RESPONSE_ALREADY_SENT });
+     const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`]
+]
+
+const BUNDLED = `
+import { openService } from 'password-entry-service'
+void (async () => {
+  const service = await openService({ journal: 'memory', page: false, port: 0 })
+  const { id } = await service.createPassword({ password: 'p', sistema: 's', usuario: 'u' })
+  const url = await service.listen()
+  const answer = await fetch(url + '/api/getPassword/' + id)
+  await answer.text()
+  await service.close()
+  const why = await openService({ journal: 'memory', page: true }).then(async one => { await one.close(); return 'page' }, error => error.code)
+  console.log(answer.status, why)
+})()
+`
+
+/** A bundle of the program above, run by Node: without the page, which says so where it is asked for. */
+function bundle(format: 'esm' | 'cjs'): string {
+  const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED })
+  const out = format === 'esm' ? 'out.mjs' : 'out.cjs'
+  run(folder, 'npx', 'esbuild', 'main.mjs', '--bundle', '--platform=node', `--format=${format}`, '--target=node20', '--log-level=error', `--outfile=${out}`)
+  rmSync(join(folder, 'node_modules/password-entry-service'), { recursive: true })
+  equal(run(folder, process.execPath, out), '200 page-unusable\n')
+  return folder
+}
+
+function singleExecutable(): void {
+  const folder = bundle('cjs')
+  run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', 'postject')
+  writeFileSync(join(folder, 'sea.json'), JSON.stringify({ main: 'out.cjs', output: 'sea.blob', disableExperimentalSEAWarning: true }))
+  run(folder, process.execPath, '--experimental-sea-config', 'sea.json')
+  cpSync(process.execPath, join(folder, 'vault'))
+  run(folder, 'npx', 'postject', 'vault', 'NODE_SEA_BLOB', 'sea.blob', '--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2')
+  equal(run(folder, join(folder, 'vault')), '200 page-unusable\n')
+}
+
+const ACCOUNTS = `
+import { openService } from 'password-entry-service'
+const service = await openService({ journal: 'memory', auth: 'bearer', page: false, port: 0 })
+await service.accounts.addUser('a@x.org', 'A', ['*'], 'a long password')
+const url = await service.listen()
+const login = await fetch(url + '/api/login', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"email":"a@x.org","password":"a long password"}' })
+const { token } = await login.json()
+const list = await fetch(url + '/api/listPassword', { headers: { Authorization: 'Bearer ' + token } })
+console.log(login.status, list.status)
+await service.close()
+process.exit(0)
+`
+
+function typeScript(version: string): void {
+  for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
+    const types = version === '5.0' ? '@types/node@18' : '@types/node@20'
+    const folder = project(`typescript ${version} ${resolution}`, [`typescript@${version}`, types], { 'example.ts': EXAMPLE })
+    const options = { strict: true, module, moduleResolution: resolution, target: 'es2022', noEmit: true, types: ['node'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['example.ts'] }))
+    run(folder, 'npx', 'tsc', '-p', '.')
+  }
+}
+
+function equal(seen: string, expected: string): void {
+  if (seen !== expected) throw new Error(`printed ${JSON.stringify(seen)} and not ${JSON.stringify(expected)}`)
+}
+
+const ROWS: { readonly [name: string]: () => void } = {
+  ...Object.fromEntries(FRAMEWORKS.map(([name, packages, imports, serve, prefix = '/vault']) => [name, () => {
+    const folder = project(name, packages, { 'main.mjs': served(imports, serve).replace('PREFIX', JSON.stringify(prefix)) })
+    equal(run(folder, process.execPath, 'main.mjs'), EXPECTED)
+  }])),
+  'esbuild, ESM': () => { bundle('esm') },
+  'esbuild, CommonJS, as a single executable': singleExecutable,
+  'node src/server.ts on Node 24': () => {
+    const folder = project('node 24', ['node@24'], {})
+    const node = join(folder, 'node_modules/node/bin/node')
+    run(ROOT, node, 'src/server.ts', '--version')
+    run(ROOT, node, 'src/admin.ts', 'init', '--data', join(folder, 'data'))
+    equal(run(ROOT, node, 'src/admin.ts', 'entry', 'list', '--json', '--data', join(folder, 'data')), '[]\n')
+  },
+  'Bun': () => equal(run(project('bun', ['bun'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/bun', 'main.mjs'), '200 404\n'),
+  'Deno': () => equal(run(project('deno', ['deno'], { 'main.mjs': ACCOUNTS }), './node_modules/.bin/deno', 'run', '-A', 'main.mjs'), '200 404\n'),
+  'TypeScript 5.0': () => typeScript('5.0'),
+  'TypeScript, newest': () => typeScript('latest')
+}
+
+let failed = 0
+console.log('| host | result |\n| --- | --- |')
+for (const [name, row] of Object.entries(ROWS)) {
+  if (process.argv.length > 2 && !process.argv.slice(2).includes(name)) continue
+  try {
+    row()
+    console.log(`| ${name} | works |`)
+  } catch (error) {
+    failed++
+    console.log(`| ${name} | fails |`)
+    console.error(`${name}: ${(error as Error).message}`)
+  }
+}
+rmSync(place, { recursive: true, force: true })
+process.exitCode = failed === 0 ? 0 : 1
