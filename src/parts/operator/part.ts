@@ -21,6 +21,6 @@ export const operator: Part = {
   },
   commands: async () => (await Promise.all([
     import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),
-    import('./transfer-commands.ts')
+    import('./transfer-commands.ts'), import('./salvage.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)
 }
