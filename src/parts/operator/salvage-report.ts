@@ -15,45 +15,51 @@ export interface Losses {
 }
 
 /** What is lost, as far as the numbers of lines and the bytes that are no line show it. */
-export function lossesOf(scan: Scan): Losses {
-  const { runs, again, bytes, last } = scan
+export function lossesOf({ runs, again, bytes, last }: Scan): Losses {
   const free = freeBytes([...runs, ...again], bytes)
   const isInOrder = runs.every((run, i) => i === 0 || run.at >= runs[i - 1]!.end)
-  const all = free.reduce((sum, range) => sum + range.bytes, 0)
+  // Lines that are there twice may stand where others were.
+  const twice = again.reduce((sum, run) => sum + run.end - run.at, 0)
+  const all = free.reduce((sum, range) => sum + range.bytes, twice)
   const lines: LostLines[] = []
-  let explained = 0
+  const gaps: (readonly [from: number, to: number])[] = []
   const before = runs.map((run, i) => {
-    const end = i === 0 ? 0 : runs[i - 1]!.end
-    const from = i === 0 ? 1 : runs[i - 1]!.last + 1
+    const end = runs[i - 1]?.end ?? -1
+    const from = (runs[i - 1]?.last ?? 0) + 1
     if (run.first === from) return undefined
-    const here = free.filter(range => range.at >= end && range.at < run.at)
-    const found = isInOrder ? here.reduce((sum, range) => sum + range.bytes, 0) : all
-    if (isInOrder) for (const range of here) explained += range.isLine ? range.bytes : 0
+    if (isInOrder) gaps.push([end, run.at])
+    const found = isInOrder ? Math.max(0, run.at - end - 1) : all
     lines.push({ from, to: run.first - 1, bytes: found })
     return { lines: run.first - from, bytes: found }
   })
   // What no missing line explains may be the newest ones, wherever it is by now.
-  const left = free.filter(({ isLine }) => isLine).reduce((sum, range) => sum + range.bytes, 0) - explained
-  if (left > 0) lines.push({ from: last + 1, to: null, bytes: left })
-  return { before, after: left > 0 ? { lines: 1, bytes: left } : undefined, lines }
+  const newest = free.filter(({ at, mayBeLine }) => mayBeLine && !gaps.some(([from, to]) => at > from && at < to))
+  const left = newest.reduce((sum, range) => sum + range.bytes, 0)
+  if (left === 0) return { before, after: undefined, lines }
+  lines.push({ from: last + 1, to: null, bytes: left })
+  return { before, after: { lines: 1, bytes: left + twice }, lines }
 }
 
 interface FreeBytes {
   readonly at: number
   readonly bytes: number
-  /** Whether a line may have been there. */
-  readonly isLine: boolean
+  /** Whether it may be what is left of a line, and not of a hash alone. */
+  readonly mayBeLine: boolean
 }
 
 /** The parts of a file that belong to no line that was opened, without line ends. */
-function freeBytes(runs: readonly Pick<Run, 'at' | 'end'>[], bytes: number): readonly FreeBytes[] {
+function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
   const found: FreeBytes[] = []
   let at = 0
+  let head = ''
   for (const run of [...runs].sort((a, b) => a.at - b.at)) {
-    if (run.at > at) found.push({ at, bytes: run.at - at, isLine: run.at - at >= LESS_THAN_A_LINE_BYTES })
+    const free = run.at - at
+    const isHash = run.previousHash === head && free < LESS_THAN_A_LINE_BYTES
+    if (free > 0) found.push({ at, bytes: free, mayBeLine: !isHash })
     at = Math.max(at, run.end + 1)
+    head = run.head
   }
-  if (bytes > at) found.push({ at, bytes: bytes - at, isLine: true })
+  if (bytes > at) found.push({ at, bytes: bytes - at, mayBeLine: true })
   return found
 }
 
