@@ -99,9 +99,11 @@ function * pieceIn(text: string, at: number): Generator<Piece, void, void> {
   if (close >= 0) {
     const [tail = '', own] = OWN_HASH.exec(text.slice(close + 1, close + 1 + OVERLAP_BYTES)) ?? []
     const line = parseLine(`${text.slice(0, close + 1)},"hash":"${own ?? FIRST_HASH}"}`)
-    restAt = at + close + 1 + tail.length
-    rest = text.slice(close + 1 + tail.length)
-    if (line !== undefined || own !== undefined) yield { at, end: restAt, line, hash: own }
+    // The quote may be that of a hash, where the one of the seal is lost.
+    const end = own === undefined ? close : close + 1 + tail.length
+    restAt = at + end
+    rest = text.slice(end)
+    if (line !== undefined || own !== undefined) yield { at, end: Math.max(restAt, at + close + 1), line, hash: own }
   }
   for (const { 0: tail, 1: hash, index } of rest.matchAll(ANY_HASH)) {
     yield { at: restAt + index, end: restAt + index + tail.length, line: undefined, hash }

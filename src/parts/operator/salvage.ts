@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { disk, type Files } from '../../disk/files.ts'
-import { DrainGate } from '../../http/drain-gate.ts'
+import { RequestGate } from '../../http/request-gate.ts'
 import { localSockets } from '../../http/local-socket.ts'
 import { systemCode } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
@@ -177,7 +177,7 @@ async function alone<T>(context: Context, source: string, target: string, work: 
     for (const other of folders.filter(one => one !== own)) {
       if (disk.stat(join(other, JOURNAL_FILE)) === undefined) continue
       try {
-        locks.push(await lockJournal(disk, other, localSockets(new DrainGate().take)))
+        locks.push(await lockJournal(disk, other, localSockets(new RequestGate().handle)))
       } catch (error) {
         // Where nothing can be written, no service writes.
         const { cause = error } = error as Error
