@@ -45,7 +45,9 @@ async function askSlowly(context: Context, what: string, path: string, body?: ob
 function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
 
 /** A refusal of a damaged journal, with how many lines of it can be opened all the same. */
-function withOpenable({ store, terminal }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown): unknown {
+function withOpenable(
+  { store, terminal }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown
+): unknown {
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
   const line = Number(/, line (\d+) at byte/.exec(error.message)?.[1])

@@ -39,7 +39,9 @@ export interface Opened {
 }
 
 /** The pieces of lines in a part of a file, in its order. */
-export function * piecesOf(files: Files, path: string, from: number = 0, to: number = Infinity): Generator<Piece, void, void> {
+export function * piecesOf(
+  files: Files, path: string, from: number = 0, to: number = Infinity
+): Generator<Piece, void, void> {
   let held: Buffer[] = [] // what was read and has no line feed yet, from `at` on
   let at = from
   let heldBytes = 0
@@ -125,6 +127,6 @@ export function openPiece(piece: Piece, previousHash: string, keys: KeyFinder): 
 }
 
 /** The hash that a line has if it follows the line of that hash. */
-export function hashAfter(line: Line, previousHash: string): string {
+function hashAfter(line: Line, previousHash: string): string {
   return digest('sha256', Buffer.from(previousHash + line.hashedHead, 'latin1'), 'hex')
 }

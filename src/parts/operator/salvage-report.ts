@@ -59,7 +59,8 @@ function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
     at = Math.max(at, run.end + 1)
     head = run.head
   }
-  if (bytes > at) found.push({ at, bytes: bytes - at, mayBeLine: true })
+  // A file whose last line is not ended was cut.
+  if (bytes !== at) found.push({ at: Math.min(at, bytes), bytes: Math.max(1, bytes - at), mayBeLine: true })
   return found
 }
 

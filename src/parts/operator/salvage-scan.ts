@@ -222,7 +222,7 @@ export function * openRun(files: Files, path: string, keys: KeyFinder, run: Run)
   let hash = run.previousHash
   for (const piece of piecesOf(files, path, run.at, run.end)) {
     const opened = openPiece(piece, hash, keys)
-    if (opened === undefined) throw new OperatorError(`${path} was changed meanwhile, or its device gives something else`)
+    if (opened === undefined) throw new OperatorError(`${path} was changed meanwhile`)
     yield opened
     hash = opened.hash
   }

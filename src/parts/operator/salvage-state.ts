@@ -203,7 +203,8 @@ export class Rebuilding {
   #dropPart(id: number): void {
     const entry = this.state.entries.get(id)
     if (entry === undefined || !isPart(entry)) return
-    this.#options.unplace({ seq: 0, time: this.until!, type: 'entries.kept', by: null, data: entry }, 'a part of it is lost')
+    const rest = { seq: 0, time: this.until!, type: 'entries.kept', by: null, data: entry }
+    this.#options.unplace(rest, 'a part of it is lost')
     this.#addOwn(event('entry.purged', null, { id }))
   }
 

@@ -167,8 +167,9 @@ function compare({ files, keys, onProgress }: Salvage, path: string, digest: str
 }
 
 /** Works while no service has a folder that one of these files is in. */
-async function alone<T>(context: Context, source: string, target: string, work: (files: Files) => Promise<T>): Promise<T> {
-  const { store } = context
+async function alone<T>(
+  { store }: Context, source: string, target: string, work: (files: Files) => Promise<T>
+): Promise<T> {
   const { folder } = locationOf(store.settings)
   const folders = [...new Set([source, target].map(path => disk.real(dirname(path))))]
   const own = disk.real(folder)
@@ -181,7 +182,8 @@ async function alone<T>(context: Context, source: string, target: string, work: 
       } catch (error) {
         // Where nothing can be written, no service writes.
         const { cause = error } = error as Error
-        if (!['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause)) || other !== disk.real(dirname(source))) throw error
+        const isReadOnly = ['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))
+        if (!isReadOnly || other !== disk.real(dirname(source))) throw error
       }
     }
     if (!folders.includes(own)) return await work(disk)
@@ -223,8 +225,9 @@ function report(
   const hasLost = losses.lines.length > 0 || unplaced > 0 || scan.missingKeys.length > 0
   const aside = unplaced === 0 ? undefined : `${target}.unplaced.jsonl`
   const result = {
-    source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines, lostBytes,
-    missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount, mayLackChanges: doubtful,
+    source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines,
+    lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
+    mayLackChanges: doubtful,
     users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
     until: made.until, nextId: entries.size + 1, unplaced, ...aside && { unplacedFile: aside }
   }
@@ -236,8 +239,9 @@ function report(
     `entries  ${entries.count}, of which ${entries.count - doubtfulCount} are whole`,
     ...doubtful === '' ? [] : [`         these may lack changes: ${shortened(doubtful)}`],
     `users    ${kept}`,
-    ...locked.length === 0 ? [] : [`         these need a new password (user password EMAIL): ${shortened(locked.join(', '))}`],
-    `tokens   ${made.state.tokens.size}${made.tokensLeftOut === 0 ? '' : `; ${made.tokensLeftOut} left out, which may have been revoked`}`,
+    ...locked.length === 0 ? [] : [`         these need a new password: ${shortened(locked.join(', '))}`],
+    `tokens   ${made.state.tokens.size}`,
+    ...made.tokensLeftOut === 0 ? [] : [`         ${made.tokensLeftOut} are left out, which may have been revoked`],
     `until    ${made.until ?? '-'}`, `next id  ${entries.size + 1}`,
     ...aside === undefined ? [] : [`unplaced ${unplaced} records, kept in ${aside}, which holds passwords`],
     `journal  ${target}: ${records} records, head ${head}`)
@@ -249,7 +253,9 @@ function shownLoss({ from, to, bytes }: Losses['lines'][number]): string {
   return `lost     ${from === to ? from : `${from} to ${to}`}, ${bytes} bytes`
 }
 
-function shortened(text: string): string { return text.length <= 400 ? text : `${text.slice(0, 400)}… (--json names all)` }
+function shortened(text: string): string {
+  return text.length <= 400 ? text : `${text.slice(0, 400)}… (--json names all)`
+}
 
 function countOf(ids: string): number {
   return ids === '' ? 0 : ids.split(',').reduce((sum, range) => {
