@@ -44,7 +44,7 @@ export interface Continued {
   readonly head: string
   readonly records: number
   readonly time: string | null
-  /** Of one that was salvaged: its file, how many lines were opened, and those that are lost, the first 1,000 places. */
+  /** Of one that was salvaged: its file, how many lines were opened, which are lost (the first 1,000 places). */
   readonly source?: string
   readonly opened?: number
   readonly lost?: readonly LostLines[]
