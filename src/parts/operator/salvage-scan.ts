@@ -104,15 +104,18 @@ class FirstLook {
 
   #extend(opened: Opened): void {
     const { seq } = opened.record
-    if (this.#run === undefined || this.#run.head !== opened.previousHash || seq !== this.#run.last + 1) {
+    const run = this.#run
+    // Bytes between two lines, but for the line end, end a run: they may be what is left of another line.
+    const isNext = run?.head === opened.previousHash && seq === run.last + 1 && opened.piece.at === run.end + 1
+    if (run === undefined || !isNext) {
       this.runs.push(this.#run = runOf(opened))
     } else {
-      this.#run.end = opened.piece.end
-      this.#run.head = opened.hash
-      this.#run.last = seq
+      run.end = opened.piece.end
+      run.head = opened.hash
+      run.last = seq
       const time = timeOf(opened.record)
-      this.#run.since ??= time
-      this.#run.until = time ?? this.#run.until
+      run.since ??= time
+      run.until = time ?? run.until
     }
     this.#previousHash = opened.hash
   }
