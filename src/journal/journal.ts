@@ -39,11 +39,23 @@ export const WHOLE = 'journal.whole'
 
 /** What a `continued` or `rewritten` record says of the journal before. */
 export interface Continued {
-  readonly why: 're-encrypted' | 'compacted'
+  readonly why: 're-encrypted' | 'compacted' | 'salvaged'
   /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
   readonly head: string
   readonly records: number
   readonly time: string | null
+  /** Of one that was salvaged: its file, how many lines were opened, which are lost (the first 1,000 places). */
+  readonly source?: string
+  readonly opened?: number
+  readonly lost?: readonly LostLines[]
+}
+
+/** Lines that could not be opened; `to` is null for the newest, of which it is not known how many there were. */
+export interface LostLines {
+  readonly from: number
+  readonly to: number | null
+  /** How many bytes are where they should be. */
+  readonly bytes: number
 }
 
 /** Whether a record names the end of a journal before. */

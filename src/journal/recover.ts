@@ -35,6 +35,9 @@ interface ReadOptions {
   readonly onProgress?: (share: number) => void
 }
 
+/** What an operator can do about damage. */
+const WAYS_ON = 'restore a backup, or save what can still be read with the operator\'s command journal salvage'
+
 /** Called with each record in turn, and with its line, without its end. */
 export type OnLine = (record: JournalRecord, text: string) => void
 
@@ -163,7 +166,8 @@ class Reader {
   }
 
   #damage(what: string): Failure {
-    return new Failure('journal-damaged', `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}: ${what}`)
+    const where = `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}`
+    return new Failure('journal-damaged', `${where}: ${what}; ${WAYS_ON}`)
   }
 }
 

@@ -87,5 +87,6 @@ export interface Command {
   journal?(flags: Arguments['flags']): string
   /** Whether it makes what does not exist yet. */
   readonly mayCreate?: boolean
-  run(context: Context): Promise<void>
+  /** Gives the program's exit code, if that is not 0. */
+  run(context: Context): Promise<number | void>
 }

@@ -75,6 +75,8 @@ export const OPERATOR = 'operator'
 
 type Fields<T> = readonly (keyof T)[]
 
+const CONTINUED_FIELDS: Fields<Continued> = ['why', 'head', 'records', 'time', 'source', 'opened', 'lost']
+
 /** The fields of each type of record. */
 const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
   'entry.created': ['id', ...ENTRY_FIELDS],
@@ -93,8 +95,8 @@ const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
   'token.revoked': ['hash'],
   'tokens.revoked': ['user'],
   'journal.begun': [],
-  'journal.continued': ['why', 'head', 'records', 'time'],
-  'journal.rewritten': ['why', 'head', 'records', 'time'],
+  'journal.continued': CONTINUED_FIELDS,
+  'journal.rewritten': CONTINUED_FIELDS,
   'journal.whole': ['records'],
   'entries.kept': ['first', 'entries'],
   'users.kept': ['first', 'users'],

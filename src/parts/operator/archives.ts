@@ -35,9 +35,11 @@ export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
   return isContinuation(record) ? { ...record.data as Continued, ended: record.time } : undefined
 }
 
+const REWRITINGS = { compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage' } as const
+
 /** How a sentence about the end of an earlier journal goes on. */
 export function before({ why, ended }: EarlierEnd): string {
-  return `before the ${why === 'compacted' ? 'compaction' : 're-encryption'} of ${ended}`
+  return `before the ${REWRITINGS[why]} of ${ended}`
 }
 
 /**

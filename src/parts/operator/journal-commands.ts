@@ -1,6 +1,7 @@
 /** The commands on the journal and its keys. */
 import { resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
+import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { disk } from '../../disk/files.ts'
 import { removeLeftovers } from '../../disk/whole-file.ts'
@@ -14,6 +15,7 @@ import { saveJournal } from '../saved-journal.ts'
 import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
 import { backupToOutput } from './backup-output.ts'
 import { checkState } from './check.ts'
+import { scanDamaged } from './salvage-scan.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
 import { sealingKey } from './key-list.ts'
 
@@ -45,6 +47,20 @@ async function askSlowly(context: Context, what: string, path: string, body?: ob
 
 function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
 
+/** A refusal of a damaged journal, with how many lines of it can be opened all the same. */
+function withOpenable(
+  { store, terminal }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown
+): unknown {
+  const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
+  if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
+  const line = Number(/, line (\d+) at byte/.exec(error.message)?.[1])
+  const onProgress = (share: number): void => terminal.progress('reading what is left', share)
+  const { runs } = scanDamaged(store.files, path, keys, onProgress)
+  const behind = runs.reduce((sum, { first, last }) => sum + Math.max(0, last - Math.max(first, line) + 1), 0)
+  const what = `${error.message.replace(/^[^:]*: /, '')}; of the lines from there on ${behind} can be opened`
+  return new Failure('journal-damaged', what, { cause: error })
+}
+
 /** Where a head was found. */
 interface Noted { readonly record: number, readonly file?: string }
 
@@ -61,6 +77,7 @@ async function verify(context: Context): Promise<void> {
     if (end !== undefined) ends.push(end)
   }
   const { records, head: newest, tornBytes, state } = await store.read(status, look())
+    .catch(error => { throw withOpenable(context, status, error) })
   checkState(state)
   const archives = await joinArchives(context, ends, look)
   const { count, active } = state.entries

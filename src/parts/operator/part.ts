@@ -19,6 +19,6 @@ export const operator: Part = {
   },
   commands: async () => (await Promise.all([
     import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),
-    import('./key-list.ts'), import('./transfer-commands.ts')
+    import('./key-list.ts'), import('./salvage.ts'), import('./transfer-commands.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)
 }

@@ -1,6 +1,7 @@
 /**
  * The operator's program. Exit codes: 0 done; 1 refused or failed (no such user, an address that is taken, a folder
- * that cannot be used); 2 usage error; 3 the journal or its keys are damaged.
+ * that cannot be used); 2 usage error; 3 the journal or its keys are damaged,
+ * or something was lost.
  */
 import { readValues } from '../../config/read.ts'
 import { disk, fileFault } from '../../disk/files.ts'
@@ -51,11 +52,10 @@ async function main(words: readonly string[]): Promise<number> {
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
   if (asksForHelp) { process.stdout.write(helpOf(command, process.env[SETTINGS.journal.variable])); return 0 }
-  await run(command, parse(command, rest))
-  return 0
+  return await run(command, parse(command, rest)) ?? 0
 }
 
-async function run(command: Command, given: Arguments): Promise<void> {
+async function run(command: Command, given: Arguments): Promise<number | void> {
   const { reachStore } = await import('./connect.ts')
   const terminal = new Terminal(process, given.flags['json'] === true)
   const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
@@ -65,7 +65,7 @@ async function run(command: Command, given: Arguments): Promise<void> {
   validateCombinations(settings)
   const store = reachStore(settings, command.mayCreate === true, terminal)
   try {
-    await command.run({ ...given, terminal, store })
+    return await command.run({ ...given, terminal, store })
   } finally {
     await store.close()
   }

@@ -40,7 +40,8 @@ export interface Rewritten {
   readonly archive: string | undefined
 }
 
-type Unnumbered = Omit<JournalRecord, 'seq'>
+/** A record to be written. */
+export type Unnumbered = Omit<JournalRecord, 'seq'>
 
 /**
  * Writes a journal again; `rewriteOf` says how, once nothing is appended any more. When it fails, or its signal is
@@ -124,7 +125,7 @@ async function writeAndCompare(
 }
 
 /** Lines, written to a file in slices. */
-class Slices {
+export class Slices {
   readonly #file: NewFile
   #slice = ''
   bytes = 0
@@ -147,7 +148,7 @@ class Slices {
 }
 
 /** What a record says, whichever key seals it. */
-function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
+export function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
   hash.update(JSON.stringify({ seq, time, type, by, data }))
 }
 

@@ -1,0 +1,117 @@
+/** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
+import { strict as assert } from 'node:assert'
+import { copyFileSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { admin, done, refused } from '../support/admin.ts'
+import { fileStore, type FullStore } from '../support/compose.ts'
+import { bytesOf, journalPath, linesOf, journalBytes } from '../support/journal.ts'
+import { seeded, seedFromEnv } from '../support/random.ts'
+import { DAMAGES, KINDS, makeSource, salvageAndCheck } from '../support/salvage.ts'
+import { freshFolder } from '../support/service.ts'
+
+for (const kind of KINDS) {
+  test(`of a ${kind} journal that is damaged at random all that can be opened comes through, and nothing else`, async t => {
+    const seed = seedFromEnv()
+    t.diagnostic(`SEED=${seed}`)
+    const random = seeded(seed)
+    const source = await makeSource(random, freshFolder(t), kind, 60)
+    for (const name of Object.keys(DAMAGES)) {
+      for (const names of [[name], [name, random.pick(Object.keys(DAMAGES))]]) {
+        const damaged = names.reduce((bytes, one) => DAMAGES[one]!(random, bytes), source.bytes)
+        t.diagnostic(names.join(', '))
+        await salvageAndCheck(source, damaged, names.some(one => / lost|cut/.test(one)))
+      }
+    }
+  })
+}
+
+/** A folder whose journal has lost some lines, counted from 1; each has a bit flipped. */
+async function damagedFolder(
+  t: TestContext, fill: (store: FullStore) => Promise<unknown>, ...lines: readonly number[]
+): Promise<{ readonly folder: string, readonly bad: string, readonly good: string }> {
+  const folder = freshFolder(t)
+  const store = await fileStore(folder)
+  await fill(store)
+  await store.close()
+  const texts = linesOf(journalBytes(folder))
+  const damaged = texts.map((text, i) => lines.includes(i + 1) ? text.replace(/("sealed":"[^"]{20})(.)/, (_, start, one) => `${start}${one === 'A' ? 'B' : 'A'}`) : text)
+  const bad = join(folder, 'bad.jsonl')
+  writeFileSync(bad, bytesOf(damaged))
+  return { folder, bad, good: join(folder, 'good.jsonl') }
+}
+
+const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
+
+test('a change to an entry that is lost is kept aside, and its id is not given again', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.createEntry(ENTRY, null)
+    await store.createEntry(ENTRY, null)
+    await store.updateEntry(2, { password: 'sécret' }, null)
+  }, 2)
+  const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  assert.deepEqual([code, error], [3, ''])
+  const { opened, lost, entries, whole, mayLackChanges, unplaced, unplacedFile, nextId } = JSON.parse(out)
+  assert.deepEqual({ opened, entries, whole, mayLackChanges, unplaced },
+    { opened: 2, entries: 1, whole: 0, mayLackChanges: '1', unplaced: 1 })
+  assert.ok(nextId > 2, 'what is lost may have been an import of several')
+  assert.deepEqual(lost.map(({ from, to }: any) => [from, to]), [[2, 2]])
+  assert.equal(statSync(unplacedFile).mode & 0o777, 0o600)
+  const { data, line, type } = JSON.parse(readFileSync(unplacedFile, 'utf8'))
+  assert.deepEqual([data, line, type], [{ id: 2, password: 'sécret' }, 3, 'entry.updated'])
+  await done(folder, `journal verify ${good}`)
+  renameSync(good, journalPath(folder))
+  await done(folder, 'entry add --system a --user b --password-stdin', 'pw\n')
+  assert.match(await done(folder, 'entry list'), new RegExp(`^${nextId} `, 'm'))
+  await done(folder, 'journal compact')
+  await done(folder, 'journal verify')
+})
+
+test('who had access before a record that is lost has none afterwards, unless that is asked for', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await store.accounts.revokeAll('ana@x')
+    await store.accounts.addUser('bea@x', 'bea', ['*'], 'a long password')
+    await store.accounts.issue('bea@x', undefined, undefined)
+  }, 3)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual([report.users, report.lockedUsers, report.tokens, report.tokensLeftOut], [2, ['ana@x'], 1, 1])
+  const kept = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good}.2 --keep-tokens --json`)).out)
+  assert.deepEqual([kept.users, kept.lockedUsers, kept.tokens, kept.tokensLeftOut], [2, [], 2, 0])
+})
+
+test('a whole journal is salvaged with 0; what holds no line, or is sealed with another key, is refused with 1', async t => {
+  const { folder, bad, good } = await damagedFolder(t, store => store.createEntry(ENTRY, null))
+  assert.equal((await admin(folder, `journal salvage ${bad} --to ${good}`)).code, 0)
+  await refused(folder, `journal salvage ${bad} --to ${good}`, 1, /exists already/)
+  writeFileSync(`${bad}.text`, 'a text\n')
+  await refused(folder, `journal salvage ${bad}.text --to ${good}.2`, 1, /not a journal/)
+  writeFileSync(`${bad}.empty`, '')
+  await refused(folder, `journal salvage ${bad}.empty --to ${good}.2`, 1, /empty/)
+  const other = await damagedFolder(t, store => store.createEntry(ENTRY, null))
+  copyFileSync(bad, other.bad)
+  await refused(other.folder, `journal salvage ${other.bad} --to ${good}.2`, 1, /lacks key [0-9a-f]{8}/)
+  await refused(folder, `journal salvage ${bad}`, 2, /--to/)
+  assert.ok(!existsSync(`${good}.2`) && !existsSync(`${good}.2.unplaced.jsonl`))
+})
+
+test('a refusal of a damaged journal names the command, and verify counts the lines that can be opened behind it', async t => {
+  const { folder, bad } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 9; n++) await store.createEntry(ENTRY, null)
+  }, 4)
+  await refused(folder, `journal verify ${bad}`, 3, /line 4 at byte \d+: .*journal salvage; of the lines from there on 5 can be opened$/m)
+})
+
+test('damage in a checkpoint takes nobody\'s access', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    const { compact } = await import('../support/rewrite.ts')
+    await compact(store, false)
+  }, 2)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual([report.entries, report.users, report.lockedUsers, report.tokens], [0, 1, [], 1])
+  assert.ok(report.nextId > 3)
+})

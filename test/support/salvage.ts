@@ -1,0 +1,271 @@
+/**
+ * Journals that are damaged at random and salvaged, and a plain model of what must come of that. The model knows which
+ * lines are still there, by looking for their bytes; it shares nothing with the program but the texts of lines.
+ */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { disk } from '../../src/disk/files.ts'
+import type { JournalRecord } from '../../src/journal/journal.ts'
+import { readKeyFile } from '../../src/journal/keys.ts'
+import { readJournal } from '../../src/journal/recover.ts'
+import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { apply, emptyState, type CommittedState } from '../../src/store/state.ts'
+import { salvage } from '../../src/parts/operator/salvage.ts'
+import { checkState } from './check.ts'
+import { fileStore, rotateKey, type FullStore } from './compose.ts'
+import { journalBytes, keyPath, keysOf, linesOf, verify } from './journal.ts'
+import type { Random } from './random.ts'
+import { compact, reencrypt } from './rewrite.ts'
+
+export const KINDS = ['plain', 'compacted', 're-encrypted', 'mixed'] as const
+export type Kind = typeof KINDS[number]
+
+/** A journal that is whole. */
+export interface Source {
+  readonly kind: Kind
+  readonly folder: string
+  readonly bytes: Buffer
+  readonly lines: readonly string[]
+  readonly records: readonly JournalRecord[]
+  /** The hash of each line. */
+  readonly hashes: readonly string[]
+}
+
+let clockMs = Date.UTC(2026, 0, 31, 12)
+
+/** Makes a journal of a kind, of about so many random changes. */
+export async function makeSource(random: Random, folder: string, kind: Kind, changes: number): Promise<Source> {
+  const hasher = new PasswordHasher(randomBytes, { ln: 4, r: 1, p: 1 })
+  const store = await fileStore(folder, { hasher, wallMs: () => ++clockMs })
+  const parts = kind === 'mixed' ? ['compact', 'rotate', 're-encrypt', 'compact', 'rotate'] : [kind]
+  for (const part of parts) {
+    for (let n = 0; n < changes / parts.length; n++) await change(random, store)
+    if (part.startsWith('compact')) await compact(store, false)
+    if (part === 'rotate') await rotateKey(store)
+    if (part.startsWith('re-')) await reencrypt(store)
+  }
+  for (let n = 0; n < changes / 4; n++) await change(random, store)
+  await store.close()
+  const bytes = journalBytes(folder)
+  const verified = verify(bytes, keysOf(folder))
+  return { kind, folder, bytes, lines: linesOf(bytes), records: verified, hashes: verified.map(({ hash }) => hash) }
+}
+
+async function change(random: Random, store: FullStore): Promise<void> {
+  const id = 1 + random.int(Math.max(1, store.state.entries.size))
+  const email = `u${random.int(6)}@x`
+  const value = (): string => random.bytes(1 + random.int(random.int(20) === 0 ? 3_000 : 40)).toString('base64')
+  const entry = (): { password: string, sistema: string, usuario: string } =>
+    ({ password: value(), sistema: value(), usuario: value() })
+  const { accounts } = store
+  const tokens = [...store.state.tokens.entries()].map(([hash]) => hash)
+  const steps: readonly (() => Promise<unknown>)[] = [
+    ...Array.from({ length: 8 }, () => () => store.createEntry(entry(), null)),
+    ...Array.from({ length: 4 }, () => () => store.updateEntry(id, { password: value() }, null)),
+    () => store.deleteEntry(id, null), () => purgeEntry(store, id),
+    () => importEntries(store, Array.from({ length: 1 + random.int(20) }, () => ({ ...entry(), status: 1 as const })), null),
+    ...Array.from({ length: 3 }, () => () => accounts.addUser(email, email, ['*'], 'a long password')),
+    ...Array.from({ length: 4 }, () => () => accounts.issue(email, ['*'], undefined)),
+    async () => tokens.length > 0 && accounts.revoke(random.pick(tokens), null),
+    () => accounts.revokeAll(email), () => accounts.setPassword(email, 'another password'),
+    () => accounts.removeUser(email)
+  ]
+  await random.pick(steps)()
+}
+
+/** How bytes are damaged; no way loses the newest lines without a trace, which nobody can see. */
+type Damage = (random: Random, bytes: Buffer) => Buffer
+
+function at(random: Random, bytes: Buffer): number { return random.int(bytes.length) }
+
+/** A part of the bytes, as long as asked for at most. */
+function part(random: Random, bytes: Buffer, most: number): readonly [start: number, end: number] {
+  const start = at(random, bytes)
+  return [start, Math.min(bytes.length, start + 1 + random.int(most))]
+}
+
+function filled(bytes: Buffer, start: number, end: number, value: number | Buffer = 0): Buffer {
+  const changed = Buffer.from(bytes)
+  changed.fill(value, start, end)
+  return changed
+}
+
+function aligned(size: number): Damage {
+  return (random, bytes) => {
+    const start = Math.floor(at(random, bytes) / size) * size
+    return filled(bytes, start, Math.min(bytes.length, start + size), random.int(2) === 0 ? 0 : random.bytes(size))
+  }
+}
+
+/** Changes the lines of bytes; what follows the last line end stays. */
+function ofLines(change: (random: Random, lines: Buffer[]) => Buffer[]): Damage {
+  return (random, bytes) => {
+    const lines: Buffer[] = []
+    let start = 0
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+      lines.push(bytes.subarray(start, end + 1))
+      start = end + 1
+    }
+    return lines.length < 3 ? bytes : Buffer.concat([...change(random, lines), bytes.subarray(start)])
+  }
+}
+
+export const DAMAGES: { readonly [name: string]: Damage } = {
+  bit: (random, bytes) => {
+    const changed = Buffer.from(bytes)
+    const where = at(random, bytes)
+    changed[where]! ^= 1 << random.int(8)
+    return changed
+  },
+  bytes: (random, bytes) => filled(bytes, ...part(random, bytes, 40), random.bytes(40)),
+  sector: aligned(512),
+  block: aligned(4096),
+  'lines lost': ofLines((random, lines) => {
+    const start = random.int(lines.length - 1)
+    const count = 1 + random.int(Math.min(20, lines.length - 1 - start))
+    return [...lines.slice(0, start), ...lines.slice(start + count)]
+  }),
+  'lines doubled': ofLines((random, lines) => {
+    const start = random.int(lines.length)
+    const to = random.int(lines.length)
+    return [...lines.slice(0, to), ...lines.slice(start, start + 1 + random.int(20)), ...lines.slice(to)]
+  }),
+  'lines swapped': ofLines((random, lines) => {
+    const one = random.int(lines.length)
+    const other = random.int(lines.length)
+    return lines.map((line, i) => i === one ? lines[other]! : i === other ? lines[one]! : line)
+  }),
+  'piece moved': (random, bytes) => {
+    const [start, end] = part(random, bytes, 5_000)
+    const rest = Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)])
+    const to = at(random, rest)
+    return Buffer.concat([rest.subarray(0, to), bytes.subarray(start, end), rest.subarray(to)])
+  },
+  'piece doubled': (random, bytes) => {
+    const [start, end] = part(random, bytes, 5_000)
+    const to = at(random, bytes)
+    return Buffer.concat([bytes.subarray(0, to), bytes.subarray(start, end), bytes.subarray(to)])
+  },
+  'piece lost': (random, bytes) => {
+    const [start, end] = part(random, bytes, 5_000)
+    return insideLine(bytes, end) ? Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]) : bytes
+  },
+  cut: (random, bytes) => {
+    const end = at(random, bytes)
+    return insideLine(bytes, end) ? bytes.subarray(0, end) : bytes
+  },
+  'zeros put in': (random, bytes) => {
+    const to = at(random, bytes)
+    return Buffer.concat([bytes.subarray(0, to), Buffer.alloc(1 + random.int(100_000)), bytes.subarray(to)])
+  },
+  zeros: (random, bytes) => filled(bytes, ...part(random, bytes, bytes.length))
+}
+
+/** Whether something of a line is before a place, and something of the same behind it. */
+function insideLine(bytes: Buffer, end: number): boolean {
+  return end > 0 && end < bytes.length && bytes[end - 1] !== 10 && bytes[end] !== 10
+}
+
+/** The lines that can be opened: their heads and seals are there, and the hash of the line before each. */
+export function openable({ lines, hashes }: Source, damaged: Buffer): readonly boolean[] {
+  const found: boolean[] = []
+  for (const [i, line] of lines.entries()) {
+    const isThere = damaged.includes(line.slice(0, line.indexOf(',"hash":')), 0, 'latin1')
+    found.push(isThere && (i === 0 || found[i - 1]! || damaged.includes(`"hash":"${hashes[i - 1]}"}`, 0, 'latin1')))
+  }
+  return found
+}
+
+/** What the entries are after some of the records. */
+function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
+  const entries = new Map<number, any>()
+  for (const { type, data } of records as readonly any[]) {
+    const { id, first, entries: rows, ...fields } = data
+    if (type === 'entry.created') entries.set(id, { id, ...fields, status: 1 })
+    if (type === 'entries.imported' || type === 'entries.kept') {
+      rows.forEach((row: any, i: number) => { if (row !== null) entries.set(first + i, { id: first + i, ...row }) })
+    }
+    if (!entries.has(id)) continue
+    if (type === 'entry.updated') entries.set(id, { ...entries.get(id), ...fields })
+    if (type === 'entry.deleted') entries.set(id, { ...entries.get(id), status: 0 })
+    if (type === 'entry.restored') entries.set(id, { ...entries.get(id), status: 1 })
+    if (type === 'entry.purged') entries.delete(id)
+  }
+  return entries
+}
+
+/** The newest id that records have given. */
+function newestId(records: readonly JournalRecord[]): number {
+  return records.reduce((newest, { type, data }: any) => {
+    if (type === 'entry.created') return Math.max(newest, data.id)
+    return type.startsWith('entries.') && data.first ? Math.max(newest, data.first + data.entries.length - 1) : newest
+  }, 0)
+}
+
+/** What a salvage cost, and what it saved. */
+export interface Outcome {
+  readonly lines: number
+  readonly opened: number
+  readonly ms: number
+  readonly skippedIds: number
+}
+
+/** Salvages damaged bytes of a journal and holds the result against the model. Throws where something is wrong. */
+export async function salvageAndCheck(
+  source: Source, damaged: Buffer, mayLoseNewestIds: boolean
+): Promise<Outcome> {
+  const [path, target] = [join(source.folder, 'damaged'), join(source.folder, 'salvaged')]
+  for (const old of [target, `${target}.unplaced.jsonl`]) rmSync(old, { force: true })
+  writeFileSync(path, damaged)
+  const keys = readKeyFile(disk, keyPath(source.folder))!
+  const is = openable(source, damaged)
+  const expected = source.records.filter((_, i) => is[i])
+  const beganMs = performance.now()
+  const making = salvage({ files: disk, source: path, target, keys, keepsAccess: false, nextId: 1, onProgress: () => {} })
+  if (expected.length === 0) {
+    await assert.rejects(making)
+    assert.ok(!existsSync(target))
+    return { lines: source.lines.length, opened: 0, ms: performance.now() - beganMs, skippedIds: 0 }
+  }
+  const { scan, losses } = await making
+  const ms = performance.now() - beganMs
+  assert.equal(scan.opened, expected.length, 'every line that can be opened was')
+  assert.deepEqual(readFileSync(path), damaged, 'the source is as it was')
+  const state = emptyState()
+  const found: JournalRecord[] = []
+  readJournal(disk, target, keys, record => { found.push(record); apply(state, record) })
+  checkState(state)
+  const whole = found.at(-1)!
+  assert.equal(whole.type, 'journal.whole')
+  checkEntries(state, expected)
+  const given = newestId(source.records)
+  if (!mayLoseNewestIds) assert.ok(state.entries.size >= given, `id ${state.entries.size + 1} would be given again`)
+  checkAccess(state, source, expected.length === source.lines.length && losses.lines.length === 0)
+  return { lines: source.lines.length, opened: expected.length, ms, skippedIds: state.entries.size - given }
+}
+
+function checkEntries(state: CommittedState, expected: readonly JournalRecord[]): void {
+  const model = modelOf(expected)
+  const made = new Map([...state.entries.entries()])
+  assert.deepEqual(made, new Map([...model].sort(([a], [b]) => a - b)), 'the entries are those of the records that are left')
+}
+
+/** Nobody has access who had not at the end of the journal; where nothing is lost, all have. */
+function checkAccess(state: CommittedState, source: Source, isWhole: boolean): void {
+  const last = emptyState()
+  for (const record of source.records) apply(last, record)
+  for (const [hash] of state.tokens.entries()) assert.ok(last.tokens.get(hash), 'a token that was revoked would work')
+  const open = [...state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
+  const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`, passwordHash]))
+  const known = new Set(source.records.flatMap(({ data }) => JSON.stringify(data).match(/\$scrypt[^"]+/g) ?? []))
+  for (const [id, { email, passwordHash }] of open) {
+    if (known.has(passwordHash!)) assert.equal(truth.get(`${id} ${email}`), passwordHash, 'a password that was ended would work')
+  }
+  if (!isWhole) return
+  assert.equal(state.tokens.size, last.tokens.size)
+  assert.equal(open.length, [...truth.values()].filter(hash => hash !== undefined).length)
+}
