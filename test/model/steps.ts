@@ -158,6 +158,9 @@ function maintenance(words: string, isRotation = false): Step['run'] {
   }
 }
 
+/** Whether the journal holds nothing but that it was begun: a restore may take its place. */
+const saysNothing = (world: World): boolean => !/"type":"(?!journal\.begun")/.test(readFileSync(world.journal, 'latin1'))
+
 /** Whether the key file lacks a key that was in it, which a process may use. */
 const hasForgottenKeys = (world: World): boolean =>
   [...world.keyLines].some(line => !readFileSync(world.keyFile, 'utf8').includes(line))
@@ -386,7 +389,7 @@ export const STEPS: { readonly [name: string]: Step } = {
     run: async (world, random) => {
       if (world.backups.length === 0) return
       const { path, state } = random.pick(world.backups)
-      if (!world.isMissing()) {
+      if (!world.isMissing() && !saysNothing(world)) {
         const { code } = await world.admin(`journal restore ${path}`)
         if (code !== 1) throw new Defect('a restore took the place of a journal')
         keep(world)
