@@ -70,7 +70,8 @@ createHook({
 
 const descriptors = (): string[] => existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').flatMap(fd => {
   try {
-    return [readlinkSync(`/proc/self/fd/${fd}`)]
+    const path = readlinkSync(`/proc/self/fd/${fd}`)
+    return /\/tsx-\d+/.test(path) ? [] : [path] // tsx writes what it has compiled when it likes
   } catch {
     return [] // the one that reads this list
   }
