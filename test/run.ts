@@ -12,8 +12,8 @@ import { runFile, type FileResult } from './support/test-file.ts'
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 /** Who runs the folders that a run without folders leaves out: they build the program again, or measure it. */
 const OF_CI = { command: '.ci/run', folders: ['bench', 'build'] }
-/** They need a browser or etcd. */
-const NOT_CORE = { command: 'npm test', folders: ['etcd', 'page'] }
+/** They need a browser or etcd, or take long. */
+const NOT_CORE = { command: 'npm test', folders: ['etcd', 'model', 'page'] }
 /** The longest first, so that none runs alone at the end. */
 const LONG = ['page/chromium', 'page/firefox', 'page/webkit', 'model/model', 'program/power-cut', 'build/parts', 'simulation/simulation',
   'etcd/instances', 'etcd/steps', 'program/disk', 'etcd/outage', 'program/hostile', 'embedding/embedding', 'program/restricted']

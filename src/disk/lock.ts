@@ -202,7 +202,7 @@ async function tryToLock(
   }
   const release = async (): Promise<void> => {
     try {
-      if (isThere()) remove(files, socket)
+      remove(files, socket) // no other socket ever has this name
     } finally {
       await close()
     }

@@ -1,38 +1,61 @@
 /**
- * Mutation trials: `npm run test:mutants [PATH…]`, files of `src` or folders, ending in a slash. One place of a source
- * is made wrong at a time, in a copy of the tree, and the tests of its room must notice; what does not compile is no
- * mutant. Prints those that no test notices, and fails when there are more of them than have been found to make no
- * difference.
+ * Mutation trials: one place of `src` is made wrong at a time, in a copy of the tree, and the tests of its module must
+ * notice; what does not compile is no mutant. `npm run test:mutants -- PATH…` tries every mutant of files, or of
+ * folders, which end in a slash; without a path, a sample over all modules for an hour (`--minutes N`, `--seed N`).
+ * Prints those that no test noticed, and a table by module; fails where fewer than nine in ten were.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import ts from 'typescript'
 import { compileTree } from '../support/compiled.ts'
+import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const BROWSER = 'parts/page/browser/'
 /** A test that takes that much longer than with the source as it stands is taken for one that never ends. */
 const SLOWER = 3
 const SLACK_MS = 5_000
-const MOST_MS = 120_000
+const MOST_MS = 180_000
+const WANTED_SHARE = 0.9
 
 /**
- * What is tried, and how many mutants were found to make no difference: a bound where both ways do the same, how much
- * is done at a time to a byte, ASCII read as latin1 or as UTF-8, a name that is durable only if the power fails.
+ * Which tests must notice, by the beginning of a path; the longest that fits counts. A folder stands for its files,
+ * and a test of the source's own name comes first. The slowest are last: most mutants do not get that far.
  */
-const ALIKE: { readonly [path: string]: number } = {
-  'json/': 9, 'journal/': 3, 'disk/': 1, 'http/rate-limit.ts': 1, 'http/head.ts': 0, 'store/accounts.ts': 1,
-  'api/guards.ts': 0
+const TESTS: { readonly [path: string]: readonly string[] } = {
+  '': ['api', 'embedding', 'disk', 'program', 'model'],
+  'config/': ['api', 'http', 'embedding', 'program/settings', 'readme'],
+  'json/': ['json', 'fuzz/http'],
+  'disk/': ['disk', 'journal', 'program/disk', 'program/restricted', 'model'],
+  'http/': ['http', 'api', 'embedding', 'program/tls', 'program/output', 'program/stop', 'program/slow-reader', 'program/hostile'],
+  'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'model'],
+  'store/': ['store', 'api', 'embedding', 'extra', 'simulation'],
+  'api/': ['api', 'http', 'extra', 'embedding'],
+  'parts/': ['operator', 'embedding', 'program', 'model'],
+  'parts/etcd/': ['etcd'],
+  'parts/extra/': ['extra', 'api/openapi', 'program/settings'],
+  'parts/metrics/': ['metrics', 'api/health'],
+  'parts/openapi/': ['api/openapi', 'program/settings'],
+  'parts/operator/': ['operator', 'store/compact', 'program/admin', 'program', 'model'],
+  'parts/page/': ['page/asset', 'program/settings', 'page/chromium'],
+  [BROWSER]: ['page/generator', 'page/chromium']
 }
 
-/** The tests of a source's room, the one of its own name first. Tests of `http` hold guards of `api`, too. */
+const MODULES = Object.keys(TESTS).sort((a, b) => b.length - a.length)
+const moduleOf = (path: string): string => MODULES.find(one => path.startsWith(one))!
+
+/** The tests that must notice a mistake in a source. */
 function testsOf(path: string): string[] {
-  const [room = '', name = ''] = path.replace(/\.ts$/, '').split('/')
-  const all = (room === 'api' ? ['api', 'http'] : [room]).flatMap(folder =>
-    readdirSync(join(ROOT, 'test', folder)).filter(file => file.endsWith('.test.ts'))
-      .map(file => `${folder}/${file.replace('.test.ts', '')}`))
-  return all.sort((a, b) => Number(b.endsWith(`/${name}`)) - Number(a.endsWith(`/${name}`)))
+  const name = path.slice(path.lastIndexOf('/') + 1).replace(/\.ts$/, '')
+  const all = TESTS[moduleOf(path)]!.flatMap(one => {
+    if (one.includes('/') || one === 'readme') return [one]
+    return readdirSync(join(ROOT, 'test', one)).filter(file => file.endsWith('.test.ts'))
+      .map(file => `${one}/${file.replace('.test.ts', '')}`)
+  })
+  return [...new Set(all)].sort((a, b) => Number(b.endsWith(`/${name}`)) - Number(a.endsWith(`/${name}`)))
 }
 
 interface Mutant {
@@ -104,55 +127,60 @@ function mutants(source: string): Mutant[] {
   return found
 }
 
-let running: ChildProcess | undefined
-
-/** Ends the test that runs, with the programs that it has started. */
-function end(): void {
-  try {
-    if (running !== undefined) process.kill(-running.pid!, 'SIGKILL')
-  } catch { /* It has just ended by itself. */ }
-}
-process.on('exit', end)
+let end = (): void => {}
+process.on('exit', () => end())
 
 /** Runs a test's file up to its first failure; gives how long it took, undefined where it fails or takes too long. */
 function run(tree: string, test: string, limitMs: number): Promise<number | undefined> {
   const args = ['--test-reporter=tap', join('test', `${test}.test.js`)]
-  const child = running = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  const env = { ...process.env, SEED: '1', NODE_TEST_CONTEXT: undefined }
+  const child = spawn(process.execPath, args, { cwd: tree, env, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  // With the programs that it has started.
+  const kill = end = (): void => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL')
+    } catch { /* It has just ended by itself. */ }
+  }
   const beganMs = performance.now()
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(end, limitMs)
-    child.stdout!.setEncoding('utf8').on('data', text => { if (/^ *not ok /m.test(text)) end() })
+    const timer = setTimeout(kill, limitMs)
+    let isAll = false
+    child.stdout!.setEncoding('utf8').on('data', text => {
+      if (/^ *not ok /m.test(text)) kill()
+      isAll ||= /^# tests \d/m.test(text)
+    })
     child.on('error', reject)
+    child.on('exit', () => setTimeout(kill, 100))
     child.on('close', code => {
       clearTimeout(timer)
-      running = undefined
-      resolve(code === 0 ? performance.now() - beganMs : undefined)
+      resolve(code === 0 && isAll ? performance.now() - beganMs : undefined)
     })
   })
 }
 
-/** How long each file takes; throws if one fails while nothing is wrong. */
-async function timesOf(tree: string, tests: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const times = new Map<string, number>()
-  for (const test of tests) {
-    const ms = await run(tree, test, MOST_MS)
-    if (ms === undefined) throw new Error(`${test} fails while nothing is wrong`)
-    times.set(test, ms)
-  }
-  return times
-}
+const times = new Map<string, number>()
 
-async function isNoticed(tree: string, times: ReadonlyMap<string, number>): Promise<boolean> {
-  for (const [test, ms] of times) {
-    if (await run(tree, test, ms * SLOWER + SLACK_MS) === undefined) return true
+/** Whether a test notices what is wrong in the tree; one that fails also where nothing is wrong says nothing. */
+async function isNoticed(tree: string, path: string, put: (text?: string) => void, text: string): Promise<boolean> {
+  for (const test of testsOf(path)) {
+    if (!times.has(test)) {
+      put()
+      const ms = await run(tree, test, MOST_MS)
+      if (ms === undefined) console.log(`test/${test} fails while nothing is wrong, and is left out`)
+      times.set(test, ms ?? -1)
+    }
+    const ms = times.get(test)!
+    put(text)
+    if (ms >= 0 && await run(tree, test, ms * SLOWER + SLACK_MS) === undefined) return true
   }
   return false
 }
 
 /** Makes the function that says whether a text in the place of a source compiles; a name may be left over in it. */
 function compiler(path: string): (text: string) => boolean {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
+  const folder = path.includes(BROWSER) ? join(ROOT, 'src', BROWSER) : ROOT
+  const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), ts.sys.readFile)
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
   Object.assign(options, { noUnusedLocals: false, noUnusedParameters: false })
   const host = ts.createCompilerHost(options)
   const read = host.getSourceFile
@@ -178,44 +206,66 @@ function compile(text: string): string {
   }).outputText
 }
 
-/** Tries every mutant of a source; gives how many no test has noticed. */
-async function tryAll(tree: string, path: string): Promise<number> {
-  const target = path.replace(/\.ts$/, '.js')
-  const put = (text: string): void => {
-    for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, target), compile(text))
+/** A mutant and the file that it is of. */
+interface Trial extends Mutant { readonly path: string }
+
+const SOURCES = readdirSync(join(ROOT, 'src'), { recursive: true }).map(String).filter(path => path.endsWith('.ts')).sort()
+const trialsOf = (path: string): Trial[] => mutants(readFileSync(join(ROOT, 'src', path), 'utf8')).map(one => ({ ...one, path }))
+
+/** All mutants in an order in which each module has its share early; a small module has a larger one. */
+function * sample(random: Random): Generator<Trial> {
+  const left = new Map<string, Trial[]>()
+  for (const trial of SOURCES.flatMap(trialsOf)) left.set(moduleOf(trial.path), [...left.get(moduleOf(trial.path)) ?? [], trial])
+  const shares = [...left].map(([module, all]) => [module, Math.sqrt(all.length)] as const)
+  const sum = shares.reduce((sum, [, share]) => sum + share, 0)
+  while ([...left.values()].some(all => all.length > 0)) {
+    let at = random.next() * sum
+    const [module] = shares.find(([, share]) => { at -= share; return at < 0 }) ?? shares[0]!
+    const all = left.get(module)!
+    if (all.length > 0) yield all.splice(random.int(all.length), 1)[0]!
   }
-  const source = readFileSync(join(ROOT, 'src', path), 'utf8')
-  const compiles = compiler(join(ROOT, 'src', path))
-  const all = mutants(source).filter(({ text }) => compiles(text))
-  const times = await timesOf(tree, testsOf(path))
-  let survivors = 0
+}
+
+const found = new Map<string, { tried: number, noticed: number }>()
+const compilers = new Map<string, (text: string) => boolean>()
+
+async function attempt(tree: string, { path, name, line, text }: Trial): Promise<void> {
+  const file = join(ROOT, 'src', path)
+  if (!compilers.has(path)) compilers.set(path, compiler(file))
+  if (!compilers.get(path)!(text)) return
+  const source = readFileSync(file, 'utf8')
+  const put = (changed = source): void => {
+    for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, path.replace(/\.ts$/, '.js')), compile(changed))
+  }
+  const counts = found.get(moduleOf(path)) ?? { tried: 0, noticed: 0 }
+  found.set(moduleOf(path), counts)
   try {
-    for (const { name, line, text } of all) {
-      put(text)
-      if (await isNoticed(tree, times)) continue
-      survivors++
-      console.log(`src/${path}:${line}: ${name}`)
-    }
+    const noticed = await isNoticed(tree, path, put, text)
+    counts.tried++
+    counts.noticed += Number(noticed)
+    if (!noticed) console.log(`src/${path}:${line}: ${name}`)
   } finally {
-    put(source)
+    put()
   }
-  console.log(`src/${path}: ${all.length} mutants, ${survivors} not noticed`)
-  return survivors
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
+const { values, positionals } = parseArgs({
+  allowPositionals: true, options: { minutes: { type: 'string', default: '60' }, seed: { type: 'string' } }
+})
+const seed = Number(values.seed ?? seedFromEnv())
+const named = SOURCES.filter(path => positionals.some(one => path === one || (one.endsWith('/') && path.startsWith(one))))
+const endMs = positionals.length > 0 ? Infinity : performance.now() + Number(values.minutes) * 60_000
+if (positionals.length === 0) console.log(`SEED=${seed}`)
 const tree = compileTree()
-try {
-  for (const asked of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(ALIKE)) {
-    const sources = asked.endsWith('/')
-      ? readdirSync(join(ROOT, 'src', asked)).filter(name => name.endsWith('.ts')).map(name => asked + name) : [asked]
-    let survivors = 0
-    for (const path of sources) survivors += await tryAll(tree, path)
-    const alike = ALIKE[asked] ?? 0
-    console.log(`${asked}: ${survivors} not noticed, of which ${alike} make no difference`)
-    if (survivors > alike) process.exitCode = 1
-  }
-} finally {
-  rmSync(tree, { recursive: true, force: true })
+process.on('exit', () => rmSync(tree, { recursive: true, force: true }))
+for (const trial of positionals.length > 0 ? named.flatMap(trialsOf) : sample(seeded(seed))) {
+  if (performance.now() > endMs) break
+  await attempt(tree, trial)
 }
+const rows = [...found].sort(([a], [b]) => a < b ? -1 : 1)
+const total = rows.reduce((sum, [, { tried, noticed }]) => ({ tried: sum.tried + tried, noticed: sum.noticed + noticed }), { tried: 0, noticed: 0 })
+console.log(['', '| module | mutants | noticed |', '| --- | --- | --- |', ...[...rows, ['all', total] as const]
+  .map(([module, { tried, noticed }]) => `| ${module === '' ? 'src' : module} | ${tried} | ${noticed} |`), ''].join('\n'))
+if (total.noticed < total.tried * WANTED_SHARE) process.exitCode = 1
