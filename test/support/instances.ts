@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { ETCD_SETTINGS, type EtcdSettings } from '../../src/parts/etcd/etcd-settings.ts'
 import { base64, callEtcd, pause, startCluster, startProxy, type LossyProxy } from './etcd.ts'
-import { keyName, writeKeys } from './journal.ts'
+import { keyName, NO_HASH, referenceLine, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
 
@@ -49,6 +49,56 @@ export async function startPair(
   const near = await startService(t, { ...await flagsOf(t, member!.url, secret), ...flags })
   const behind = await startService(t, { ...await flagsOf(t, proxy.url, secret), ...flags })
   return { proxy, near, behind }
+}
+
+/** What another instance leaves in etcd, put there by hand: so whatever it waits for holds nothing up. */
+export class Rival {
+  readonly #url: string
+  readonly #secret: Buffer
+
+  constructor(url: string, secret: Buffer) { this.#url = url; this.#secret = secret }
+
+  /** How many records there are. */
+  async count(): Promise<number> {
+    return Number((await this.#range('/pes/', '/pes0', { count_only: true })).count ?? 0)
+  }
+
+  /** Puts a record that changes nothing after the newest one. */
+  async write(): Promise<void> {
+    for (;;) {
+      const { kvs: [newest] = [] } = await this.#range('/pes/', '/pes0', { sort_order: 'DESCEND', limit: 1 })
+      const last = newest === undefined ? undefined : JSON.parse(Buffer.from(newest.value, 'base64').toString())
+      const seq = (last?.seq ?? 0) + 1
+      const nonce = randomBytes(12)
+      nonce[0]! |= 0x80
+      const { text } = referenceLine({
+        seq, time: new Date().toISOString(), type: 'entries.disclosed', by: null, secret: this.#secret, nonce,
+        json: JSON.stringify({ command: 'test', entries: 0 }), previousHash: last?.hash ?? NO_HASH
+      })
+      const key = base64(`/pes/${String(seq).padStart(16, '0')}`)
+      const { succeeded } = await callEtcd(this.#url, '/v3/kv/txn', {
+        compare: [{ target: 'CREATE', key, create_revision: '0' }],
+        success: [{ request_put: { key, value: base64(text) } }]
+      })
+      if (succeeded === true) return
+    }
+  }
+
+  /** Waits for a turn, and never takes it. */
+  async takeTurn(): Promise<void> {
+    await callEtcd(this.#url, '/v3/kv/put', { key: base64('/pes.turn/gone'), value: base64('300') })
+  }
+
+  /** Puts the marker again as it is: its revision is another then. */
+  async touchMarker(): Promise<void> {
+    const { kvs: [{ key, value }] } = await this.#range('/pes.key')
+    await callEtcd(this.#url, '/v3/kv/put', { key, value })
+  }
+
+  #range(key: string, end?: string, more: object = {}): Promise<any> {
+    const range = { key: base64(key), ...end !== undefined && { range_end: base64(end) }, ...more }
+    return callEtcd(this.#url, '/v3/kv/range', range)
+  }
 }
 
 /** Creates an entry, lists all; gives the status. */
