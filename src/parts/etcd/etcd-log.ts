@@ -45,7 +45,8 @@ export interface Change {
   readonly marker: boolean
   /** The first record that was deleted. */
   readonly deleted: number | undefined
-  readonly revision: string
+  /** Of the last change, if there was one. */
+  readonly revision: string | undefined
 }
 
 /** A journal in a cluster. Every request takes the time of its deadline, and rejects as `EtcdClient.ask` does. */
@@ -165,7 +166,7 @@ export class EtcdLog {
       const of = (type?: string): KeyValue[] => events.filter(event => event.type === type).map(({ kv }) => kv)
       take({
         records: this.#keys.recordsIn(of()), marker: events.some(({ kv }) => kv.key === this.#keys.marker),
-        deleted: this.#keys.recordsIn(of('DELETE'))[0]?.seq, revision: result.header.revision
+        deleted: this.#keys.recordsIn(of('DELETE'))[0]?.seq, revision: events.at(-1)?.kv.mod_revision
       })
     }, signal)
   }
@@ -206,13 +207,15 @@ export class EtcdLog {
       success: [put(this.#keys.marker, text), ...removes ? [{ request_delete_range: this.#keys.records }] : []],
       failure: [{ request_range: { key: this.#keys.marker } }]
     }), endMs)
-    return this.marker = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
+    const found = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
+    this.#learn(found)
+    return found
   }
 
   /** Removes the journal, marker and all, if it is as it was read; false: it is not. */
-  async remove(from: Marker, endMs: number): Promise<boolean> {
+  async remove(from: Marker | undefined, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
-      compare: this.#keys.isMarker(from),
+      compare: from === undefined ? [isFree(this.#keys.marker)] : this.#keys.isMarker(from),
       success: [
         { request_delete_range: { key: this.#keys.marker } }, { request_delete_range: this.#keys.turns }, { request_delete_range: this.#keys.records }
       ],

@@ -7,7 +7,8 @@
  * waits until as many writes of others have come as there were, all of them at the same time, and no longer than the
  * one that asked for most. Then it removes the turns that were not taken, so that a dead instance is waited for once.
  */
-import type { EtcdLog, Turn } from './etcd-log.ts'
+import type { Turn } from './etcd-keys.ts'
+import type { EtcdLog } from './etcd-log.ts'
 import type { Follower } from './follower.ts'
 
 export class Turns {
