@@ -9,14 +9,12 @@ import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
 import { ETCD_KNOWN_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { Follower } from './follower.ts'
-import { Turns } from './turns.ts'
 
 /** Seals events that follow the newest record; gives their lines. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
 /** Gives the function that appends what is decided, deciding again where others came first, as long as a change may take. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
-  const turns = new Turns(follower.log, follower)
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
     try {
@@ -27,10 +25,10 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
           events = decide()
           if (events.length === 0) return
         }
-        if (await turns.wait(endMs)) continue
+        if (await follower.turns.wait(endMs)) continue
         const fault = follower.writeFault()
         if (fault === undefined) {
-          if (await attempt(follower, turns, sealNext(events), endMs)) return
+          if (await attempt(follower, sealNext(events), endMs)) return
           continue
         }
         await inTime(follower.ask(), endMs) // another key may be the one to seal with by now
@@ -45,20 +43,18 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
 }
 
 /** Puts lines after the newest record; false: they are not there and never will be. Rejects where that is not known. */
-async function attempt(
-  follower: Follower, turns: Turns, lines: readonly string[], endMs: number
-): Promise<boolean> {
-  const { log, replica } = follower
+async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
+  const { log, replica, turns } = follower
   const marker = log.marker!
   const place = replica.expect(lines[0]!)
   const known = new AbortController()
   // Not at once: the answer comes at about the same time, and a request that is cut off costs its connection.
   void place.known.then(() => setTimeout(() => known.abort(), ETCD_KNOWN_PAUSE_MS).unref())
   try {
-    const { records, ahead } = await log.append(replica.newest, marker, lines, endMs, known.signal)
+    const { isMade, records, revision } = await log.append(replica.newest, marker, lines, endMs, known.signal)
     follower.wrote()
     follower.take(records)
-    turns.note(ahead)
+    turns.note(isMade ? undefined : Number(revision))
     if (place.isOurs === undefined) await inTime(follower.ask(), endMs)
   } catch (error) {
     // What was refused may be a second attempt, whose first one was carried out.

@@ -164,7 +164,8 @@ export function fillEtcd(
       begun = await log.change(begun, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { removes: true })
     }
     if (begun?.text !== copying) {
-      throw new OperatorError(`${log.prefix} holds ${begun === undefined ? 'records' : 'a journal'} already, or another copy is made there; name another ETCD_PREFIX`)
+      const what = begun === undefined ? 'other keys' : 'a journal, or another copy is made there'
+      throw new OperatorError(`${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`)
     }
     const isEmpty = await fill(log, begun, lines) === 0
     await verify()

@@ -92,8 +92,9 @@ export class Keys {
   }
 
   turnsIn(kvs: readonly KeyValue[] = []): Turn[] {
+    const start = `${this.#prefix}.turn/`
     return kvs.map(({ key, value = '', create_revision }) => ({ key, wait: text(value), revision: create_revision }))
-      .filter(({ key, wait }) => /^[0-9]{1,9}$/.test(wait) || this.#isNamed(text(key)))
+      .filter(({ key, wait }) => text(key).startsWith(start) && (/^[0-9]{1,9}$/.test(wait) || this.#isNamed(text(key))))
       .map(({ key, wait, revision }) => ({ key, revision, waitMs: Math.min(Number(wait), MAX_ETCD_TURN_MS) }))
   }
 

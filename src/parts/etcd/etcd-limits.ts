@@ -32,10 +32,10 @@ export const MAX_ETCD_NAMED_KEYS = 100
 /** What one transaction may hold: etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128
 /**
- * Records of a transaction. It may also put the marker, remove a turn and read the others', or else take one, whose two
- * conditions count as operations.
+ * Records of a transaction. It may also put the marker and remove a turn, or else take one, whose two conditions count as
+ * operations.
  */
-export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 5
+export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
 /** Bytes after which a transaction takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
 /** The largest record: with what may come before it, it is within etcd's own `--max-request-bytes`. */

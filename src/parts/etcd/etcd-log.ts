@@ -33,16 +33,20 @@ export interface Page {
   readonly revision: string
 }
 
-/** What became of an append: what follows its record now, and who waits for a turn, longer than this instance. */
+/** What became of an append: what follows its record now, as of a revision. */
 export interface Appended {
+  readonly isMade: boolean
   readonly records: readonly Stored[]
-  readonly ahead: readonly Turn[]
+  readonly revision: string
 }
 
 /** What a watch has brought. */
 export interface Change {
   readonly records: readonly Stored[]
   readonly marker: boolean
+  /** Turns that were taken, and the keys of those that have ended. */
+  readonly turns: readonly Turn[]
+  readonly ended: readonly string[]
   /** The first record that was deleted. */
   readonly deleted: number | undefined
   /** Of the last change, if there was one. */
@@ -56,7 +60,7 @@ export class EtcdLog {
   readonly #keys: Keys
   /** The instance's own. */
   readonly id: string = randomBytes(8).toString('hex')
-  readonly #turnKey: string
+  readonly turnKey: string
   /** As it was read last; undefined: never yet, or there is no journal. */
   marker: Marker | undefined
   /** How long the last append took. */
@@ -68,7 +72,7 @@ export class EtcdLog {
     this.#client = client
     this.prefix = prefix
     this.#keys = new Keys(prefix, warn)
-    this.#turnKey = this.#keys.turn(this.id)
+    this.turnKey = this.#keys.turn(this.id)
   }
 
   /**
@@ -82,33 +86,26 @@ export class EtcdLog {
     const first = after.seq + 1
     const beganMs = performance.now()
     const text = marker.state === 'empty' ? markerText({ ...marker, state: 'begun' }) : undefined
-    const turns = { request_range: { ...this.#keys.turns, sort_order: 'ASCEND', sort_target: 'CREATE' } }
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => ({
       compare: [...this.#keys.isAt(after), ...this.#keys.isMarker(marker), isFree(this.#keys.record(first))],
       success: [
-        { request_delete_range: { key: this.#turnKey } }, turns, ...lines.map((line, i) => put(this.#keys.record(first + i), line)),
+        { request_delete_range: { key: this.turnKey } }, ...lines.map((line, i) => put(this.#keys.record(first + i), line)),
         ...text === undefined ? [] : [put(this.#keys.marker, text)]
       ],
       failure: [
         { request_range: this.#keys.range(first, pageOf(ETCD_FIRST_PAGE_RECORDS, attempt)) },
         { request_range: { key: this.#keys.marker } },
-        // Putting it again leaves its place among the others: that is by when it was created.
-        { request_txn: {
-          compare: this.#keys.isMarker(marker), success: [put(this.#turnKey, String(Math.ceil(ETCD_TURN_MS + 4 * this.#tookMs)))]
-        } },
-        turns
+        { request_txn: { compare: this.#keys.isMarker(marker), success: [put(this.turnKey, this.#waitMs)] } }
       ]
     }), endMs, signal)
     this.#tookMs = performance.now() - beganMs
+    const { revision } = header
     if (succeeded === true) {
-      if (text !== undefined) this.marker = markerOf(text, header.revision)
-      const ahead = this.#keys.turnsIn(responses[1].response_range.kvs)
-      return { records: lines.map((text, i) => ({ seq: first + i, text })), ahead }
+      if (text !== undefined) this.#learn(markerOf(text, revision))
+      return { isMade: true, records: lines.map((text, i) => ({ seq: first + i, text })), revision }
     }
     this.#learn(markerIn(responses[1]))
-    const turnsNow = this.#keys.turnsIn(responses[3].response_range.kvs)
-    const own = turnsNow.findIndex(({ key }) => key === this.#turnKey)
-    return { records: this.#keys.recordsIn(responses[0].response_range.kvs), ahead: turnsNow.slice(0, Math.max(0, own)) }
+    return { isMade: false, records: this.#keys.recordsIn(responses[0].response_range.kvs), revision }
   }
 
   /** Removes turns, unless they were taken anew. */
@@ -165,7 +162,8 @@ export class EtcdLog {
       const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
       const of = (type?: string): KeyValue[] => events.filter(event => event.type === type).map(({ kv }) => kv)
       take({
-        records: this.#keys.recordsIn(of()), marker: events.some(({ kv }) => kv.key === this.#keys.marker),
+        records: this.#keys.recordsIn(of()), turns: this.#keys.turnsIn(of()),
+        ended: of('DELETE').map(({ key }) => key), marker: events.some(({ kv }) => kv.key === this.#keys.marker),
         deleted: this.#keys.recordsIn(of('DELETE'))[0]?.seq, revision: events.at(-1)?.kv.mod_revision
       })
     }, signal)
@@ -187,7 +185,7 @@ export class EtcdLog {
   async probe(endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({
       compare: [{ target: 'MOD', result: 'LESS', key: this.#keys.marker, mod_revision: '0' }],
-      success: [put(this.#keys.record(1), ''), put(this.#turnKey, '')]
+      success: [put(this.#keys.record(1), ''), put(this.turnKey, '')]
     }), endMs)
   }
 
@@ -223,6 +221,9 @@ export class EtcdLog {
     }), endMs)
     return succeeded === true || markerIn(responses[0]) === undefined // an attempt whose answer was lost has done it
   }
+
+  /** How long others should wait for this instance. */
+  get #waitMs(): string { return String(Math.ceil(ETCD_TURN_MS + 4 * this.#tookMs)) }
 
   /** An answer may come after that of a later read. */
   #learn(found: Marker | undefined): void {

@@ -15,6 +15,7 @@ import { closed, unusable } from './marker.ts'
 import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
+import { Turns } from './turns.ts'
 
 /** Failures that are over without the operator, or once the key file, the user or the room is as it should be. */
 const PASSING: readonly FailureCode[] = [
@@ -43,7 +44,7 @@ export class Follower {
   #reported: string | undefined
   readonly #said = new Set<string>()
   #isOpen = false
-  #onWrite = (): void => {}
+  readonly turns: Turns
 
   constructor(
     log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void, wallMs: () => number
@@ -51,6 +52,7 @@ export class Follower {
     this.log = log
     this.replica = replica
     this.sealing = sealing
+    this.turns = new Turns(log)
     this.#warn = warn
     this.#wallMs = wallMs
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
@@ -67,30 +69,19 @@ export class Follower {
 
   /** Why no append should be tried, as far as is known. */
   writeFault(): Failure | undefined {
-    return this.replica.broken ?? closed(this.log.marker!, this.log.prefix) ?? this.#lost ?? this.sealing.fault()
+    const { replica: { broken }, log: { marker, prefix }, outage } = this
+    const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
+    return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.#lost ?? this.sealing.fault()
   }
 
   /** Applies records. Throws where one does not follow. */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
-    const { seq } = this.replica.newest
-    try {
-      this.replica.take(records)
-    } finally {
-      if (this.replica.newest.seq > seq) this.#onWrite()
-    }
+    this.replica.take(records)
     const aheadMs = this.replica.timeMs - this.#wallMs()
     if (aheadMs <= MAX_CLOCK_SKEW_MS) return
     this.#say('clock', `the newest record was made ${Math.round(aheadMs / 1000)} s ahead of this machine's clock: ` +
       'the clocks of the instances differ, and so do the times at which tokens end; set them right')
-  }
-
-  /** Resolves when records were taken, or after a time. */
-  next(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const timer = setTimeout(resolve, ms)
-      this.#onWrite = () => { clearTimeout(timer); resolve() }
-    })
   }
 
   /** Takes note of how a write went: it was answered, or why not. */
@@ -118,6 +109,7 @@ export class Follower {
           this.#see(change)
         }, signal)
       } catch (error) {
+        this.turns.forget()
         // Why etcd does not answer is reported by `ask`; a watch may end at any time.
         if (/compacted/.test((error as Error).message)) from = undefined
         if (error instanceof Failure && error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
@@ -160,8 +152,9 @@ export class Follower {
   }
 
   /** What a watch brings. */
-  #see({ records, marker, deleted }: Change): void {
+  #see({ records, marker, deleted, ...turns }: Change): void {
     this.take(records)
+    this.turns.see(turns)
     if (deleted !== undefined && deleted > 0 && deleted <= this.replica.newest.seq) {
       this.#lost = this.#damage(`record ${deleted} was deleted from etcd; copy a backup to another prefix`)
       this.#report()

@@ -1,7 +1,7 @@
 /** What this instance has applied of the journal that all share. */
 import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
-import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
+import { FIRST_HASH, parseLine } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
@@ -12,9 +12,6 @@ export interface Place extends Stored {
   /** Resolves when that is known. */
   readonly known: Promise<void>
 }
-
-/** How many writes are remembered: more than instances wait for their turn. */
-const MAX_WRITES = 64
 
 /** The newest record that was applied, and the way to the next. */
 export class Replica {
@@ -27,8 +24,6 @@ export class Replica {
   timeMs = 0
   /** Why a record that follows could not be applied: the state may be anything then. */
   broken: Failure | undefined
-  /** The first records of the last writes, of all instances. */
-  #writes: number[] = []
   #place: { readonly seq: number, readonly settle: (text: string) => void } | undefined
 
   /** `name` is the journal's, for errors. */
@@ -46,9 +41,6 @@ export class Replica {
     })
     return place
   }
-
-  /** How many writes it has taken after a record. */
-  writesAfter(seq: number): number { return this.#writes.filter(first => first > seq).length }
 
   /**
    * Applies records that follow, and skips those that are applied, and those behind a gap. Throws `journal-damaged` or
@@ -86,7 +78,5 @@ export class Replica {
     this.newest = record
     this.head = line.hash
     this.timeMs = Date.parse(line.time)
-    if (startsWrite(line)) this.#writes.push(seq)
-    if (this.#writes.length > 2 * MAX_WRITES) this.#writes = this.#writes.slice(-MAX_WRITES)
   }
 }
