@@ -66,7 +66,7 @@ describe('a message that is held back or lost, at every point of an attempt', { 
       for (const [n, { points, arrivesAfter }] of plans.entries()) {
         const before = await rival.count()
         const first = proxy.appends
-        let written = 0
+        const written: Promise<void>[] = []
         const held: { readonly at: number, readonly release: () => Promise<void> }[] = []
         const releaseUpTo = async (at: number): Promise<void> => {
           for (const message of held.filter(message => message.at <= at)) await message.release()
@@ -75,21 +75,23 @@ describe('a message that is held back or lost, at every point of an attempt', { 
           const at = append - first - 1
           await releaseUpTo(at - arrivesAfter)
           const [event, treatment] = POINTS[points[at]!] ?? ['', 'passed']
-          if (event === 'record') { await rival.write(); written++ }
+          if (event === 'record') {
+            written.push(rival.write())
+            await written.at(-1)
+          }
           if (event === 'marker') await rival.touchMarker()
           if (event === 'turn') {
             await rival.takeTurn()
-            written++
-            setTimeout(() => void rival.write(), 100)
+            written.push(pause(100).then(() => rival.write()))
           }
           if (treatment === 'held') held.push({ at, release: hold() })
           return treatment
         }
         const isMade = await make(one, n).then(answer => { assert.ok(answer); return true }, () => false)
-        await pause(points.some(point => POINTS[point][0] === 'turn') ? 150 : 0)
+        await Promise.all(written)
         await releaseUpTo(Infinity)
         proxy.treat = () => 'passed'
-        const made = await rival.count() - before - written
+        const made = await rival.count() - before - written.length
         const what = `${points.join(', then ')}; arrives after ${arrivesAfter}`
         assert.ok(made === 1 || (made === 0 && !isMade), `${what}: told ${isMade ? 'made' : 'not made'}, recorded ${made} times`)
         told[isMade ? 'made' : 'failed']++

@@ -39,9 +39,9 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.equal(await create(one), 200)
   const told = await done(one.folder, 'key rotate')
   const fresh = keyName(readSecret(one.folder))
-  assert.match(told, new RegExp(`^key ${fresh} is in .*journal.key, and does not seal yet\ncopy that file .* again\n$`))
+  assert.match(told, new RegExp(`^journal /pes at http://[^\n]*\nkey ${fresh} is in .*journal.key, and does not seal yet\ncopy that file .* again\n$`))
   assert.equal(await create(one), 200)
-  assert.equal(await done(one.folder, 'key rotate'), `key ${fresh} seals from now on\n`)
+  assert.equal(await done(one.folder, 'key rotate'), `journal /pes at ${endpoints}\nkey ${fresh} seals from now on\n`)
 
   const lacks = new RegExp(`${other.folder}/journal.key has no key ${fresh}`)
   await until(() => faultOf(other) !== undefined) // without being asked for anything
@@ -103,7 +103,7 @@ test('a journal is re-encrypted and compacted in a file between two prefixes: no
   writeKeys(back, readSecret(one.folder))
   for (const step of [`journal copy --to file --etcd-endpoints ${endpoints}`, 'key rotate', 'key rewrite', 'journal compact',
     `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`]) await done(back, step)
-  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
+  await done(back, `journal remove /pes --from etcd --etcd-endpoints ${endpoints} --yes`)
   const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
   await assert.rejects(startService(t, flags), failure('journal-missing', /etcd has no key \/pes\.key; if ETCD_PREFIX/))
   const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
@@ -146,7 +146,7 @@ test('of copies made at once one becomes the journal, and the others are refused
     const winners = made.flatMap(({ status }, n) => status === 'fulfilled' ? [n] : [])
     const failures = made.flatMap(result => result.status === 'rejected' ? [result.reason] : [])
     assert.equal(winners.length, 1, failures.join('\n'))
-    for (const why of failures) assert.match(String(why), /\/pes holds a journal, or another copy is made there/)
+    for (const why of failures) assert.match(String(why), /\/pes (holds a journal, or|was changed meanwhile, or) another copy is made there/)
     const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes/'), range_end: base64('/pes0') })
     const found = kvs.map(({ value }: { value: string }) => Buffer.from(value, 'base64').toString())
     assert.deepEqual(found, lines.map(line => `${line} of ${winners[0]}`))
@@ -180,8 +180,8 @@ test('a watch reports records and the marker, not keys between them', { skip: NO
   await other.append(START, otherMarker, ['line'], soonMs())
   await log.append(START, marker, ['line'], soonMs())
   await log.change(marker, 'b', soonMs())
-  await until(() => taken.filter(one => one === 'marker').length > 1)
-  assert.deepEqual(taken.filter(one => one !== 0), ['marker', 1, 'marker'])
+  await until(() => taken.filter(one => one === 'marker').length > 0)
+  assert.deepEqual(taken.filter(one => one !== 0), [1, 'marker'])
 })
 
 test('a late answer to an append does not hide that the journal has moved', { skip: NO_ETCD }, async t => {
@@ -201,14 +201,14 @@ test('a late answer to an append does not hide that the journal has moved', { sk
   t.after(() => client.close())
   const [log, other] = [new EtcdLog(client, '/pes'), new EtcdLog(client, '/pes')]
   const marker = (await log.change(undefined, 'a', soonMs()))!
-  const moving = await other.change(marker, 'a moving /pes-2', soonMs())
+  const moving = await other.change(marker, '0badcafe moving /pes-2', soonMs())
   let release = (): void => {}
   hold = new Promise(resolve => { release = resolve })
   const isAnswered = new Promise<void>(resolve => { answered = resolve })
   const late = log.append(START, marker, ['line'], soonMs())
   await isAnswered
   hold = undefined
-  await other.change(moving, 'a moved /pes-2', soonMs())
+  await other.change(moving, '0badcafe moved /pes-2', soonMs())
   await log.after(START, soonMs())
   release()
   assert.deepEqual((await late).records, [])

@@ -81,7 +81,7 @@ describe('an outage', { concurrency: true }, () => {
       const answers = await Promise.all(Array.from({ length: 5 }, (_, i) =>
         send(one.url, 'POST', '/api/createPassword', { ...FIELDS, password: `${i}` })))
       assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200, 200, 200])
-      assert.ok(proxy.appends >= 2)
+      assert.ok(treatment === 'answer lost' || proxy.appends >= 2)
       if (treatment === 'late') await pause(LATE_MS)
       assert.equal((await send(other.url, 'GET', '/api/listPassword')).json.length, 5)
       await assertEqual([one, other])

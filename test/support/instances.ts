@@ -64,7 +64,7 @@ export class Rival {
   }
 
   /** Puts a record that changes nothing after the newest one. */
-  async write(): Promise<void> {
+  async write(timeMs: number = Date.now()): Promise<void> {
     for (;;) {
       const { kvs: [newest] = [] } = await this.#range('/pes/', '/pes0', { sort_order: 'DESCEND', limit: 1 })
       const last = newest === undefined ? undefined : JSON.parse(Buffer.from(newest.value, 'base64').toString())
@@ -72,7 +72,7 @@ export class Rival {
       const nonce = randomBytes(12)
       nonce[0]! |= 0x80
       const { text } = referenceLine({
-        seq, time: new Date().toISOString(), type: 'entries.disclosed', by: null, secret: this.#secret, nonce,
+        seq, time: new Date(timeMs).toISOString(), type: 'entries.disclosed', by: null, secret: this.#secret, nonce,
         json: JSON.stringify({ command: 'test', entries: 0 }), previousHash: last?.hash ?? NO_HASH
       })
       const key = base64(`/pes/${String(seq).padStart(16, '0')}`)

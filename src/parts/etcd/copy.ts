@@ -15,7 +15,7 @@ import {
 import { START } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { markerText, type Marker } from './marker.ts'
+import { markerText, unusable, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
@@ -47,29 +47,32 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   } finally {
     terminal.progress('', 1)
   }
-  report(terminal, settings.etcdPrefix, records, head)
+  const { etcdPrefix } = settings
+  terminal.show({ path: etcdPrefix, records, head }, `${etcdPrefix}: ${records} records, head ${head}`)
 }
 
 /** The journal from etcd into a folder that has none; it is closed there, so that nothing is written after that. */
 export async function copyToFile({ store, terminal }: Context): Promise<void> {
-  const { path: target } = locationOf(store.settings)
+  const { path: target, keyFile } = locationOf(store.settings)
   if (disk.stat(target) !== undefined) throw new OperatorError(`${target} exists already`)
   const settings = store.settings as Context['store']['settings'] & EtcdSettings
-  const { etcdPrefix } = settings
+  const { etcdPrefix: path, etcdEndpoints: endpoints } = settings
   await withLog(settings, async log => {
     const before = await found(log)
+    const fault = unusable(before, path)
+    if (fault !== undefined) throw fault
     if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, isoTime(Date.now())))
     try {
-      // Counted once it is closed: a service that runs here may not have read the last ones yet.
       const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-      const made = await saveJournal(store, target, { ...await store.status(), records })
-      report(terminal, target, made.records, made.head)
+      const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
+      terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
+        `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
     } catch (error) {
-      if (before.state !== 'closed') await reopenAt(log).catch(() => terminal.warn(`${etcdPrefix} is closed; journal reopen opens it`))
+      const how = 'still closed; journal reopen opens it'
+      if (before.state !== 'closed') await reopenAt(log).catch(() => terminal.warn(`${path} is ${how}`))
       throw error
     }
   })
-  terminal.warn(`${etcdPrefix} is closed: instances that still run there refuse changes. Journal remove ends it, journal reopen opens it`)
 }
 
 /** Lets instances write again to a journal that a copy has closed. */
@@ -118,10 +121,6 @@ async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker>
   const changed = await log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
   if (changed?.text !== text) throw new OperatorError(`${log.prefix} was changed meanwhile; look again`)
   return changed
-}
-
-function report(terminal: Context['terminal'], path: string, records: number, head: string): void {
-  terminal.show({ path, records, head }, `${path}: ${records} records, head ${head}`)
 }
 
 /**

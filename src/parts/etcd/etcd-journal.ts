@@ -50,11 +50,13 @@ export async function openEtcdJournal(
   const sealing = new Sealing(disk, keyFile, keys, log)
   const replica = new Replica(apply, sealing, path)
   const follower = new Follower(log, replica, sealing, options.warn, wallMs)
+  let isNew = false
   const inTime = (ms: number): number => performance.now() + ms
   try {
     // First by a mere read: whatever might put something is refused by an etcd that is full.
     const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     if (log.marker === undefined && mayCreate === true) {
+      isNew = true
       await log.change(undefined, keys.newest.name, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
     }
     const { marker } = log
@@ -101,7 +103,7 @@ export async function openEtcdJournal(
       const { newest: { seq: records }, head } = replica
       return { fault: trouble?.message, mayHeal, records, head }
     },
-    location: () => ({ path, keyFile, bytes: 0, endpoints }),
+    location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
       await follower.ask()
       return sealing.rotate(random)

@@ -55,7 +55,7 @@ export function unusable({ key, state, text }: Marker, prefix: string): Failure 
 /** Why nothing may be written under a marker; undefined: it may. */
 export function closed({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state !== 'closed') return undefined
-  const how = 'use the copy, or run journal open --at etcd'
+  const how = 'use the copy, or run journal reopen'
   return new Failure('journal-refused', `${prefix} is closed: it was copied to a file at ${text.split(' ')[2]}; ${how}`)
 }
 
