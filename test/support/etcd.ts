@@ -168,8 +168,9 @@ export interface LossyProxy {
   hidesChanges: boolean
   /** Whether nothing gets through. */
   isCut: boolean
-  /** How many appends have come. */
+  /** How many appends have come, and how many requests of all kinds. */
   readonly appends: number
+  readonly requests: number
 }
 
 /** How long a late request is held back: longer than the client waits. */
@@ -192,11 +193,12 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     onward.end(body)
   }
   const treat: LossyProxy['treat'] = () => 'passed'
-  const proxy = { url: '', appends: 0, hidesChanges: false, isCut: false, treat }
+  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat }
   const server = createHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks)
+    proxy.requests++
     if (proxy.isCut) { response.destroy(); return }
     if (request.url === '/v3/watch' && proxy.hidesChanges) return
     const isAppend = body.includes('request_put') && body.includes('range_end')

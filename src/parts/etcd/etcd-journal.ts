@@ -76,7 +76,8 @@ export async function openEtcdJournal(
     onProgress(1)
   }
   const { path: unused } = locationOf(settings)
-  if (disk.stat(unused) !== undefined) {
+  // The service alone warns; the operator's program says whether it may create.
+  if (mayCreate === undefined && disk.stat(unused) !== undefined) {
     options.warn(`${unused} is not the journal that is used, which is ${path} in etcd, and may be out of date; put it away`)
   }
   const closing = new AbortController()

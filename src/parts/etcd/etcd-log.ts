@@ -64,7 +64,7 @@ export class EtcdLog {
   /** As it was read last; undefined: never yet, or there is no journal. */
   marker: Marker | undefined
   /** How long the last append took. */
-  #tookMs = 0
+  tookMs = 0
   /** How many records are read at once: as many as the last ones were long. */
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
 
@@ -98,7 +98,7 @@ export class EtcdLog {
         { request_txn: { compare: this.#keys.isMarker(marker), success: [put(this.turnKey, this.#waitMs)] } }
       ]
     }), endMs, signal)
-    this.#tookMs = performance.now() - beganMs
+    this.tookMs = performance.now() - beganMs
     const { revision } = header
     if (succeeded === true) {
       if (text !== undefined) this.#learn(markerOf(text, revision))
@@ -223,7 +223,7 @@ export class EtcdLog {
   }
 
   /** How long others should wait for this instance. */
-  get #waitMs(): string { return String(Math.ceil(ETCD_TURN_MS + 4 * this.#tookMs)) }
+  get #waitMs(): string { return String(Math.ceil(ETCD_TURN_MS + 4 * this.tookMs)) }
 
   /** An answer may come after that of a later read. */
   #learn(found: Marker | undefined): void {

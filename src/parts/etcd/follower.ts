@@ -52,7 +52,7 @@ export class Follower {
     this.log = log
     this.replica = replica
     this.sealing = sealing
-    this.turns = new Turns(log)
+    this.turns = new Turns(log, replica)
     this.#warn = warn
     this.#wallMs = wallMs
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
@@ -142,7 +142,8 @@ export class Follower {
         if (performance.now() >= endMs()) throw this.#isBehind()
       }
     } catch (error) {
-      const failure = this.#foreseen(error)
+      const isLate = this.#behind !== undefined && error instanceof Failure && error.code === 'journal-unreachable'
+      const failure = isLate ? this.#isBehind() : this.#foreseen(error)
       if (failure.code !== 'journal-closed') this.outage = failure
       throw failure
     } finally {

@@ -1,7 +1,7 @@
 /** What this instance has applied of the journal that all share. */
 import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
-import { FIRST_HASH, parseLine } from '../../journal/line.ts'
+import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
@@ -22,6 +22,8 @@ export class Replica {
   head: string = FIRST_HASH
   /** When the newest record was made, by the clock of the instance that made it; 0 without one. */
   timeMs = 0
+  /** How many writes it has applied, of all instances. */
+  writes = 0
   /** Why a record that follows could not be applied: the state may be anything then. */
   broken: Failure | undefined
   #place: { readonly seq: number, readonly settle: (text: string) => void } | undefined
@@ -78,5 +80,6 @@ export class Replica {
     this.newest = record
     this.head = line.hash
     this.timeMs = Date.parse(line.time)
+    if (startsWrite(line)) this.writes++
   }
 }
