@@ -126,31 +126,43 @@ export async function keysIn(url: string, prefix: string): Promise<string[]> {
 export interface Seen {
   /** By the entry's id. */
   readonly histories: ReadonlyMap<number, Operation[]>
+  /** The passwords of entries that were created, and whether that was acknowledged. */
+  readonly created: ReadonlyMap<string, boolean>
   readonly counts: { acknowledged: number, unknown: number, read: number, unanswered: number }
 }
 
-/** Runs clients at all instances for a time: each gets or updates one of the entries behind `first` again and again. */
+/**
+ * Runs clients at all instances for a time: each gets or updates one of the entries behind `first`, or creates one, again
+ * and again.
+ */
 export async function runClients(
   urls: readonly string[], clientsEach: number, entries: number, forMs: number, pauseMs: number,
   first = 0
 ): Promise<Seen> {
   const histories = new Map(Array.from({ length: entries }, (_, i) => [first + i + 1, [] as Operation[]]))
+  const created = new Map<string, boolean>()
   const counts = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
   const endMs = performance.now() + forMs
+  const write = async (url: string, path: string, body: object): Promise<boolean> => {
+    const status = await send(url, 'POST', path, body).then(({ status }) => status, () => 0)
+    assert.ok([200, 500, 503, 0].includes(status), `a write was answered ${status}`)
+    counts[status === 200 ? 'acknowledged' : 'unknown']++
+    return status === 200
+  }
   let serial = 0
   const client = async (url: string, n: number): Promise<void> => {
     while (performance.now() < endMs) {
       const id = first + 1 + (serial++ + n) % entries
       const history = histories.get(id)!
       const startMs = performance.now()
-      if (Math.random() < 0.5) {
+      const act = Math.random()
+      if (act < 0.1) {
+        const password = `created ${first} ${n}-${serial}`
+        created.set(password, await write(url, '/api/createPassword', { ...FIELDS, password }))
+      } else if (act < 0.5) {
         const value = `${n}-${serial}`
-        const status = await send(url, 'POST', `/api/updatePassword/${id}`, { password: value })
-          .then(({ status }) => status, () => 0)
-        assert.ok([200, 500, 0].includes(status), `a write was answered ${status}`)
-        const endMs = status === 200 ? performance.now() : Infinity
-        history.push({ kind: 'write', value, startMs, endMs })
-        counts[status === 200 ? 'acknowledged' : 'unknown']++
+        const isMade = await write(url, `/api/updatePassword/${id}`, { password: value })
+        history.push({ kind: 'write', value, startMs, endMs: isMade ? performance.now() : Infinity })
       } else {
         const answer = await send(url, 'GET', `/api/getPassword/${id}`).catch(() => undefined)
         assert.ok(answer === undefined || [200, 503].includes(answer.status), `a read was answered ${answer?.status}`)
@@ -162,13 +174,24 @@ export async function runClients(
     }
   }
   await Promise.all(urls.flatMap((url, at) => Array.from({ length: clientsEach }, (_, i) => client(url, at * 100 + i))))
-  return { histories, counts }
+  return { histories, created, counts }
 }
 
 /** Holds the histories to what a single register would show. */
 export function assertLinearizable({ histories }: Seen): void {
   for (const [id, history] of histories) {
     assert.ok(isLinearizable(FIELDS.password, history), `entry ${id}: ${JSON.stringify(history)}`)
+  }
+}
+
+/** Holds what was created to what an instance lists: once, or, where it was not acknowledged, perhaps not at all. */
+export async function assertCreatedOnce({ created }: Seen, url: string): Promise<void> {
+  const { json } = await send(url, 'GET', '/api/listPassword')
+  const listed = new Map<string, number>()
+  for (const { password } of json as { password: string }[]) listed.set(password, (listed.get(password) ?? 0) + 1)
+  for (const [password, isAcknowledged] of created) {
+    const times = listed.get(password) ?? 0
+    assert.ok(times === 1 || (times === 0 && !isAcknowledged), `${password}: acknowledged ${isAcknowledged}, there ${times} times`)
   }
 }
 
