@@ -38,8 +38,8 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         for (const step of ['key rotate', 'key rewrite', `journal copy --to etcd ${at} --etcd-prefix /pes-2`]) {
           await done(back, step)
         }
-        await refused(back, `journal remove /pes-2 --from etcd --yes ${at}`, 1, /ETCD_PREFIX is \/pes; name that/)
-        await refused(back, `journal remove /pes-2 --from etcd --yes ${at} --etcd-prefix /pes-2`, 1, /in use, 7 records/)
+        await refused(back, `journal remove /pes-2 --from etcd --yes ${at}`, 1, /\/pes-2 is in use, 7 records/)
+        await refused(back, `journal remove /pes-3 --from etcd --yes ${at}`, 1, /etcd has no journal \/pes-3/)
         assert.equal(await done(back, `journal remove /pes --from etcd --yes ${at}`), '/pes: 5 records removed\n')
         const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.'), range_end: base64('/pes1') })
         assert.equal(kvs, undefined)

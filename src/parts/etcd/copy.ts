@@ -91,11 +91,9 @@ async function reopenAt(log: EtcdLog): Promise<Marker> {
   return change(log, marker, markerText({ ...marker, state: records > 0 ? 'begun' : 'empty' }))
 }
 
-/** Removes a journal that is no longer used, records and marker at once. */
-export async function remove({ store, terminal, flags, positionals: [name] }: Context): Promise<void> {
-  const settings = store.settings as Context['store']['settings'] & EtcdSettings
-  const { etcdPrefix, etcdEndpoints } = settings
-  if (name !== etcdPrefix) throw new OperatorError(`ETCD_PREFIX is ${etcdPrefix}; name that, or set it to the one to remove`)
+/** Removes a journal that is no longer used, records and marker at once: the one named, whatever the settings say. */
+export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
+  const settings = { ...store.settings as Context['store']['settings'] & EtcdSettings, etcdPrefix }
   await withLog(settings, async log => {
     const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     const { marker } = log
@@ -104,9 +102,9 @@ export async function remove({ store, terminal, flags, positionals: [name] }: Co
       const how = 'journal copy --to file closes it, and keeps what it holds'
       throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)
     }
-    const where = `${etcdPrefix} at ${etcdEndpoints.join(', ')}`
+    const where = `${etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`
     await terminal.confirm(`${where}: ${records} records are then gone for good.`, flags['yes'] === true)
-    if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw new OperatorError(`${etcdPrefix} was changed meanwhile; look again`)
+    if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
     terminal.show({ path: etcdPrefix, records }, `${etcdPrefix}: ${records} records removed`)
   })
 }
@@ -118,10 +116,12 @@ async function found(log: EtcdLog): Promise<Marker> {
 }
 
 async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker> {
-  const changed = await log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
-  if (changed?.text !== text) throw new OperatorError(`${log.prefix} was changed meanwhile; look again`)
-  return changed
+  const marker = await log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
+  if (marker?.text !== text) throw changed(log)
+  return marker
 }
+
+function changed({ prefix }: EtcdLog): OperatorError { return new OperatorError(`${prefix} was changed meanwhile; look again`) }
 
 /**
  * Reads the journal at the prefix that the service has reported, or else that of the settings, verifying each record,
