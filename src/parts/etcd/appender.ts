@@ -1,9 +1,9 @@
 /**
  * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
  *
- * An append goes after exactly the newest record that this instance has applied, on which its events were decided; so no
- * other decision came in between. What is read at its place, by whichever way, decides what became of it: its own line,
- * and it is made; another, and that is applied, and everything decided again.
+ * An append goes after exactly the newest record that this instance has applied, on which its events were decided; so
+ * no other decision came in between. What is read at its place, by whichever way, decides what became of it: its own
+ * line, and it is made; another, and that is applied, and everything decided again.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
@@ -13,7 +13,7 @@ import type { Follower } from './follower.ts'
 /** Seals events that follow the newest record; gives their lines. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Gives the function that appends what is decided, deciding again where others came first, as long as a change may take. */
+/** Gives the function that appends what is decided, and decides again where others came first, for a time. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
@@ -58,7 +58,8 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
     if (place.isOurs === undefined) await inTime(follower.ask(), endMs)
   } catch (error) {
     // What was refused may be a second attempt, whose first one was carried out.
-    if (error instanceof Failure && error.code === 'journal-refused') await inTime(follower.ask(), endMs).catch(() => {})
+    const isRefused = error instanceof Failure && error.code === 'journal-refused'
+    if (isRefused) await inTime(follower.ask(), endMs).catch(() => {})
     if (place.isOurs === undefined) throw error
   }
   if (place.isOurs === undefined && log.marker!.revision === marker.revision) {

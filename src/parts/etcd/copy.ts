@@ -61,7 +61,8 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const before = await found(log)
     const fault = unusable(before, path)
     if (fault !== undefined) throw fault
-    if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, isoTime(Date.now())))
+    const text = markerText({ ...before, state: 'closed' }, isoTime(Date.now()))
+    if (before.state !== 'closed') await change(log, before, text)
     try {
       const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
       const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
@@ -121,7 +122,9 @@ async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker>
   return marker
 }
 
-function changed({ prefix }: EtcdLog): OperatorError { return new OperatorError(`${prefix} was changed meanwhile; look again`) }
+function changed({ prefix }: EtcdLog): OperatorError {
+  return new OperatorError(`${prefix} was changed meanwhile; look again`)
+}
 
 /**
  * Reads the journal at the prefix that the service has reported, or else that of the settings, verifying each record,

@@ -78,7 +78,8 @@ export class EtcdClient {
   /**
    * Asks until an endpoint answers. `bodyOf` gets the number of the attempt, from 0: a later one should ask for less,
    * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint has
-   * answered by `endMs`, with `journal-refused` and etcd's own words, with `journal-closed`, and once the signal aborts.
+   * answered by `endMs`, with `journal-refused` and etcd's own words, with `journal-closed`, and once the signal
+   * aborts.
    */
   async ask(
     path: string, bodyOf: (attempt: number) => object, endMs: number, signal?: AbortSignal

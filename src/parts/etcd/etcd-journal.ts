@@ -68,7 +68,8 @@ export async function openEtcdJournal(
     const fault = unusable(marker, path) ?? sealing.fault()
     if (fault !== undefined) throw fault
     if (records === 0 && hadRecords(marker)) throw emptied(path)
-    await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), seq => onProgress(Math.min(1, seq / Math.max(1, records))))
+    const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, records)))
+    await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), onPage)
   } catch (error) {
     client.close()
     throw error
@@ -78,7 +79,8 @@ export async function openEtcdJournal(
   const { path: unused } = locationOf(settings)
   // The service alone warns; the operator's program says whether it may create.
   if (mayCreate === undefined && disk.stat(unused) !== undefined) {
-    options.warn(`${unused} is not the journal that is used, which is ${path} in etcd, and may be out of date; put it away`)
+    const how = 'and may be out of date; put it away'
+    options.warn(`${unused} is not the journal that is used, which is ${path} in etcd, ${how}`)
   }
   const closing = new AbortController()
   void follower.follow(closing.signal)

@@ -22,7 +22,7 @@ export const ETCD_BEHIND_MS: number = 1_000
 export const MAX_CLOCK_SKEW_MS: number = 60_000
 /** How long a watch may be silent before it is begun again: a paused or cut-off endpoint says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
-/** How long an instance is waited for that waits for its turn, besides four times what its last append took; at most. */
+/** How long others wait for an instance's turn, besides four times what its last append took; and at most. */
 export const ETCD_TURN_MS: number = 250
 export const MAX_ETCD_TURN_MS: number = 1_000
 /** How long an instance waits for the others' next writes that it expects. */
@@ -36,15 +36,15 @@ export const MAX_ETCD_NAMED_KEYS = 100
 /** What one transaction may hold: etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128
 /**
- * Records of a transaction. It may also put the marker and remove a turn, or else take one, whose two conditions count as
- * operations.
+ * Records of a transaction. It may also put the marker and remove a turn, or else take one, whose two conditions count
+ * as operations.
  */
 export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
 /** Bytes after which a transaction takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
 /** The largest record: with what may come before it, it is within etcd's own `--max-request-bytes`. */
 export const MAX_ETCD_RECORD_BYTES: number = 1280 * 1024
-/** Records that are read at once: at first; then as many as make so many bytes, if they are like those before; at most. */
+/** Records that are read at once: at first; then those of so many bytes, if they are like those before; at most. */
 export const ETCD_FIRST_PAGE_RECORDS: number = 128
 export const ETCD_PAGE_BYTES: number = 1024 * 1024
 export const MAX_ETCD_PAGE_RECORDS: number = 8_192

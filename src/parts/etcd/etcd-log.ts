@@ -4,10 +4,10 @@
  * the marker (`marker.ts`), by the operator alone.
  *
  * **A change is recorded once.** Every attempt of a batch requires that the key at its place is absent, and that the
- * marker has the revision that this instance has read. A batch is decided again only when another record was read at its
- * place, or another revision of the marker: neither is ever undone, so each attempt that is still on its way fails
- * whenever it arrives. As long as neither is known, the same bytes are sent again, of which etcd takes one; if that lasts
- * too long the change is answered 500, and is not decided again.
+ * marker has the revision that this instance has read. A batch is decided again only when another record was read at
+ * its place, or another revision of the marker: neither is ever undone, so each attempt that is still on its way fails
+ * whenever it arrives. As long as neither is known, the same bytes are sent again, of which etcd takes one; if that
+ * lasts too long the change is answered 500, and is not decided again.
  *
  * - The keys are 1 to n without a gap, for an append also requires that the record before it begins as the line that
  *   this instance has read, which no other line does: its nonce is a part of that. Of two appends at the same place one
@@ -89,7 +89,8 @@ export class EtcdLog {
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => ({
       compare: [...this.#keys.isAt(after), ...this.#keys.isMarker(marker), isFree(this.#keys.record(first))],
       success: [
-        { request_delete_range: { key: this.turnKey } }, ...lines.map((line, i) => put(this.#keys.record(first + i), line)),
+        { request_delete_range: { key: this.turnKey } },
+        ...lines.map((line, i) => put(this.#keys.record(first + i), line)),
         ...text === undefined ? [] : [put(this.#keys.marker, text)]
       ],
       failure: [
@@ -215,7 +216,8 @@ export class EtcdLog {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: from === undefined ? [isFree(this.#keys.marker)] : this.#keys.isMarker(from),
       success: [
-        { request_delete_range: { key: this.#keys.marker } }, { request_delete_range: this.#keys.turns }, { request_delete_range: this.#keys.records }
+        { request_delete_range: { key: this.#keys.marker } }, { request_delete_range: this.#keys.turns },
+        { request_delete_range: this.#keys.records }
       ],
       failure: [{ request_range: { key: this.#keys.marker } }]
     }), endMs)

@@ -1,8 +1,8 @@
 /**
  * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
  *
- * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record was
- * deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it brought.
+ * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
+ * was deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it brought.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
@@ -71,7 +71,8 @@ export class Follower {
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
-    return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.#lost ?? this.sealing.fault()
+    const ofMarker = unusable(marker!, prefix) ?? closed(marker!, prefix)
+    return broken ?? lasting ?? ofMarker ?? this.#lost ?? this.sealing.fault()
   }
 
   /** Applies records. Throws where one does not follow. */

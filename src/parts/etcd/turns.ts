@@ -7,8 +7,8 @@
  * for all of them at the same time, and no longer than the one that asked for most. Those that are left then it
  * removes, so that a dead instance is waited for once.
  *
- * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last two,
- * for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too late.
+ * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
+ * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too late.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS } from './etcd-limits.ts'
@@ -64,7 +64,8 @@ export class Turns {
     const nextWrite = this.#ownWrite + this.#others
     const paceMs = Math.min(2 * tookMs * this.#others, MAX_ETCD_PACE_MS)
     this.#others = 0
-    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite, Math.min(endMs, performance.now() + paceMs))
+    const paceEndMs = Math.min(endMs, performance.now() + paceMs)
+    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite, paceEndMs)
 
     const ahead = [...this.#waiting.values()].filter(({ revision }) => Number(revision) < this.#since)
     const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
