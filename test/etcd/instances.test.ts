@@ -211,6 +211,7 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const place = settingsOf(endpoints, '/broken')
   const whole = readFileSync(join(folder, 'journal.jsonl'), 'latin1').trimEnd().split('\n')
   const otherwise = (): Promise<void> => Promise.reject(new Error('reads otherwise'))
+  rmSync(join(folder, 'journal.jsonl')) // as the README says; a start would name it
   const name = keyName(readSecret(folder))
   for (const [lines, why] of [[broken(), /broken off/], [whole, /reads otherwise/]] as const) {
     await assert.rejects(fillEtcd(place, name, lines, otherwise), why)
@@ -231,8 +232,10 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   assert.match(await done(folder, `entry history 7 --reveal${inEtcd}`), /entry\.created.*"6"[^]*entry\.restored/)
   const back = freshFolder(t)
   writeKeys(back, readSecret(folder))
+  const inOrder = await done(folder, `journal verify${inEtcd}`)
   assert.match(await done(back, `journal copy --to file${at}`), /journal\.jsonl: 305 records/)
-  assert.equal(await done(back, 'journal verify'), await done(folder, `journal verify${inEtcd}`))
+  assert.equal(await done(back, 'journal verify'), inOrder)
+  await refused(folder, `journal verify${inEtcd}`, 1, /\/pes is closed: it was copied to a file/)
   await refused(back, `journal copy --to file${at}`, 1, /exists already/)
   await refused(back, 'journal copy --to nowhere', 2, /--to must be/)
   const after = await startService(t, { data: back })

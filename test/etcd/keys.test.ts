@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
@@ -103,6 +103,7 @@ test('a journal is re-encrypted and compacted in a file between two prefixes: no
   writeKeys(back, readSecret(one.folder))
   for (const step of [`journal copy --to file --etcd-endpoints ${endpoints}`, 'key rotate', 'key rewrite', 'journal compact',
     `journal copy --to etcd --etcd-endpoints ${endpoints} --etcd-prefix /pes-2`]) await done(back, step)
+  rmSync(join(back, 'journal.jsonl'))
   await done(back, `journal remove /pes --from etcd --etcd-endpoints ${endpoints} --yes`)
   const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
   await assert.rejects(startService(t, flags), failure('journal-missing', /etcd has no key \/pes\.key; if ETCD_PREFIX/))

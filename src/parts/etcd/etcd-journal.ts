@@ -77,8 +77,7 @@ export async function openEtcdJournal(
     onProgress(1)
   }
   const { path: unused } = locationOf(settings)
-  // The service alone warns; the operator's program says whether it may create.
-  if (mayCreate === undefined && disk.stat(unused) !== undefined) {
+  if (disk.stat(unused) !== undefined) {
     const how = 'and may be out of date; put it away'
     options.warn(`${unused} is not the journal that is used, which is ${path} in etcd, ${how}`)
   }

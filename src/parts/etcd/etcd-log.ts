@@ -182,6 +182,12 @@ export class EtcdLog {
     return Number(responses[1].response_range.count ?? 0)
   }
 
+  /** Whether a record is there now. */
+  async has(seq: number, endMs: number): Promise<boolean> {
+    const { kvs } = await this.#client.ask('/v3/kv/range', () => ({ key: this.#keys.record(seq) }), endMs)
+    return kvs !== undefined
+  }
+
   /** Asks for what an append asks for, under a condition that never holds: so etcd says whether it takes any. */
   async probe(endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({

@@ -2,7 +2,8 @@
  * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
  *
  * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
- * was deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it brought.
+ * was deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it
+ * brought.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
@@ -157,12 +158,17 @@ export class Follower {
   #see({ records, marker, deleted, ...turns }: Change): void {
     this.take(records)
     this.turns.see(turns)
-    if (deleted !== undefined && deleted > 0 && deleted <= this.replica.newest.seq) {
-      this.#lost = this.#damage(`record ${deleted} was deleted from etcd; copy a backup to another prefix`)
-      this.#report()
-    }
+    if (deleted !== undefined && deleted <= this.replica.newest.seq) void this.#checkDeleted(deleted)
     // The marker has changed, or the outage may be over.
     if (marker || this.outage !== undefined || deleted !== undefined) this.ask().catch(() => {})
+  }
+
+  /** What was deleted may have been junk, where a record was put since. */
+  async #checkDeleted(seq: number): Promise<void> {
+    const isThere = seq === 0 || await this.log.has(seq, performance.now() + ETCD_READ_TIMEOUT_MS).catch(() => true)
+    if (isThere) return
+    this.#lost = this.#damage(`record ${seq} was deleted from etcd; copy a backup to another prefix`)
+    this.#report()
   }
 
   #late(): Failure | undefined {

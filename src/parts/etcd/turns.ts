@@ -8,7 +8,8 @@
  * removes, so that a dead instance is waited for once.
  *
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
- * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too late.
+ * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too
+ * late.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS } from './etcd-limits.ts'
