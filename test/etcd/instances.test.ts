@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
-import { done, refused } from '../support/admin.ts'
+import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertEqual, faultOf, FIELDS, flagsOf, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
@@ -235,7 +235,8 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   const inOrder = await done(folder, `journal verify${inEtcd}`)
   assert.match(await done(back, `journal copy --to file${at}`), /journal\.jsonl: 305 records/)
   assert.equal(await done(back, 'journal verify'), inOrder)
-  await refused(folder, `journal verify${inEtcd}`, 1, /\/pes is closed: it was copied to a file/)
+  const { code, error } = await admin(folder, `journal verify${inEtcd}`)
+  assert.deepEqual([code, /\/pes is closed: it was copied to a file/.test(error)], [1, true], error)
   await refused(back, `journal copy --to file${at}`, 1, /exists already/)
   await refused(back, 'journal copy --to nowhere', 2, /--to must be/)
   const after = await startService(t, { data: back })
