@@ -18,6 +18,7 @@ const SENTENCES = {
   'journal-missing': 'there is no journal',
   'journal-moved': 'the journal has moved',
   'journal-unreachable': 'the journal cannot be reached',
+  'journal-behind': 'not all records of the journal are read yet',
   'journal-refused': 'the journal refused the request',
   'write-failed': 'the journal could not be written',
   'input-invalid': 'the input is not valid',

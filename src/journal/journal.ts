@@ -82,6 +82,8 @@ export interface JournalLocation {
   readonly bytes: number
   /** The servers that hold it; undefined for a file. */
   readonly endpoints?: readonly string[]
+  /** Whether it was made when it was opened; undefined for a file. */
+  readonly isNew?: boolean
 }
 
 /** The options of every durable journal. */

@@ -128,7 +128,8 @@ export class CommitLoop<S> {
     let hasEvents = false
     const decide = (): readonly EncodedEvent[] => {
       this.#queue = [...batch ?? [], ...this.#queue] // decided again, before all others
-      const decided = this.#decide()
+      // What comes to nothing is asked for again on a newer state: nothing that has come since may join it then.
+      const decided = this.#decide(batch === undefined || hasEvents ? Infinity : batch.length)
       startMs ||= performance.now()
       batch = decided.batch
       hasEvents = decided.events.length > 0
@@ -153,13 +154,13 @@ export class CommitLoop<S> {
   }
 
   /** Decides commands in order until a batch is full. One that throws is rejected and is no part of it. */
-  #decide(): { readonly batch: readonly Queued<S>[], readonly events: readonly EncodedEvent[] } {
+  #decide(max: number): { readonly batch: readonly Queued<S>[], readonly events: readonly EncodedEvent[] } {
     const { maxBatchRecords, maxBatchBytes } = this.#journal
     const overlay = this.#state.overlay()
     const batch: Queued<S>[] = []
     const events: EncodedEvent[] = []
     let next = 0
-    for (let bytes = 0; events.length < maxBatchRecords && bytes < maxBatchBytes; next++) {
+    for (let bytes = 0; next < max && events.length < maxBatchRecords && bytes < maxBatchBytes; next++) {
       const queued = this.#queue[next]
       if (queued === undefined) break
       try {

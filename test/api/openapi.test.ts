@@ -42,7 +42,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
   forbidden: {},
-  foreignHost: { options: { fields: ['Host: evil.example'] } },
+  foreignHost: { options: { fields: ['Host: evil.example'], token: undefined } },
   foreignOrigin: { options: { fields: ['Origin: http://evil.example'] } },
   notLocal: { options: { fields: ['X-Forwarded-For: 203.0.113.7'], token: undefined } },
   entryChanged: { options: { fields: ['If-Match: "0"'] } },

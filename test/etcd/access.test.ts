@@ -83,10 +83,13 @@ describe('access to etcd', { concurrency: true }, () => {
       scheme: 'https',
       args: ['--cert-file', cert, '--key-file', key, '--trusted-ca-file', cert, '--client-cert-auth']
     })
-    const call = (path: string, body: object): Promise<void> => new Promise((resolve, reject) => {
-      request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key }, answer => {
-        answer.resume().on('end', () =>
-          answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`)))
+    const call = (path: string, body: object, token?: string): Promise<any> => new Promise((resolve, reject) => {
+      const headers = token === undefined ? {} : { Authorization: token }
+      request(endpoints + path, { method: 'POST', ca: pem.cert, cert: pem.cert, key: pem.key, headers }, async answer => {
+        let text = ''
+        for await (const chunk of answer.setEncoding('utf8')) text += String(chunk)
+        if (answer.statusCode === 200) resolve(JSON.parse(text))
+        else reject(new Error(`${answer.statusCode}`))
       }).on('error', reject).end(JSON.stringify(body))
     })
     const isReady = (): Promise<boolean> => call('/v3/kv/range', { key: 'AA==' }).then(() => true, () => false)
@@ -104,6 +107,13 @@ describe('access to etcd', { concurrency: true }, () => {
     member!.start()
     assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
     assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
+    const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'r' })
+    await call('/v3/auth/user/changepw', { name: 'pes', password: 'another' }, token)
+    await member!.stop()
+    member!.start()
+    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 500, 'it is not known yet')
+    put(folder, 'password', 'another\n')
+    assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200, 'once the file has it')
     const wrong = { ...flags, 'data': freshFolder(t), 'key-file': join(flags['data']!, 'journal.key') }
     await assert.rejects(startService(t, { ...wrong, 'etcd-password-file': put(folder, 'other', 'no') }),
       failure('journal-refused', /^the journal refused .*: user pes: .*invalid user ID or password$/))

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { assertCreatedOnce, assertLinearizable, FIELDS, runClients } from '../support/instances.ts'
 import { isLinearizable, type Operation } from '../support/linearizable.ts'
 
 const operation = (kind: 'write' | 'read', value: string, startMs: number, endMs: number): Operation =>
@@ -30,5 +34,50 @@ const HISTORIES: readonly (readonly [what: string, isFine: boolean, history: rea
 for (const [what, isFine, history] of HISTORIES) {
   test(`${what}: ${isFine ? 'linearizable' : 'not linearizable'}`, () => {
     assert.equal(isLinearizable('', history), isFine)
+  })
+}
+
+type Flaw = 'none' | 'stale read' | 'update made again' | 'create made again' | 'create lost'
+
+/** A service in a few lines, with a mistake in one of a hundred requests; gives its address. */
+async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
+  const entries: string[] = [FIELDS.password, FIELDS.password]
+  const before = [...entries]
+  let requests = 0
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
+    const id = Number(request.url!.split('/').at(-1)) - 1
+    const isFlawed = ++requests % 100 === 0
+    const password: string = text === '' ? '' : JSON.parse(text).password
+    if (request.url!.startsWith('/api/create')) {
+      if (!(isFlawed && flaw === 'create lost')) entries.push(password)
+      if (isFlawed && flaw === 'create made again') entries.push(password)
+    } else if (request.url!.startsWith('/api/update')) {
+      if (entries[id] !== password) before[id] = entries[id]!
+      entries[id] = password
+      if (isFlawed && flaw === 'update made again') setTimeout(() => { entries[id] = password }, 30)
+    }
+    const shown = isFlawed && flaw === 'stale read' ? before[id] : entries[id]
+    response.end(JSON.stringify(request.url === '/api/listPassword' ? entries.map(password => ({ password }))
+      : { passwords: { password: shown } }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.closeAllConnections(); server.close() })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+for (const flaw of ['none', 'stale read', 'update made again', 'create made again', 'create lost'] as const) {
+  test(`clients and checker ${flaw === 'none' ? 'pass a service without a flaw' : `find a planted flaw: ${flaw}`}`, async t => {
+    const check = async (): Promise<void> => {
+      for (let rounds = flaw === 'none' ? 3 : 20; rounds > 0; rounds--) {
+        const url = await startFlawed(t, flaw)
+        const seen = await runClients([url], 4, 2, 400, 3)
+        assertLinearizable(seen)
+        await assertCreatedOnce(seen, url)
+      }
+    }
+    if (flaw === 'none') await check()
+    else await assert.rejects(check, assert.AssertionError)
   })
 }

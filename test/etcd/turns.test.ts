@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test, type TestContext } from 'node:test'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay } from '../support/etcd.ts'
-import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
+import { assertEqual, create, FIELDS, flagsOf, startInstances, until } from '../support/instances.ts'
 import { atEnd, startService, type Started } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
@@ -53,17 +53,33 @@ describe('an instance that is farther away than the others', () => {
   }
 })
 
-test('a turn that is not taken delays the others once, and not for long', { skip: NO_ETCD }, async t => {
+const TURNS = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }
+
+test('turns that are not taken delay the others once, all at the same time, and not for long', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2) as [Started, Started]
-  for (const waitMs of ['100', '999999999', 'x']) {
-    const key = base64('/pes.turn/gone')
-    await callEtcd(member!.url, '/v3/kv/put', { key, value: base64(waitMs) })
+  const turns = async (): Promise<any> => (await callEtcd(member!.url, '/v3/kv/range', TURNS)).kvs
+  for (const waitMs of ['100', '999999999']) {
+    for (let i = 0; i < 20; i++) {
+      await callEtcd(member!.url, '/v3/kv/put', { key: base64(`/pes.turn/gone${i}`), value: base64(waitMs) })
+    }
     const beganMs = performance.now()
     assert.deepEqual(await Promise.all([create(one), create(other)]), [200, 200])
     assert.ok(performance.now() - beganMs < 3_000)
-    const range = { key: base64('/pes.turn/'), range_end: base64('/pes.turn0') }
-    assert.equal((await callEtcd(member!.url, '/v3/kv/range', range)).kvs, undefined, 'no turn is left')
+    for (const endMs = performance.now() + 10_000; await turns() !== undefined && performance.now() < endMs;) await pause(50)
+    assert.equal(await turns(), undefined, 'no turn is left')
   }
   await assertEqual([one, other])
+})
+
+test('what is no turn is ignored, and named once', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1) as [Started]
+  await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.turn/empty') })
+  await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.turn/word'), value: base64('x') })
+  const beganMs = performance.now()
+  for (let i = 0; i < 5; i++) assert.equal(await create(one), 200)
+  assert.ok(performance.now() - beganMs < 3_000)
+  await until(() => one.warnings.filter(line => /is not of this program/.test(line)).length === 2)
+  assert.equal((await callEtcd(member!.url, '/v3/kv/range', TURNS)).kvs.length, 2, 'nor removed')
 })

@@ -1,6 +1,6 @@
 /**
- * A longer campaign against real etcd: `node --import tsx --test test/slow/etcd.ts`, MINUTES (default 2) from the
- * environment. Three members and three instances, one of them 10 ms away, clients at each; at random times members are
+ * A longer campaign against real etcd: `node --import tsx --test test/slow/etcd.ts`, MINUTES (default 2, for each
+ * release that ETCD_NEWER names too) from the environment. Three members and three instances, one of them 10 ms away, clients at each; at random times members are
  * killed and started again, stopped and let go on, the leader too, the journal's history is compacted, and its key
  * rotated; an instance is closed and another one takes its place. Histories are held to linearizability in rounds. At
  * the end all are equal, the journal is re-encrypted in a file between two prefixes, and every change is still there.
@@ -11,8 +11,8 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, done } from '../support/admin.ts'
-import { callEtcd, pause, startCluster, startDelay } from '../support/etcd.ts'
-import { assertEqual, assertLinearizable, FIELDS, flagsOf, runClients } from '../support/instances.ts'
+import { callEtcd, NEWER_ETCDS, pause, startCluster, startDelay, versionOf } from '../support/etcd.ts'
+import { assertCreatedOnce, assertEqual, assertLinearizable, FIELDS, flagsOf, runClients, type Seen } from '../support/instances.ts'
 import { KEY_FILE } from '../support/journal.ts'
 import { freshFolder, send, startService, type Started } from '../support/service.ts'
 
@@ -20,8 +20,8 @@ const MINUTES = Number(process.env['MINUTES'] ?? 2)
 const ROUND_MS = 12_000
 const ENTRIES = 4
 
-test(`${MINUTES} minutes of failing members`, async t => {
-  const { endpoints, members } = await startCluster(t, { members: 3 })
+for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of failing members, etcd ${versionOf(program)}`, async t => {
+  const { endpoints, members } = await startCluster(t, { members: 3, program })
   const secret = randomBytes(32)
   const far = await Promise.all(members.map(({ url }) => startDelay(t, url, 5)))
   const ways = [endpoints, endpoints, far.join(',')]
@@ -29,6 +29,7 @@ test(`${MINUTES} minutes of failing members`, async t => {
   const instances: Started[] = []
   for (const place of places) instances.push(await startService(t, place))
   const last: string[] = []
+  const rounds: Seen[] = []
   const total = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
   const faults: { [what: string]: number } = {}
   const int = (n: number): number => Math.floor(Math.random() * n)
@@ -84,6 +85,7 @@ test(`${MINUTES} minutes of failing members`, async t => {
     }
     const seen = await clients
     assertLinearizable(seen)
+    rounds.push(seen)
     for (const what of Object.keys(total) as (keyof typeof total)[]) total[what] += seen.counts[what]
     const endOfOutageMs = performance.now() + 30_000
     while ((await send(instances[0]!.url, 'GET', '/api/getPassword/1')).status !== 200) {
@@ -98,6 +100,7 @@ test(`${MINUTES} minutes of failing members`, async t => {
   }
   const listed = async (): Promise<unknown> => (await send(instances[0]!.url, 'GET', '/api/listPassword')).json
   const before = await listed()
+  for (const seen of rounds) await assertCreatedOnce(seen, instances[0]!.url)
   for (const { service } of instances) await service.close()
   const back = freshFolder(t)
   copyFileSync(join(folders[0], KEY_FILE), join(back, KEY_FILE))

@@ -153,20 +153,24 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-/** What becomes of the appends that come through a proxy. */
-export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'late'
+/** What becomes of the appends that come through a proxy; `held`: the request goes on when it is released. */
+export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'late' | 'held'
 
 /** A way to a member on which appends get lost. */
 export interface LossyProxy {
   readonly url: string
-  /** Says what becomes of the next append; those after it pass. */
-  treat: (append: number) => Treatment | Promise<Treatment>
+  /**
+   * Says what becomes of the next append; those after it pass. `hold` gives what releases one that is held, and
+   * resolves once etcd has answered it.
+   */
+  treat: (append: number, hold: () => () => Promise<void>) => Treatment | Promise<Treatment>
   /** Whether watches get no answer. */
   hidesChanges: boolean
   /** Whether nothing gets through. */
   isCut: boolean
-  /** How many appends have come. */
+  /** How many appends have come, and how many requests of all kinds. */
   readonly appends: number
+  readonly requests: number
 }
 
 /** How long a late request is held back: longer than the client waits. */
@@ -175,10 +179,12 @@ export const LATE_MS = 3_000
 /** Starts a proxy in front of a member over plain HTTP. */
 export async function startProxy(t: TestContext, target: string): Promise<LossyProxy> {
   const sockets = new Set<{ destroy(): void }>()
-  const forward = (request: IncomingMessage, body: Buffer, response: ServerResponse | undefined): void => {
+  const forward = (
+    request: IncomingMessage, body: Buffer, response: ServerResponse | undefined, done = (): void => {}
+  ): void => {
     const { method, headers, url } = request
     const onward = requestHttp(target + url, { method, headers }, answer => {
-      if (response === undefined) { answer.resume(); return }
+      if (response === undefined) { answer.resume().on('end', done); return }
       response.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(response)
       response.on('close', () => onward.destroy())
@@ -186,17 +192,23 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     onward.on('error', () => response?.destroy())
     onward.end(body)
   }
-  const proxy = { url: '', appends: 0, hidesChanges: false, isCut: false, treat: (_append: number): Treatment | Promise<Treatment> => 'passed' }
+  const treat: LossyProxy['treat'] = () => 'passed'
+  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat }
   const server = createHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks)
+    proxy.requests++
     if (proxy.isCut) { response.destroy(); return }
     if (request.url === '/v3/watch' && proxy.hidesChanges) return
     const isAppend = body.includes('request_put') && body.includes('range_end')
-    const treatment = isAppend ? await proxy.treat(++proxy.appends) : 'passed'
+    const hold = (): () => Promise<void> => {
+      let released: Promise<void> | undefined
+      return () => released ??= new Promise(resolve => forward(request, body, undefined, resolve))
+    }
+    const treatment = isAppend ? await proxy.treat(++proxy.appends, hold) : 'passed'
     if (treatment === 'passed') { forward(request, body, response); return }
-    if (treatment === 'answer lost') forward(request, body, undefined)
+    if (treatment === 'answer lost') await new Promise<void>(resolve => forward(request, body, undefined, resolve))
     if (treatment === 'late') setTimeout(forward, LATE_MS, request, body, undefined)
     if (treatment !== 'late') setTimeout(() => response.destroy(), 50)
   })

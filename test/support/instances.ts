@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { ETCD_SETTINGS, type EtcdSettings } from '../../src/parts/etcd/etcd-settings.ts'
 import { base64, callEtcd, pause, startCluster, startProxy, type LossyProxy } from './etcd.ts'
-import { keyName, writeKeys } from './journal.ts'
+import { keyName, NO_HASH, referenceLine, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
 
@@ -51,6 +51,56 @@ export async function startPair(
   return { proxy, near, behind }
 }
 
+/** What another instance leaves in etcd, put there by hand: so whatever it waits for holds nothing up. */
+export class Rival {
+  readonly #url: string
+  readonly #secret: Buffer
+
+  constructor(url: string, secret: Buffer) { this.#url = url; this.#secret = secret }
+
+  /** How many records there are. */
+  async count(): Promise<number> {
+    return Number((await this.#range('/pes/', '/pes0', { count_only: true })).count ?? 0)
+  }
+
+  /** Puts a record that changes nothing after the newest one. */
+  async write(timeMs: number = Date.now()): Promise<void> {
+    for (;;) {
+      const { kvs: [newest] = [] } = await this.#range('/pes/', '/pes0', { sort_order: 'DESCEND', limit: 1 })
+      const last = newest === undefined ? undefined : JSON.parse(Buffer.from(newest.value, 'base64').toString())
+      const seq = (last?.seq ?? 0) + 1
+      const nonce = randomBytes(12)
+      nonce[0]! |= 0x80
+      const { text } = referenceLine({
+        seq, time: new Date(timeMs).toISOString(), type: 'entries.disclosed', by: null, secret: this.#secret, nonce,
+        json: JSON.stringify({ command: 'test', entries: 0 }), previousHash: last?.hash ?? NO_HASH
+      })
+      const key = base64(`/pes/${String(seq).padStart(16, '0')}`)
+      const { succeeded } = await callEtcd(this.#url, '/v3/kv/txn', {
+        compare: [{ target: 'CREATE', key, create_revision: '0' }],
+        success: [{ request_put: { key, value: base64(text) } }]
+      })
+      if (succeeded === true) return
+    }
+  }
+
+  /** Waits for a turn, and never takes it. */
+  async takeTurn(): Promise<void> {
+    await callEtcd(this.#url, '/v3/kv/put', { key: base64('/pes.turn/gone'), value: base64('300') })
+  }
+
+  /** Puts the marker again as it is: its revision is another then. */
+  async touchMarker(): Promise<void> {
+    const { kvs: [{ key, value }] } = await this.#range('/pes.key')
+    await callEtcd(this.#url, '/v3/kv/put', { key, value })
+  }
+
+  #range(key: string, end?: string, more: object = {}): Promise<any> {
+    const range = { key: base64(key), ...end !== undefined && { range_end: base64(end) }, ...more }
+    return callEtcd(this.#url, '/v3/kv/range', range)
+  }
+}
+
 /** Creates an entry, lists all; gives the status. */
 export const create = ({ url }: { readonly url: string }): Promise<number> =>
   send(url, 'POST', '/api/createPassword', FIELDS).then(({ status }) => status)
@@ -76,31 +126,43 @@ export async function keysIn(url: string, prefix: string): Promise<string[]> {
 export interface Seen {
   /** By the entry's id. */
   readonly histories: ReadonlyMap<number, Operation[]>
+  /** The passwords of entries that were created, and whether that was acknowledged. */
+  readonly created: ReadonlyMap<string, boolean>
   readonly counts: { acknowledged: number, unknown: number, read: number, unanswered: number }
 }
 
-/** Runs clients at all instances for a time: each gets or updates one of the entries behind `first` again and again. */
+/**
+ * Runs clients at all instances for a time: each gets or updates one of the entries behind `first`, or creates one, again
+ * and again.
+ */
 export async function runClients(
   urls: readonly string[], clientsEach: number, entries: number, forMs: number, pauseMs: number,
   first = 0
 ): Promise<Seen> {
   const histories = new Map(Array.from({ length: entries }, (_, i) => [first + i + 1, [] as Operation[]]))
+  const created = new Map<string, boolean>()
   const counts = { acknowledged: 0, unknown: 0, read: 0, unanswered: 0 }
   const endMs = performance.now() + forMs
+  const write = async (url: string, path: string, body: object): Promise<boolean> => {
+    const status = await send(url, 'POST', path, body).then(({ status }) => status, () => 0)
+    assert.ok([200, 500, 503, 0].includes(status), `a write was answered ${status}`)
+    counts[status === 200 ? 'acknowledged' : 'unknown']++
+    return status === 200
+  }
   let serial = 0
   const client = async (url: string, n: number): Promise<void> => {
     while (performance.now() < endMs) {
       const id = first + 1 + (serial++ + n) % entries
       const history = histories.get(id)!
       const startMs = performance.now()
-      if (Math.random() < 0.5) {
+      const act = Math.random()
+      if (act < 0.1) {
+        const password = `created ${first} ${n}-${serial}`
+        created.set(password, await write(url, '/api/createPassword', { ...FIELDS, password }))
+      } else if (act < 0.5) {
         const value = `${n}-${serial}`
-        const status = await send(url, 'POST', `/api/updatePassword/${id}`, { password: value })
-          .then(({ status }) => status, () => 0)
-        assert.ok([200, 500, 0].includes(status), `a write was answered ${status}`)
-        const endMs = status === 200 ? performance.now() : Infinity
-        history.push({ kind: 'write', value, startMs, endMs })
-        counts[status === 200 ? 'acknowledged' : 'unknown']++
+        const isMade = await write(url, `/api/updatePassword/${id}`, { password: value })
+        history.push({ kind: 'write', value, startMs, endMs: isMade ? performance.now() : Infinity })
       } else {
         const answer = await send(url, 'GET', `/api/getPassword/${id}`).catch(() => undefined)
         assert.ok(answer === undefined || [200, 503].includes(answer.status), `a read was answered ${answer?.status}`)
@@ -112,13 +174,24 @@ export async function runClients(
     }
   }
   await Promise.all(urls.flatMap((url, at) => Array.from({ length: clientsEach }, (_, i) => client(url, at * 100 + i))))
-  return { histories, counts }
+  return { histories, created, counts }
 }
 
 /** Holds the histories to what a single register would show. */
 export function assertLinearizable({ histories }: Seen): void {
   for (const [id, history] of histories) {
     assert.ok(isLinearizable(FIELDS.password, history), `entry ${id}: ${JSON.stringify(history)}`)
+  }
+}
+
+/** Holds what was created to what an instance lists: once, or, where it was not acknowledged, perhaps not at all. */
+export async function assertCreatedOnce({ created }: Seen, url: string): Promise<void> {
+  const { json } = await send(url, 'GET', '/api/listPassword')
+  const listed = new Map<string, number>()
+  for (const { password } of json as { password: string }[]) listed.set(password, (listed.get(password) ?? 0) + 1)
+  for (const [password, isAcknowledged] of created) {
+    const times = listed.get(password) ?? 0
+    assert.ok(times === 1 || (times === 0 && !isAcknowledged), `${password}: acknowledged ${isAcknowledged}, there ${times} times`)
   }
 }
 

@@ -3,6 +3,7 @@ import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
+import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { OperatorError, type Context } from '../command.ts'
 import type { JournalSource } from '../part.ts'
@@ -11,8 +12,10 @@ import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
-import { EtcdLog, START, type Marker } from './etcd-log.ts'
+import { START } from './etcd-keys.ts'
+import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
+import { markerText, unusable, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
@@ -44,18 +47,83 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   } finally {
     terminal.progress('', 1)
   }
-  report(terminal, settings.etcdPrefix, records, head)
+  const { etcdPrefix } = settings
+  terminal.show({ path: etcdPrefix, records, head }, `${etcdPrefix}: ${records} records, head ${head}`)
 }
 
-/** The journal from etcd into a folder that has none. */
+/** The journal from etcd into a folder that has none; it is closed there, so that nothing is written after that. */
 export async function copyToFile({ store, terminal }: Context): Promise<void> {
-  const { path: target } = locationOf(store.settings)
-  const { records, head } = await saveJournal(store, target, await store.status())
-  report(terminal, target, records, head)
+  const { path: target, keyFile } = locationOf(store.settings)
+  if (disk.stat(target) !== undefined) throw new OperatorError(`${target} exists already`)
+  const settings = store.settings as Context['store']['settings'] & EtcdSettings
+  const { etcdPrefix: path, etcdEndpoints: endpoints } = settings
+  await withLog(settings, async log => {
+    const before = await found(log)
+    const fault = unusable(before, path)
+    if (fault !== undefined) throw fault
+    const text = markerText({ ...before, state: 'closed' }, isoTime(Date.now()))
+    if (before.state !== 'closed') await change(log, before, text)
+    try {
+      const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+      const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
+      terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
+        `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
+    } catch (error) {
+      const how = 'still closed; journal reopen opens it'
+      if (before.state !== 'closed') await reopenAt(log).catch(() => terminal.warn(`${path} is ${how}`))
+      throw error
+    }
+  })
 }
 
-function report(terminal: Context['terminal'], path: string, records: number, head: string): void {
-  terminal.show({ path, records, head }, `${path}: ${records} records, head ${head}`)
+/** Lets instances write again to a journal that a copy has closed. */
+export async function reopen({ store, terminal }: Context): Promise<void> {
+  const settings = store.settings as Context['store']['settings'] & EtcdSettings
+  await withLog(settings, async log => {
+    const { state } = await reopenAt(log)
+    terminal.show({ path: log.prefix, state }, `${log.prefix}: instances may write to it again`)
+  })
+}
+
+async function reopenAt(log: EtcdLog): Promise<Marker> {
+  const marker = await found(log)
+  if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
+  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  return change(log, marker, markerText({ ...marker, state: records > 0 ? 'begun' : 'empty' }))
+}
+
+/** Removes a journal that is no longer used, records and marker at once: the one named, whatever the settings say. */
+export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
+  const settings = { ...store.settings as Context['store']['settings'] & EtcdSettings, etcdPrefix }
+  await withLog(settings, async log => {
+    const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+    const { marker } = log
+    if (marker === undefined && records === 0) throw new OperatorError(`etcd has no journal ${etcdPrefix}`)
+    if (records > 0 && marker !== undefined && ['empty', 'begun', 'copied'].includes(marker.state)) {
+      const how = 'journal copy --to file closes it, and keeps what it holds'
+      throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)
+    }
+    const where = `${etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`
+    await terminal.confirm(`${where}: ${records} records are then gone for good.`, flags['yes'] === true)
+    if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
+    terminal.show({ path: etcdPrefix, records }, `${etcdPrefix}: ${records} records removed`)
+  })
+}
+
+async function found(log: EtcdLog): Promise<Marker> {
+  await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  if (log.marker === undefined) throw new OperatorError(`etcd has no journal ${log.prefix}`)
+  return log.marker
+}
+
+async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker> {
+  const marker = await log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
+  if (marker?.text !== text) throw changed(log)
+  return marker
+}
+
+function changed({ prefix }: EtcdLog): OperatorError {
+  return new OperatorError(`${prefix} was changed meanwhile; look again`)
 }
 
 /**
@@ -68,12 +136,16 @@ export function readEtcd(
   const { path: etcdPrefix = settings.etcdPrefix, keys, apply, records = Infinity, onProgress = () => {} } = from
   return withLog({ ...settings, etcdPrefix }, async log => {
     const replica = new Replica(apply, keys, etcdPrefix)
-    for (let isLast = false; !isLast && replica.newest.seq < records;) {
-      const page = await log.after(replica.newest, ETCD_READ_TIMEOUT_MS)
+    for (let left = 1; left > 0 && replica.newest.seq < records;) {
+      const page = await log.after(replica.newest, inTime(ETCD_READ_TIMEOUT_MS))
       if (page === undefined) throw new Failure('journal-damaged', `${etcdPrefix}: what was just read is gone`)
       replica.take(page.records.filter(({ seq }) => seq <= records))
-      isLast = page.isLast
-      onProgress(replica.newest.seq / records)
+      const { seq } = replica.newest
+      if (seq < Math.min(page.records.at(-1)?.seq ?? 0, records)) {
+        throw new Failure('journal-damaged', `${etcdPrefix}: record ${seq + 1} is missing, others follow it`)
+      }
+      left = page.left
+      onProgress(seq / records)
     }
     return { records: replica.newest.seq, head: replica.head }
   })
@@ -88,27 +160,31 @@ export function fillEtcd(
 ): Promise<void> {
   return withLog(settings, async log => {
     // No other copy has this text. What an incomplete one has left is removed, and a journal is left as it is.
-    const copying = `${key} copying ${log.id}`
-    let begun = await log.change(undefined, copying, ETCD_WRITE_TIMEOUT_MS, { isEmpty: true })
+    const copying = markerText({ key, state: 'copying' }, log.id)
+    let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
     if (begun?.state === 'copying' && begun.text !== copying) {
-      begun = await log.change(begun, copying, ETCD_WRITE_TIMEOUT_MS, { removes: true })
+      begun = await log.change(begun, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { removes: true })
     }
-    if (begun?.text !== copying) throw taken(log)
-    await fill(log, begun, lines)
+    if (begun?.text !== copying) {
+      const what = begun === undefined ? 'other keys' : 'a journal, or another copy is made there'
+      throw new OperatorError(`${log.prefix} holds ${what}; nothing was copied. Name another ETCD_PREFIX`)
+    }
+    const isEmpty = await fill(log, begun, lines) === 0
     await verify()
-    const whole = `${key} copied ${log.id}`
-    if ((await log.change(begun, whole, ETCD_WRITE_TIMEOUT_MS))?.text !== whole) throw taken(log)
+    const whole = markerText({ key, state: isEmpty ? 'empty' : 'copied' }, isEmpty ? '' : log.id)
+    if ((await log.change(begun, whole, inTime(ETCD_WRITE_TIMEOUT_MS)))?.text !== whole) throw taken(log)
   })
 }
 
-/** Puts lines where there are none; rejects with `journal-refused` where another copy does as well. */
-async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<void> {
+/** Puts lines where there are none; gives how many. Rejects with `journal-refused` where another copy does as well. */
+async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<number> {
   let newest = START
   for (const batch of batchesOf(lines)) {
-    const { records } = await log.append(newest, begun, batch, ETCD_WRITE_TIMEOUT_MS)
+    const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
     if (records[0]?.text !== batch[0]) throw taken(log) // all of them are there, or none is
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }
+  return newest.seq
 }
 
 function * batchesOf(lines: Iterable<string>): Generator<readonly string[], void, void> {
@@ -128,8 +204,10 @@ function * batchesOf(lines: Iterable<string>): Generator<readonly string[], void
 }
 
 function taken({ prefix }: EtcdLog): Failure {
-  return new Failure('journal-refused', `${prefix} holds a journal, or another copy is made there`)
+  return new Failure('journal-refused', `${prefix} was changed meanwhile, or another copy is made there`)
 }
+
+function inTime(ms: number): number { return performance.now() + ms }
 
 async function withLog<T>(settings: EtcdSettings, act: (log: EtcdLog) => Promise<T>): Promise<T> {
   if (settings.etcdEndpoints.length === 0) throw new OperatorError('ETCD_ENDPOINTS must be set, as for the service')

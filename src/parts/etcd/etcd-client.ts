@@ -22,7 +22,8 @@ import type { EtcdSettings } from './etcd-settings.ts'
 export interface EtcdAccess {
   /** Origins: a scheme, a host, a port. */
   readonly endpoints: readonly string[]
-  readonly user?: { readonly name: string, readonly password: string } | undefined
+  /** The password is asked for each time, since the operator may change it. */
+  readonly user?: { readonly name: string, readonly password: () => string } | undefined
   /** PEM; without `ca`, those that Node knows. */
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
@@ -39,8 +40,9 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
       throw new Failure('setting-invalid', `${path}: ${systemCode(error)}`, { cause: error })
     }
   }
-  const password = read(etcdPasswordFile)?.toString().split(/\r?\n/)[0]
-  const user = name === undefined || password === undefined ? undefined : { name, password }
+  const password = (): string => read(etcdPasswordFile)?.toString().split(/\r?\n/)[0] ?? ''
+  const user = name === undefined ? undefined : { name, password }
+  password() // so that a start says that it cannot be read
   return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
@@ -75,21 +77,23 @@ export class EtcdClient {
 
   /**
    * Asks until an endpoint answers. `bodyOf` gets the number of the attempt, from 0: a later one should ask for less,
-   * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint answered
-   * within `boundMs` (the last attempt may take a moment longer), with `journal-refused` and etcd's own words, and with
-   * `journal-closed`.
+   * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint has
+   * answered by `endMs`, with `journal-refused` and etcd's own words, with `journal-closed`, and once the signal
+   * aborts.
    */
-  async ask(path: string, bodyOf: (attempt: number) => object, boundMs: number): Promise<any> {
-    const endMs = performance.now() + boundMs
+  async ask(
+    path: string, bodyOf: (attempt: number) => object, endMs: number, signal?: AbortSignal
+  ): Promise<any> {
     for (let attempt = 0; ; attempt++) {
       const at = this.#at
       try {
-        return await this.#askOnce(at, path, JSON.stringify(bodyOf(attempt)))
+        const attemptEndMs = Math.min(endMs, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)
+        return await this.#askOnce(at, path, JSON.stringify(bodyOf(attempt)), attemptEndMs, signal)
       } catch (error) {
-        if (error instanceof Failure) throw error
+        if (error instanceof Failure || signal?.aborted === true) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
-        if (performance.now() > endMs) {
+        if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) {
           throw new Failure('journal-unreachable', `${this.#access.endpoints[at]}: ${systemCode(error)}`)
         }
       }
@@ -141,11 +145,10 @@ export class EtcdClient {
   }
 
   /** One attempt, which has a deadline as a whole. */
-  async #askOnce(at: number, path: string, text: string): Promise<any> {
-    const endMs = performance.now() + ETCD_ATTEMPT_TIMEOUT_MS
+  async #askOnce(at: number, path: string, text: string, endMs: number, signal?: AbortSignal): Promise<any> {
     const isOld = this.#token !== undefined
     const token = await this.#authenticated(at, endMs)
-    const { status, answer } = await this.#exchange(at, path, text, token, endMs)
+    const { status, answer } = await this.#exchange(at, path, text, token, endMs, signal)
     if (status === 200) return answer
     const { code, message } = answer
     // The token has expired, or this member has forgotten it, or users were just changed.
@@ -159,14 +162,17 @@ export class EtcdClient {
   async #authenticated(at: number, endMs: number): Promise<string | undefined> {
     const { user } = this.#access
     if (user === undefined || this.#token !== undefined) return this.#token
-    const { status, answer } = await this.#exchange(at, '/v3/auth/authenticate', JSON.stringify(user), undefined, endMs)
+    const text = JSON.stringify({ name: user.name, password: user.password() })
+    const { status, answer } = await this.#exchange(at, '/v3/auth/authenticate', text, undefined, endMs)
     if (status === 200) return this.#token = String(answer.token)
     if (TRANSIENT_CODES.includes(answer.code)) throw new Error(answer.message)
     throw new Failure('journal-refused', `user ${user.name}: ${answer.message}`)
   }
 
-  async #exchange(at: number, path: string, text: string, token: string | undefined, endMs: number): Promise<Answer> {
-    const { response, stop } = this.#send(at, path, text, token)
+  async #exchange(
+    at: number, path: string, text: string, token: string | undefined, endMs: number, signal?: AbortSignal
+  ): Promise<Answer> {
+    const { response, stop } = this.#send(at, path, text, token, signal)
     const timer = setTimeout(stop, Math.max(1, endMs - performance.now()), SILENT)
     try {
       const chunks: Buffer[] = []

@@ -6,33 +6,52 @@ import { MAX_LINE_BYTES } from '../../limits.ts'
 export const ETCD_ATTEMPT_TIMEOUT_MS: number = 2_000
 /** How long etcd is asked for the newest records before a read is answered 503. */
 export const ETCD_READ_TIMEOUT_MS: number = 5_000
-/** How long a change is tried before it is answered 500. */
-export const ETCD_WRITE_TIMEOUT_MS: number = 8_000
+/** How long a change is tried before it is answered 500; before that it may have waited as long in the queue. */
+export const ETCD_WRITE_TIMEOUT_MS: number = 5_000
+/** How long the answer to an append is waited for once a watch has shown what became of it. */
+export const ETCD_KNOWN_PAUSE_MS: number = 50
 /** Between one attempt and the next. */
 export const ETCD_RETRY_PAUSE_MS: number = 50
-/** Between one look for a key that the key file lacks and the next. */
-export const ETCD_KEY_PAUSE_MS: number = 500
+/** Between one try and the next where the operator has to do something: a key that the key file lacks, damage. */
+export const ETCD_FAULT_PAUSE_MS: number = 500
+/** Between one question whether etcd takes writes again and the next. */
+export const ETCD_PROBE_PAUSE_MS: number = 1_000
+/** How long records may be missing before that is reported. */
+export const ETCD_BEHIND_MS: number = 1_000
+/** How far ahead of this machine's clock a record's time may be. */
+export const MAX_CLOCK_SKEW_MS: number = 60_000
 /** How long a watch may be silent before it is begun again: a paused or cut-off endpoint says nothing. */
 export const ETCD_WATCH_SILENCE_MS: number = 10_000
-/** How long an instance may take for its turn, besides four times what its last append took; and at most. */
+/** How long others wait for an instance's turn, besides four times what its last append took; and at most. */
 export const ETCD_TURN_MS: number = 250
-export const MAX_ETCD_TURN_MS: number = 2_000
-/** How long an instance that waits for its turn relies on the watch before it asks. */
-export const ETCD_TURN_POLL_MS: number = 25
+export const MAX_ETCD_TURN_MS: number = 1_000
+/** How long an instance waits for the others' next writes that it expects. */
+export const MAX_ETCD_PACE_MS: number = 100
+/** For how long after its last turn an instance is taken for one that writes at the same time. */
+export const ETCD_RIVAL_MS: number = 10_000
+/** Turns that are removed at once. */
+export const MAX_ETCD_DROPPED_TURNS = 60
+/** Keys of others that are named. */
+export const MAX_ETCD_NAMED_KEYS = 100
 /** What one transaction may hold: etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128
-/** Records of a transaction. It also removes a turn, or else takes one, whose three conditions count as operations. */
+/**
+ * Records of a transaction. It may also put the marker and remove a turn, or else take one, whose two conditions count
+ * as operations.
+ */
 export const MAX_ETCD_COMMIT_RECORDS: number = MAX_TXN_OPERATIONS - 4
 /** Bytes after which a transaction takes no further record. */
 export const MAX_ETCD_COMMIT_BYTES: number = 192 * 1024
 /** The largest record: with what may come before it, it is within etcd's own `--max-request-bytes`. */
 export const MAX_ETCD_RECORD_BYTES: number = 1280 * 1024
-/** Records that are read at once. */
-export const ETCD_PAGE_RECORDS: number = 128
+/** Records that are read at once: at first; then those of so many bytes, if they are like those before; at most. */
+export const ETCD_FIRST_PAGE_RECORDS: number = 128
+export const ETCD_PAGE_BYTES: number = 1024 * 1024
+export const MAX_ETCD_PAGE_RECORDS: number = 8_192
 /** The largest answer; what is larger is asked for in smaller parts. */
 export const MAX_ETCD_ANSWER_BYTES: number = 64 * 1024 * 1024
 
 assert.ok(MAX_ETCD_COMMIT_BYTES + MAX_ETCD_RECORD_BYTES <= 1.5 * 1024 * 1024 - 128 * 256, 'a commit fits a request')
 assert.ok(MAX_LINE_BYTES * 4 / 3 + 1024 < MAX_ETCD_ANSWER_BYTES, 'the longest line fits an answer')
 assert.ok(ETCD_ATTEMPT_TIMEOUT_MS * 2 < ETCD_READ_TIMEOUT_MS, 'two endpoints can be silent, and the third answer')
-assert.ok(MAX_ETCD_TURN_MS < ETCD_WRITE_TIMEOUT_MS, 'a turn that is not taken does not fail a change')
+assert.ok(MAX_ETCD_TURN_MS * 2 < ETCD_WRITE_TIMEOUT_MS, 'turns that are not taken do not fail a change')

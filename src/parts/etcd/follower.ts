@@ -1,15 +1,27 @@
 /**
- * Following a journal that all share: what was read of it, and why nothing more can be.
+ * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
  *
- * **The watch** brings records before they are asked for, and keeps an idle instance up to date;
- * nothing relies on it. It starts after the revision of a read, and again whenever it ends or is silent.
+ * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
+ * was deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it
+ * brought.
  */
-import { Failure } from '../../errors.ts'
-import { ETCD_KEY_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS } from './etcd-limits.ts'
-import type { EtcdLog, Stored } from './etcd-log.ts'
+import { Failure, type FailureCode } from '../../errors.ts'
+import {
+  ETCD_BEHIND_MS, ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS,
+  MAX_CLOCK_SKEW_MS
+} from './etcd-limits.ts'
+import type { Stored } from './etcd-keys.ts'
+import type { Change, EtcdLog } from './etcd-log.ts'
+import { closed, unusable } from './marker.ts'
 import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
+import { Turns } from './turns.ts'
+
+/** Failures that are over without the operator, or once the key file, the user or the room is as it should be. */
+const PASSING: readonly FailureCode[] = [
+  'journal-unreachable', 'journal-behind', 'journal-refused', 'key-unknown', 'key-invalid', 'folder-unusable'
+]
 
 /** The reading side of an instance, and what is reported to the operator. */
 export class Follower {
@@ -17,127 +29,195 @@ export class Follower {
   readonly replica: Replica
   readonly sealing: Sealing
   readonly #warn: (line: string) => void
+  readonly #wallMs: () => number
   /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
   readonly ask: () => Promise<string>
-  /** Why nothing can be applied any more. */
-  fault: string | undefined
-  /** Why etcd does not answer, or what it answers cannot be opened for want of a key. */
-  outage: Error | undefined
+  /** Why what others wrote is not known. */
+  outage: Failure | undefined
   /** Why etcd took no write. */
-  #refusal: Error | undefined
-  /** The kind of trouble that was reported last. */
+  #refusal: Failure | undefined
+  #probing: NodeJS.Timeout | undefined
+  /** A record that was deleted. */
+  #lost: Failure | undefined
+  /** How far records are read, and since when there are more. */
+  #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
+  /** The kind of trouble that was reported last, and what is reported once. */
   #reported: string | undefined
+  readonly #said = new Set<string>()
   #isOpen = false
-  #onWrite = (): void => {}
+  readonly turns: Turns
 
-  constructor(log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void) {
+  constructor(
+    log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void, wallMs: () => number
+  ) {
     this.log = log
     this.replica = replica
     this.sealing = sealing
+    this.turns = new Turns(log, replica)
     this.#warn = warn
-    this.ask = singleFlight(() => this.catchUp())
+    this.#wallMs = wallMs
+    this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
-  /** Why changes cannot be made at the moment. */
-  get trouble(): Error | undefined { return this.outage ?? this.sealing.fault() ?? this.#refusal }
-
-  /** Throws where nothing can be applied any more. */
-  assertSound(): void {
-    if (this.fault !== undefined) throw new Failure('journal-failed', this.fault)
+  /** Why changes cannot be made; undefined: they can. */
+  get trouble(): Failure | undefined {
+    const { broken } = this.replica
+    return broken ?? this.outage ?? this.#late() ?? this.writeFault() ?? this.#refusal
   }
 
-  /** Applies records. Throws where one does not follow: nothing after it could be applied. */
+  /** Whether trouble ends without the operator repairing the journal. */
+  get mayHeal(): boolean { return this.trouble === undefined || PASSING.includes(this.trouble.code) }
+
+  /** Why no append should be tried, as far as is known. */
+  writeFault(): Failure | undefined {
+    const { replica: { broken }, log: { marker, prefix }, outage } = this
+    const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
+    const ofMarker = unusable(marker!, prefix) ?? closed(marker!, prefix)
+    return broken ?? lasting ?? ofMarker ?? this.#lost ?? this.sealing.fault()
+  }
+
+  /** Applies records. Throws where one does not follow. */
   take(records: readonly Stored[]): void {
-    this.assertSound()
-    try {
-      this.replica.take(records)
-    } catch (error) {
-      if (!isOfKeys(error)) this.#fail((error as Error).message)
-      throw error
-    }
-    if (records.length > 0) this.#onWrite()
-  }
-
-  /** Resolves when records were taken, or, after a time without any, when etcd was asked for them. */
-  async next(ms: number): Promise<void> {
-    const isTaken = await new Promise<boolean>(resolve => {
-      const timer = setTimeout(resolve, ms, false)
-      this.#onWrite = () => { clearTimeout(timer); resolve(true) }
-    })
-    if (!isTaken) await this.ask().catch(() => {})
+    if (this.replica.broken !== undefined) throw this.replica.broken
+    this.replica.take(records)
+    const aheadMs = this.replica.timeMs - this.#wallMs()
+    if (aheadMs <= MAX_CLOCK_SKEW_MS) return
+    this.#say('clock', `the newest record was made ${Math.round(aheadMs / 1000)} s ahead of this machine's clock: ` +
+      'the clocks of the instances differ, and so do the times at which tokens end; set them right')
   }
 
   /** Takes note of how a write went: it was answered, or why not. */
-  wrote(error?: Error): void {
-    const code = error instanceof Failure ? error.code : undefined
-    if (code === 'journal-unreachable' || error === undefined) this.outage = error
-    if (code === 'journal-refused' || error === undefined) this.#refusal = error
+  wrote(error?: Failure): void {
+    if (error === undefined || error.code === 'journal-unreachable') this.outage = error
+    if (error === undefined) this.#refusal = undefined
+    if (error?.code === 'journal-refused' && this.writeFault() === undefined) {
+      this.#refusal = error
+      this.#probe()
+    }
     this.#report()
   }
 
   /** Keeps a watch going until the journal is closed. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#isOpen = true
-    while (!signal.aborted && this.fault === undefined) {
+    let from: string | undefined
+    while (!signal.aborted && this.replica.broken === undefined) {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
         const revision = await this.ask()
-        await this.log.follow(revision, records => {
-          this.take(records)
-          // The marker has changed, or the outage may be over.
-          if (records.length === 0 || this.outage !== undefined) this.ask().catch(() => {})
+        from ??= revision
+        await this.log.follow(from, change => {
+          from = change.revision ?? from
+          this.#see(change)
         }, signal)
       } catch (error) {
+        this.turns.forget()
         // Why etcd does not answer is reported by `ask`; a watch may end at any time.
-        pauseMs = isOfKeys(error) ? ETCD_KEY_PAUSE_MS : ETCD_RETRY_PAUSE_MS
+        if (/compacted/.test((error as Error).message)) from = undefined
+        if (error instanceof Failure && error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
       }
       if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))
     }
+    clearTimeout(this.#probing)
   }
 
   /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
-  async catchUp(onPage: (seq: number) => void = () => {}): Promise<string> {
+  async catchUp(endMs: () => number, onPage: (seq: number) => void = () => {}): Promise<string> {
+    const { log, replica } = this
+    const sinceMs = performance.now()
     try {
-      this.assertSound()
       for (;;) {
-        const page = await this.log.after(this.replica.newest, ETCD_READ_TIMEOUT_MS)
+        const page = await log.after(replica.newest, endMs())
         if (page !== undefined) this.take(page.records)
-        const unusable = this.sealing.unusable() // that may also be why records are gone
-        if (unusable !== undefined) throw this.#fail(unusable.message)
-        if (page === undefined) throw this.#fail('its newest record is no longer in etcd, or is another one')
-        onPage(this.replica.newest.seq)
-        if (!page.isLast) continue
-        this.outage = undefined
+        const fault = unusable(log.marker!, log.prefix) // that may also be why records are gone
+        if (fault !== undefined) throw fault
+        if (page === undefined) throw this.#damage('its newest record is no longer in etcd, or is another one')
+        const { seq } = replica.newest
+        onPage(seq)
+        if (seq < (page.records.at(-1)?.seq ?? 0)) throw this.#damage(`record ${seq + 1} is missing, others follow it`)
+        if (page.left === 0) {
+          this.outage = undefined
+          return page.revision
+        }
+        this.#behind = { seq, of: seq + page.left, sinceMs: this.#behind?.sinceMs ?? sinceMs }
         this.#report()
-        return page.revision
+        if (performance.now() >= endMs()) throw this.#isBehind()
       }
     } catch (error) {
-      const isClosed = error instanceof Failure && error.code === 'journal-closed'
-      if (this.fault === undefined && !isClosed) this.outage = error as Error
+      const isLate = this.#behind !== undefined && error instanceof Failure && error.code === 'journal-unreachable'
+      const failure = isLate ? this.#isBehind() : this.#foreseen(error)
+      if (failure.code !== 'journal-closed') this.outage = failure
+      throw failure
+    } finally {
+      if (this.outage?.code !== 'journal-behind') this.#behind = undefined
       this.#report()
-      throw error
     }
+  }
+
+  /** What a watch brings. */
+  #see({ records, marker, deleted, ...turns }: Change): void {
+    this.take(records)
+    this.turns.see(turns)
+    if (deleted !== undefined && deleted <= this.replica.newest.seq) void this.#checkDeleted(deleted)
+    // The marker has changed, or the outage may be over.
+    if (marker || this.outage !== undefined || deleted !== undefined) this.ask().catch(() => {})
+  }
+
+  /** What was deleted may have been junk, where a record was put since. */
+  async #checkDeleted(seq: number): Promise<void> {
+    const isThere = seq === 0 || await this.log.has(seq, performance.now() + ETCD_READ_TIMEOUT_MS).catch(() => true)
+    if (isThere) return
+    this.#lost = this.#damage(`record ${seq} was deleted from etcd; copy a backup to another prefix`)
+    this.#report()
+  }
+
+  #late(): Failure | undefined {
+    const { sinceMs = Infinity } = this.#behind ?? {}
+    return performance.now() - sinceMs > ETCD_BEHIND_MS ? this.#isBehind() : undefined
+  }
+
+  #isBehind(): Failure {
+    const { seq, of } = this.#behind!
+    return new Failure('journal-behind', `${seq} of ${of}`)
+  }
+
+  #damage(what: string): Failure { return new Failure('journal-damaged', `${this.log.prefix}: ${what}`) }
+
+  /** Asks from time to time whether etcd takes writes again, for nobody else may ask. */
+  #probe(): void {
+    this.#probing ??= setTimeout(async () => {
+      this.#probing = undefined
+      if (this.#refusal === undefined) return
+      try {
+        await this.log.probe(performance.now() + ETCD_READ_TIMEOUT_MS)
+        this.#refusal = undefined
+        this.#report()
+      } catch {
+        if (this.#isOpen) this.#probe()
+      }
+    }, ETCD_PROBE_PAUSE_MS).unref()
+  }
+
+  /** A failure for any error; what was not foreseen is reported once, with its stack. */
+  #foreseen(error: unknown): Failure {
+    if (error instanceof Failure) return error
+    const { message, stack } = error as Error
+    this.#say(message, `unforeseen in etcd's answers: ${stack}`)
+    return new Failure('journal-damaged', `${this.log.prefix}: unforeseen: ${message}`, { cause: error })
+  }
+
+  #say(what: string, line: string): void {
+    if (this.#said.has(what) || this.#said.size > 99) return
+    this.#said.add(what)
+    this.#warn(line)
   }
 
   /** Warns of what the operator should know: once when it begins, and once when it is over. */
   #report(): void {
-    if (!this.#isOpen || this.fault !== undefined) return
     const { trouble } = this
-    const kind = trouble instanceof Failure ? trouble.code : trouble?.message
-    if (kind === this.#reported) return
-    this.#reported = kind
+    if (!this.#isOpen || trouble?.code === this.#reported) return
+    this.#reported = trouble?.code
     const what = trouble === undefined ? 'changes again' : `no changes at the moment: ${trouble.message}`
     this.#warn(`the journal takes ${what}`)
   }
-
-  #fail(fault: string): Failure {
-    this.fault = fault
-    if (this.#isOpen) this.#warn(`the journal takes no more records until a restart: ${fault}`)
-    return new Failure('journal-failed', fault)
-  }
-}
-
-/** Whether an error is over as soon as the key file is as it should be. */
-function isOfKeys(error: unknown): boolean {
-  return error instanceof Failure && ['key-unknown', 'key-invalid', 'folder-unusable'].includes(error.code)
 }

@@ -12,5 +12,5 @@ export const etcd: Part<EtcdSettings> = {
       read: async (settings, from) => (await import('./copy.ts')).readEtcd(settings, from)
     }
   },
-  commands: async () => [(await import('./copy-command.ts')).COPY]
+  commands: async () => (await import('./copy-command.ts')).COMMANDS
 }

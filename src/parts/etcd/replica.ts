@@ -3,15 +3,15 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
-import { START, type Stored } from './etcd-log.ts'
+import { START, type Stored } from './etcd-keys.ts'
 
-/** The first line of an append under way, and whether it is in its place; undefined: not known yet. */
-export interface Pending extends Stored {
-  isOurs: boolean | undefined
+/** The place of an append under way. */
+export interface Place extends Stored {
+  /** Whether its own line was applied there, or another; undefined: none yet. */
+  readonly isOurs: boolean | undefined
+  /** Resolves when that is known. */
+  readonly known: Promise<void>
 }
-
-/** How many writes are remembered: more than instances wait for their turn. */
-const MAX_WRITES = 64
 
 /** The newest record that was applied, and the way to the next. */
 export class Replica {
@@ -20,10 +20,13 @@ export class Replica {
   readonly #name: string
   newest: Stored = START
   head: string = FIRST_HASH
-  /** The first records of the last writes, of all instances. */
-  #writes: number[] = []
-  /** This instance's own append that is under way. */
-  pending: Pending | undefined
+  /** When the newest record was made, by the clock of the instance that made it; 0 without one. */
+  timeMs = 0
+  /** How many writes it has applied, of all instances. */
+  writes = 0
+  /** Why a record that follows could not be applied: the state may be anything then. */
+  broken: Failure | undefined
+  #place: { readonly seq: number, readonly settle: (text: string) => void } | undefined
 
   /** `name` is the journal's, for errors. */
   constructor(apply: OnLine, keys: KeyFinder, name: string) {
@@ -32,32 +35,51 @@ export class Replica {
     this.#name = name
   }
 
-  /** How many writes it has taken after a record. */
-  writesAfter(seq: number): number { return this.#writes.filter(first => first > seq).length }
+  /** The place after the newest record, where a line is to be put. */
+  expect(text: string): Place {
+    const place = { seq: this.newest.seq + 1, text, isOurs: undefined as boolean | undefined, known: Promise.resolve() }
+    place.known = new Promise(resolve => {
+      this.#place = { seq: place.seq, settle: found => { place.isOurs = found === text; resolve() } }
+    })
+    return place
+  }
 
   /**
-   * Applies records that follow, and skips those that are applied. Throws `journal-damaged` or `key-unknown` where one
-   * does not follow, having applied those before it.
+   * Applies records that follow, and skips those that are applied, and those behind a gap. Throws `journal-damaged` or
+   * `key-unknown` where one does not follow, having applied those before it.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {
       const { seq, text } = record
-      if (seq === this.pending?.seq) this.pending.isOurs = text === this.pending.text
       if (seq <= this.newest.seq) continue
-      try {
-        const line = parseLine(text)
-        if (seq !== this.newest.seq + 1) throw new Error(`record ${seq} follows it`)
-        if (line === undefined) throw new Error('it is not a line of a journal')
-        this.#apply(verified(line, seq, this.head, this.#keys, this.#name), text)
-        this.head = line.hash
-        if (startsWrite(line)) this.#writes.push(seq)
-        if (this.#writes.length > 2 * MAX_WRITES) this.#writes = this.#writes.slice(-MAX_WRITES)
-      } catch (error) {
-        if (error instanceof Failure) throw error
-        const what = `${this.#name}, record ${this.newest.seq + 1}: ${systemCode(error)}`
-        throw new Failure('journal-damaged', what, { cause: error })
-      }
-      this.newest = record
+      if (seq > this.newest.seq + 1) return
+      this.#take(record)
+      if (seq !== this.#place?.seq) continue
+      this.#place.settle(text)
+      this.#place = undefined
     }
+  }
+
+  #take(record: Stored): void {
+    const { seq, text } = record
+    const damage = (error: unknown): Failure =>
+      new Failure('journal-damaged', `${this.#name}, record ${seq}: ${systemCode(error)}`, { cause: error })
+    const line = parseLine(text)
+    if (line === undefined) throw damage('it is not a line of a journal')
+    let read
+    try {
+      read = verified(line, seq, this.head, this.#keys, this.#name)
+    } catch (error) {
+      throw error instanceof Failure ? error : damage(error)
+    }
+    try {
+      this.#apply(read, text)
+    } catch (error) {
+      throw this.broken = damage(error)
+    }
+    this.newest = record
+    this.head = line.hash
+    this.timeMs = Date.parse(line.time)
+    if (startsWrite(line)) this.writes++
   }
 }

@@ -33,20 +33,6 @@ export class Sealing implements KeyFinder {
     return this.#keys.find(name)!
   }
 
-  /** Why the journal may not be used; undefined: it may. Called once the marker was read. */
-  unusable(): Failure | undefined {
-    const { text, key, state } = this.#log.marker!
-    const { prefix } = this.#log
-    if (state === undefined) return undefined
-    if (state === 'copying') {
-      return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
-    }
-    const to = text.split(' ')[2]
-    const why = state === 'moved' ? `${prefix} is now at ${to}; set ETCD_PREFIX to that`
-      : `an older version began to move ${prefix} to ${to}; finish that with it, or put ${key} alone into ${prefix}.key`
-    return new Failure('journal-moved', why)
-  }
-
   /** The key to seal with; called once the marker was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
@@ -72,8 +58,9 @@ export class Sealing implements KeyFinder {
       this.#keys = await addKey(this.#files, this.#files.real(this.#keyFile), random)
       return { key: this.#keys.newest.name, seals: false }
     }
-    const changed = await this.#log.change(marker, name, ETCD_WRITE_TIMEOUT_MS)
-    if (changed?.text !== name) {
+    const text = marker.text.replace(marker.key, name)
+    const changed = await this.#log.change(marker, text, performance.now() + ETCD_WRITE_TIMEOUT_MS)
+    if (changed?.text !== text) {
       throw new Failure('write-failed', 'another rotation came first; compare the key files, then try again')
     }
     return { key: name, seals: true }

@@ -155,9 +155,9 @@ export const COMMANDS: readonly Command[] = [
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
       const wasThere = disk.stat(locationOf(store.settings).path) !== undefined
-      const { path, keyFile, records } = await store.ask('GET', '/operator/status')
-      const done = wasThere ? `found, ${counted(records, 'record')}` : 'made, empty'
-      terminal.show({ path, keyFile, records, made: !wasThere }, `journal ${path} (${done})`, `key     ${keyFile}`)
+      const { path, keyFile, records, isNew = !wasThere } = await store.ask('GET', '/operator/status')
+      const done = !isNew ? `found, ${counted(records, 'record')}` : 'made, empty'
+      terminal.show({ path, keyFile, records, made: isNew }, `journal ${path} (${done})`, `key     ${keyFile}`)
     }
   },
   {
@@ -213,12 +213,13 @@ export const COMMANDS: readonly Command[] = [
     help: 'makes a new key, which seals from now on; old lines stay readable',
     run: async ({ store, terminal }) => {
       const { key, seals } = await store.ask('POST', '/operator/key/rotate')
-      const { keyFile } = await store.status()
+      const { keyFile, path, endpoints } = await store.status()
+      const shared = endpoints === undefined ? [] : [`journal ${path} at ${endpoints.join(', ')}`]
       const lines = seals === true ? [`key ${key} seals from now on`] : [
         `key ${key} is in ${keyFile}, and does not seal yet`,
         'copy that file to every other instance, then run key rotate again'
       ]
-      terminal.show({ key, keyFile, seals }, ...lines)
+      terminal.show({ key, keyFile, seals }, ...shared, ...lines)
     }
   },
   {

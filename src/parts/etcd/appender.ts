@@ -1,0 +1,81 @@
+/**
+ * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
+ *
+ * An append goes after exactly the newest record that this instance has applied, on which its events were decided; so
+ * no other decision came in between. What is read at its place, by whichever way, decides what became of it: its own
+ * line, and it is made; another, and that is applied, and everything decided again.
+ */
+import { Failure } from '../../errors.ts'
+import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
+import { ETCD_KNOWN_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
+import type { Follower } from './follower.ts'
+
+/** Seals events that follow the newest record; gives their lines. */
+export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
+
+/** Gives the function that appends what is decided, and decides again where others came first, for a time. */
+export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
+  return async decide => {
+    const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
+    try {
+      while (performance.now() < endMs) {
+        let events = decide()
+        if (events.length === 0) {
+          await inTime(follower.ask(), endMs) // on the newest state these may change something
+          events = decide()
+          if (events.length === 0) return
+        }
+        if (await follower.turns.wait(endMs)) continue
+        const fault = follower.writeFault()
+        if (fault === undefined) {
+          if (await attempt(follower, sealNext(events), endMs)) return
+          continue
+        }
+        await inTime(follower.ask(), endMs) // another key may be the one to seal with by now
+        if (follower.writeFault() !== undefined) throw fault
+      }
+      throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
+    } catch (error) {
+      follower.wrote(error as Failure)
+      throw error
+    }
+  }
+}
+
+/** Puts lines after the newest record; false: they are not there and never will be. Rejects where that is not known. */
+async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
+  const { log, replica, turns } = follower
+  const marker = log.marker!
+  const place = replica.expect(lines[0]!)
+  const known = new AbortController()
+  // Not at once: the answer comes at about the same time, and a request that is cut off costs its connection.
+  void place.known.then(() => setTimeout(() => known.abort(), ETCD_KNOWN_PAUSE_MS).unref())
+  try {
+    const { isMade, records, revision } = await log.append(replica.newest, marker, lines, endMs, known.signal)
+    follower.wrote()
+    follower.take(records)
+    turns.note(isMade ? undefined : Number(revision))
+    if (place.isOurs === undefined) await inTime(follower.ask(), endMs)
+  } catch (error) {
+    // What was refused may be a second attempt, whose first one was carried out.
+    const isRefused = error instanceof Failure && error.code === 'journal-refused'
+    if (isRefused) await inTime(follower.ask(), endMs).catch(() => {})
+    if (place.isOurs === undefined) throw error
+  }
+  if (place.isOurs === undefined && log.marker!.revision === marker.revision) {
+    throw new Failure('write-failed', 'what stood in its way is gone')
+  }
+  const isWhole = replica.newest.seq >= place.seq + lines.length - 1
+  if (place.isOurs === true && !isWhole) await inTime(follower.ask(), endMs)
+  return place.isOurs === true
+}
+
+/** The same, but not for longer than until then. */
+async function inTime<T>(asked: Promise<T>, endMs: number): Promise<T> {
+  const timeout = new Failure('journal-unreachable', 'no answer in time')
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(reject, Math.max(1, endMs - performance.now()), timeout)
+  })
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}

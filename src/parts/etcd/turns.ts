@@ -1,0 +1,95 @@
+/**
+ * Fairness between instances, by courtesy: turns are no condition of an append, so nothing that is done with them, or
+ * left undone, can lose a change, make it twice, or stop anybody for longer than the bound.
+ *
+ * An append that came too late leaves `PREFIX.turn/ID` in etcd, which its next success removes; every watch shows both.
+ * Before its next append an instance waits until all turns are gone that were there before its own, or before it asked:
+ * for all of them at the same time, and no longer than the one that asked for most. Those that are left then it
+ * removes, so that a dead instance is waited for once.
+ *
+ * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
+ * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too
+ * late.
+ */
+import type { Turn } from './etcd-keys.ts'
+import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS } from './etcd-limits.ts'
+import type { Change, EtcdLog } from './etcd-log.ts'
+import type { Replica } from './replica.ts'
+
+export class Turns {
+  readonly #log: EtcdLog
+  readonly #replica: Replica
+  /** Who waits, by key, as the watch has shown; without this instance. */
+  readonly #waiting = new Map<string, Turn>()
+  /** The revision since which this instance waits; infinite: it does not. */
+  #since = Infinity
+  /** When each other one has last taken a turn. */
+  readonly #rivals = new Map<string, number>()
+  /** How many writes there were with this instance's last one, and how many of others before the next. */
+  #ownWrite = 0
+  #others = 0
+  #onChange = (): void => {}
+
+  constructor(log: EtcdLog, replica: Replica) { this.#log = log; this.#replica = replica }
+
+  /** Takes note of what a watch brings. */
+  see({ turns, ended }: Pick<Change, 'turns' | 'ended'>): void {
+    for (const turn of turns.filter(({ key }) => key !== this.#log.turnKey)) {
+      this.#waiting.set(turn.key, turn)
+      this.#rivals.set(turn.key, performance.now())
+    }
+    for (const key of ended) this.#waiting.delete(key)
+    this.#onChange()
+  }
+
+  /** Without a watch nothing is known of turns. */
+  forget(): void {
+    this.#waiting.clear()
+    this.#onChange()
+  }
+
+  /** Takes note of how an append ended: it was made, or, as of a revision, came too late. */
+  note(lostAt: number | undefined): void {
+    this.#since = lostAt === undefined ? Infinity : Math.min(lostAt, this.#since)
+    if (lostAt !== undefined) return
+    const { writes } = this.#replica
+    const lastMs = performance.now() - ETCD_RIVAL_MS
+    for (const [key, atMs] of this.#rivals) if (atMs < lastMs) this.#rivals.delete(key)
+    this.#others = Math.min(writes - this.#ownWrite - 1, this.#rivals.size)
+    this.#ownWrite = writes
+  }
+
+  /** Waits for those ahead; resolves with whether there was anybody. */
+  async wait(endMs: number): Promise<boolean> {
+    const { tookMs } = this.#log
+    const nextWrite = this.#ownWrite + this.#others
+    const paceMs = Math.min(2 * tookMs * this.#others, MAX_ETCD_PACE_MS)
+    this.#others = 0
+    const paceEndMs = Math.min(endMs, performance.now() + paceMs)
+    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite, paceEndMs)
+
+    const ahead = [...this.#waiting.values()].filter(({ revision }) => Number(revision) < this.#since)
+    const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
+    const longestMs = Math.max(0, ...ahead.map(({ waitMs }) => waitMs))
+    const hasWaited = await this.#until(() => left().length === 0, Math.min(endMs, performance.now() + longestMs))
+    const dead = left()
+    for (const { key } of dead) this.#waiting.delete(key)
+    // The append that follows says how etcd is.
+    if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})
+    return hasPaced || hasWaited
+  }
+
+  /** Waits until something holds, or a time; false: it held already. */
+  async #until(holds: () => boolean, untilMs: number): Promise<boolean> {
+    if (holds()) return false
+    while (!holds() && performance.now() < untilMs) await this.#change(untilMs - performance.now())
+    return true
+  }
+
+  #change(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, ms)
+      this.#onChange = () => { clearTimeout(timer); resolve() }
+    })
+  }
+}

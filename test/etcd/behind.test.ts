@@ -1,0 +1,63 @@
+/** An instance that is far behind: it reads in long pages, within the bounds, and says how far it is. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test, type TestContext } from 'node:test'
+import { fillEtcd } from '../../src/parts/etcd/copy.ts'
+import { base64, callEtcd, etcdMissing, startCluster, startDelay, startProxy } from '../support/etcd.ts'
+import { create, faultOf, FIELDS, flagsOf, list, settingsOf, until } from '../support/instances.ts'
+import { keyName, referenceLines, writeKeys } from '../support/journal.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+const RECORDS = 30_000
+
+/** Makes a journal of that many records; gives the flags of an instance but for its way to etcd. */
+async function filled(t: TestContext, url: string): Promise<Record<string, string>> {
+  const secret = randomBytes(32)
+  const data = freshFolder(t)
+  writeKeys(data, secret)
+  const writes = Array.from({ length: RECORDS }, (_, i) => [{ type: 'entry.created', data: { id: i + 1, ...FIELDS } }])
+  await fillEtcd(settingsOf(url, '/pes'), keyName(secret), referenceLines(secret, writes), async () => {})
+  return { data, 'journal': 'etcd', 'etcd-endpoints': url, 'rate-limit': '0' }
+}
+
+test(`${RECORDS} records are read at a start in few round trips`, { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const flags = await filled(t, member!.url)
+  const proxy = await startProxy(t, member!.url)
+  const beganMs = performance.now()
+  const { service } = await startService(t, { ...flags, 'etcd-endpoints': proxy.url })
+  assert.equal(service.store.entryCount, RECORDS)
+  t.diagnostic(`${Math.round(performance.now() - beganMs)} ms, ${proxy.requests} requests`)
+  assert.ok(proxy.requests < 40, `${proxy.requests} requests`) // 235 of 128 records each
+})
+
+test('who is far behind answers within the bounds, says how far it is, and gets there', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const secret = randomBytes(32)
+  const slow = await startDelay(t, member!.url, 400)
+  const proxy = await startProxy(t, slow)
+  proxy.hidesChanges = true
+  const one = await startService(t, await flagsOf(t, member!.url, secret))
+  const behind = await startService(t, { ...await flagsOf(t, member!.url, secret), 'etcd-endpoints': proxy.url })
+  proxy.isCut = true
+  const writes = Array.from({ length: RECORDS }, (_, i) => [{ type: 'entry.created', data: { id: i + 1, ...FIELDS } }])
+  await one.service.close()
+  await callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes.key') })
+  await fillEtcd(settingsOf(member!.url, '/pes'), keyName(secret), referenceLines(secret, writes), async () => {})
+  proxy.isCut = false
+  const beganMs = performance.now()
+  const health: string[] = []
+  const timer = setInterval(() => health.push(faultOf(behind) ?? ''), 100)
+  const statuses = await Promise.all([list(behind), create(behind)].map(async answered =>
+    [await answered, performance.now() - beganMs]))
+  const [[read, readMs], [made, madeMs]] = statuses as [[number, number], [number, number]]
+  t.diagnostic(`get ${read} after ${Math.round(readMs)} ms, create ${made} after ${Math.round(madeMs)} ms`)
+  assert.ok(read === 503 && readMs < 7_500, `${read} ${readMs}`)
+  assert.ok((made === 500 || made === 503) && madeMs < 11_000, `${made} ${madeMs}`)
+  await until(() => faultOf(behind) === undefined)
+  clearInterval(timer)
+  const steps = health.flatMap(line => /not all records of the journal are read yet: (\d+) of 30000/.exec(line)?.[1] ?? [])
+  assert.ok(new Set(steps).size > 1, health.join('\n'))
+  assert.equal((await send(behind.url, 'GET', `/api/getPassword/${RECORDS}`)).status, 200)
+})

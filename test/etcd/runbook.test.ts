@@ -1,0 +1,93 @@
+/** What the README has an operator do with a journal in etcd, walked right and walked wrong. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { done, refused } from '../support/admin.ts'
+import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
+import { create, faultOf, flagsOf, list, startInstances, until } from '../support/instances.ts'
+import { failure, readSecret, writeKeys } from '../support/journal.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
+
+const NO_ETCD = etcdMissing()
+
+describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () => {
+  for (const isForgotten of [false, true]) {
+    test(isForgotten ? 'with an instance forgotten, which loses nothing' : 'with all instances stopped', { skip: NO_ETCD },
+      async t => {
+        const { endpoints } = await startCluster(t)
+        const at = `--etcd-endpoints ${endpoints}`
+        const [one, two] = await startInstances(t, endpoints, 2)
+        for (let i = 0; i < 5; i++) assert.equal(await create(two!), 200)
+        const listed = (await send(two!.url, 'GET', '/api/listPassword')).text
+        await one!.service.close()
+        if (!isForgotten) await two!.service.close()
+        const back = freshFolder(t)
+        writeKeys(back, readSecret(one!.folder))
+        const copied = await done(back, `journal copy --to file ${at}`)
+        assert.match(copied, /journal\.jsonl: 5 records, head [0-9a-f]{64}\n\/pes is closed: what still runs there takes/)
+        if (isForgotten) {
+          assert.deepEqual([await create(two!), await list(two!)], [500, 200], 'what is not in the copy is refused')
+          assert.match(faultOf(two!)!, /\/pes is closed: it was copied to a file at 2/)
+          await two!.service.close() // and a supervisor starts it again
+          const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(one!.folder)) })
+          assert.deepEqual([await create(again), await list(again)], [500, 200])
+          assert.equal((await send(again.url, 'GET', '/healthz')).status, 503)
+        }
+        for (const step of ['key rotate', 'key rewrite', `journal copy --to etcd ${at} --etcd-prefix /pes-2`]) {
+          await done(back, step)
+        }
+        await refused(back, `journal remove /pes-2 --from etcd --yes ${at}`, 1, /\/pes-2 is in use, 7 records/)
+        await refused(back, `journal remove /pes-3 --from etcd --yes ${at}`, 1, /etcd has no journal \/pes-3/)
+        assert.equal(await done(back, `journal remove /pes --from etcd --yes ${at}`), '/pes: 5 records removed\n')
+        const { kvs } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.'), range_end: base64('/pes1') })
+        assert.equal(kvs, undefined)
+        const flags: Record<string, string> = { 'data': back, 'journal': 'etcd', 'etcd-endpoints': endpoints }
+        await assert.rejects(startService(t, { ...flags, data: one!.folder }), failure('journal-missing', /no key \/pes\.key/))
+        const moved = await startService(t, { ...flags, 'etcd-prefix': '/pes-2' })
+        assert.match(moved.warnings.join('\n'), /journal\.jsonl is not the journal that is used, which is \/pes-2 in etcd/)
+        assert.equal((await send(moved.url, 'GET', '/api/listPassword')).text, listed)
+        assert.equal(await create(moved), 200)
+      })
+  }
+})
+
+test('records that are gone while the marker is left are no empty journal', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const flags = await flagsOf(t, endpoints, randomBytes(32))
+  const one = await startService(t, flags)
+  assert.equal(await create(one), 200)
+  await one.service.close()
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
+  const why = /\/pes has no records in etcd, and its marker says that it had; copy a backup there, or end it with journal remove/
+  await assert.rejects(startService(t, flags), failure('journal-damaged', why))
+  const at = `--journal etcd --etcd-endpoints ${endpoints}`
+  await refused(flags['data']!, `init ${at}`, 3, why)
+  assert.equal(await done(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`), '/pes: 0 records removed\n')
+  assert.match(await done(flags['data']!, `init ${at}`), /^journal \/pes \(made, empty\)/)
+})
+
+test('a journal that a copy has closed is opened again, and so it is where the copy fails', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1)
+  assert.equal(await create(one!), 200)
+  const at = `--etcd-endpoints ${endpoints}`
+  const back = freshFolder(t)
+  writeKeys(back, randomBytes(32))
+  await refused(back, `journal copy --to file ${at}`, 3, /needs key/)
+  assert.equal(await create(one!), 200, 'a copy that failed leaves it open')
+  writeFileSync(join(back, 'journal.jsonl'), '')
+  await refused(back, `journal copy --to file ${at}`, 1, /journal\.jsonl exists already/)
+  assert.equal(await create(one!), 200)
+  const other = freshFolder(t)
+  writeKeys(other, readSecret(one!.folder))
+  await done(other, `journal copy --to file ${at}`)
+  await until(() => faultOf(one!) !== undefined)
+  assert.equal(await create(one!), 500)
+  await refused(other, `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
+  assert.equal(await done(other, `journal reopen ${at}`), '/pes: instances may write to it again\n')
+  await until(() => faultOf(one!) === undefined)
+  assert.equal(await create(one!), 200)
+  await refused(other, `journal reopen ${at}`, 1, /\/pes is not closed/)
+})
