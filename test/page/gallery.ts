@@ -14,6 +14,7 @@ for (const [name, width, height, scheme, ...clicked] of [
     const { browser } = await openService(t)
     await show(browser, width, height, scheme)
     for (const selector of clicked) await browser.click(selector)
+    await browser.until("return document.querySelector('.revealed') !== null || document.getElementById('editor').open")
     await browser.run('document.activeElement.blur()')
     await new Promise(resolve => setTimeout(resolve, 200))
     writeFileSync(join(import.meta.dirname, 'screenshots', `${name}-${scheme}.png`), await browser.screenshot(), 'base64')

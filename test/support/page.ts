@@ -85,7 +85,7 @@ export async function logIn(browser: Browser, email: string = ANA, password: str
   await browser.fill('#email', email)
   await browser.fill('#secret', password)
   await browser.click('#login button')
-  await browser.until("return document.getElementById('login').hidden && document.activeElement.id === 'query'")
+  await browser.until("return document.getElementById('login').hidden && document.getElementById('loading').hidden")
 }
 
 /** Keeps the service's answers from the page until what it gives is called, with the number that must be there. */
@@ -125,9 +125,9 @@ export async function rowOf(browser: Browser, system: string): Promise<string> {
   return `#rows .row[aria-rowindex="${index}"]`
 }
 
-/** Waits until the toast begins with a text. */
-export function toasted(browser: Browser, text: string): Promise<unknown> {
-  return browser.until("return document.querySelector('#toast span').textContent.startsWith(arguments[0])", text)
+/** Waits until a message begins with a text. */
+export function told(browser: Browser, text: string): Promise<unknown> {
+  return browser.until("return [...document.querySelectorAll('.message span')].some(one => one.textContent.startsWith(arguments[0]))", text)
 }
 
 /** What a field holds. */
@@ -152,9 +152,26 @@ export async function createEntry(browser: Browser): Promise<void> {
   await sendEntry(browser)
 }
 
-/** Opens the dialog of a system's entry. */
+/** Opens the editor of a system's entry, and waits for it. */
 export async function edit(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} [data-act=edit]`)
+  await browser.until("return document.getElementById('editor').open")
+}
+
+/** Opens the dialog in which a system's entry is looked at. */
+export async function view(browser: Browser, system: string): Promise<void> {
+  await browser.click(`${await rowOf(browser, system)} .system`)
+  await browser.until("return document.getElementById('viewer').open")
+}
+
+/** The password that the open editor has, which is in its field only while it is shown. */
+export async function passwordIn(browser: Browser): Promise<string> {
+  const toggle = "document.getElementById('peek').click()"
+  const isShown = await browser.run("return document.getElementById('peek').ariaPressed === 'true'")
+  if (!isShown) await browser.run(toggle)
+  const password = await valueOf(browser, 'password')
+  if (!isShown) await browser.run(toggle)
+  return password
 }
 
 /** Name and role of what has the focus. */
@@ -221,3 +238,13 @@ export function hurry(browser: Browser, ms: number | null = null): Promise<unkno
 
 /** Shortens the second that the page waits, after a failure, before it looks what was stored. */
 export function hurryCheck(browser: Browser): Promise<unknown> { return hurry(browser, 1000) }
+
+/** From now on the time of messages is over when the test calls what it gives. */
+export async function holdTime(browser: Browser): Promise<() => Promise<unknown>> {
+  await browser.run(`const real = setTimeout, realClear = clearTimeout, due = new Map()
+    let next = 1e9
+    window.setTimeout = (f, ms, ...rest) => ms === 6000 ? (due.set(++next, f), next) : real(f, ms, ...rest)
+    window.clearTimeout = id => { if (!due.delete(id)) realClear(id) }
+    window.timeIsOver = () => { const now = [...due]; for (const [id, f] of now) if (due.delete(id)) f() }`)
+  return () => browser.run('timeIsOver()')
+}

@@ -114,17 +114,31 @@ export class Browser {
 
   /** Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as long. */
   async click(selector: string): Promise<void> {
-    const [x, y, isCovered] = await this.until<readonly [number, number, boolean]>(`
+    const [x, y, covering] = await this.#placeOf(selector)
+    if (covering !== '') throw new Error(`${covering} covers ${selector} at ${x} ${y}`)
+    const parts = [{ type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }]
+    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: parts }] })
+  }
+
+  /** The middle of what is in sight of an element once it is visible, and what covers it there. */
+  #placeOf(selector: string): Promise<readonly [x: number, y: number, covering: string]> {
+    return this.until(`
       const found = document.querySelector(arguments[0])
       if (!found?.checkVisibility()) return null
       found.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' })
       const { left, top, right, bottom } = found.getClientRects()[0]
       const x = Math.floor((Math.max(left, 0) + Math.min(right, innerWidth)) / 2)
       const y = Math.floor((Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2)
-      return [x, y, !found.contains(document.elementFromPoint(x, y))]`, selector)
-    if (isCovered) throw new Error(`something covers ${selector}`)
-    const parts = [{ type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }]
-    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: parts }] })
+      const at = document.elementFromPoint(x, y)
+      return [x, y, found.contains(at) ? '' : at?.outerHTML.slice(0, 80) ?? 'nothing']`, selector)
+  }
+
+  /** Moves the mouse to the middle of an element. */
+  async hover(selector: string): Promise<void> {
+    const [x, y] = await this.until<readonly [number, number]>(`
+      const { left, top, right, bottom } = document.querySelector(arguments[0]).getBoundingClientRect()
+      return [Math.floor((left + right) / 2), Math.floor((top + bottom) / 2)]`, selector)
+    await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: [{ type: 'pointerMove', x, y, duration: 0 }] }] })
   }
 
   /** Replaces what is in a field by a text, as pasting it would. */

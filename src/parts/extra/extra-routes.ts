@@ -123,12 +123,12 @@ const STRINGS = { password: TEXT, sistema: TEXT, usuario: TEXT }
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
-  description: `At most ${MAX_DELETED}, and a mebibyte of them. Served where \`EXTRA_ROUTES=on\`.`,
+  description: `At most ${MAX_DELETED}, and a mebibyte of them. Served where \`EXTRA_ROUTES=on\`, or a page.`,
   answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...FIELDS, status: 0 }], status: 200 }) }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
-  description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`.',
+  description: 'An active entry stays as it is. Served where `EXTRA_ROUTES=on`, or a page.',
   ids: { restored: 1, ...IDS }, honoursIfMatch: true,
   answers: { restored: RESTORED, unknown: UNKNOWN }
 }

@@ -8,10 +8,14 @@ interface ExtraSettings {
   readonly extraRoutes: boolean
 }
 
+/** What is served where there is a page in any case: whoever deletes there by mistake has to get it back there. */
+const FOR_PAGE: ReadonlySet<string> = new Set(['deletedPasswords', 'restorePassword'])
+
 export const extra: Part<ExtraSettings> = {
   settings: {
     extraRoutes: setting('on|off', false, onOrOff,
-      'Whether deleted entries, the history of an entry and a change of one’s own password are served.')
+      'Whether deleted entries (where there is a page, in any case), histories and a change of one’s own password ' +
+      'are served.')
   },
   abilities: {
     deletedPasswords: 'password:deleted',
@@ -20,8 +24,11 @@ export const extra: Part<ExtraSettings> = {
     changeOwnPassword: 'account:password'
   },
   open: async context => {
-    if (!context.settings.extraRoutes) return {}
+    const { settings } = context
+    const hasPage = 'page' in settings && settings.page === true
+    if (!settings.extraRoutes && !hasPage) return {}
     const { extraRoutes } = await import('./extra-routes.ts')
-    return { routes: extraRoutes(context) }
+    const routes = extraRoutes(context)
+    return { routes: settings.extraRoutes ? routes : routes.filter(({ operation }) => FOR_PAGE.has(operation)) }
   }
 }

@@ -1,6 +1,9 @@
 /**
  * A file that is served from memory. Its content codings (RFC 9110 §8.4.1) are prepared once, each with a strong ETag
  * of its own (§8.8.3), and so is every answer: a request only chooses among them.
+ *
+ * Only these files are compressed, and no answer of the API: what one person writes into an entry stands there beside
+ * the secrets of others, and the size of such a mixture, compressed, tells what they have in common (BREACH).
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -9,7 +12,7 @@ import type { Head } from '../../http/head.ts'
 import type { Kind, Reply } from '../../http/reply.ts'
 
 /** Of 11: above this the start gets slow, and the files hardly shorter. */
-const BROTLI_QUALITY = 6
+const BROTLI_QUALITY = 8
 
 interface Variant {
   readonly coding: 'br' | 'gzip' | 'identity'

@@ -42,8 +42,8 @@ const HEADERS = [
 ]
 
 /**
- * The routes of the page: itself at `/`, its files under `/web/`, and there the operations that are `served`. Throws
- * `page-unusable` if a file cannot be read.
+ * The routes of the page: itself at `/`, its files under `/web/`, and there the operations that are `served`, each with
+ * the ability that it asks for. Throws `page-unusable` if a file cannot be read.
  */
 export function pageRoutes(files: Files, served: () => readonly Route[]): readonly Route[] {
   const route = (name: string, answer: (head: Head) => Reply): Route => {
@@ -56,8 +56,8 @@ export function pageRoutes(files: Files, served: () => readonly Route[]): readon
     const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
     return route(name, head => asset.reply(head))
   }
-  const operations = (): Reply =>
-    jsonReply(200, served().filter(({ path }) => path.startsWith('/api/')).map(({ operation }) => operation))
+  const operations = (): Reply => jsonReply(200, Object.fromEntries(served()
+    .filter(({ path }) => path.startsWith('/api/')).map(({ operation, ability }) => [operation, ability ?? null])))
   try {
     const others = files.list(FOLDER).filter(name => extname(name) in TYPES && name !== 'page.html')
     return [...['page.html', ...others].map(fileRoute), route('operations.json', operations)]

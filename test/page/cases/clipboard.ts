@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, toasted
+  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, told
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import type { Browser } from '../../support/webdriver.ts'
@@ -20,12 +20,12 @@ inBrowser('a password is copied, and the clipboard emptied after a while', CHROM
   const clipboard = (): Promise<string> => browser.run('return navigator.clipboard.readText()')
   const row = await rowOf(browser, 'Nómina')
   await browser.click(`${row} [data-act=copy]`)
-  await toasted(browser, 'Copiada')
+  await told(browser, 'Copiada')
   assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
   // As over plain HTTP from another machine: nothing is promised that the browser does not allow.
   await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
   await browser.click(`${row} [data-act=copy]`)
-  await browser.until("return /no permite vaciar/.test(document.getElementById('toast').textContent)")
+  await browser.until("return /no permite vaciar/.test(document.getElementById('messages').textContent)")
   await browser.run('delete navigator.clipboard')
   await hurry(browser)
   await browser.click(`${row} [data-act=copy]`)
@@ -54,23 +54,23 @@ inBrowser('a browser that refuses to empty the clipboard is asked again when it 
     } })
     window.realTimeout = setTimeout`)
   const held = (): Promise<string> => browser.run('return window.held')
-  const copy = async (system: string): Promise<void> => {
+  const copy = async (system: string, password: string): Promise<void> => {
     await browser.run('window.mayWrite = true')
     await browser.click(`${await rowOf(browser, system)} [data-act=copy]`)
-    await browser.run('window.mayWrite = false')
+    await browser.until('return window.held === arguments[0]', password)
   }
   for (const act of ["dispatchEvent(new Event('focus'))", 'document.body.click()']) {
     await browser.run('window.setTimeout = (f, ms) => window.realTimeout(f, ms === 30000 ? 100 : ms)')
-    await copy('Correo')
+    await copy('Correo', 'S3cr3ta-del-correo')
     await new Promise(resolve => setTimeout(resolve, 200))
     assert.equal(await held(), 'S3cr3ta-del-correo')
     await browser.run(`window.mayWrite = true; ${act}`)
-    await browser.until("return window.held === '' && document.querySelector('#toast span').textContent === 'Portapapeles vaciado.'")
+    await browser.until("return window.held === '' && /Portapapeles vaciado/.test(document.getElementById('messages').textContent)")
   }
-  await copy('Correo')
+  await copy('Correo', 'S3cr3ta-del-correo')
   await new Promise(resolve => setTimeout(resolve, 200))
   await browser.run('window.setTimeout = window.realTimeout')
-  await copy('GitHub')
+  await copy('GitHub', 'ghp-no-es-esto')
   await browser.run('window.mayWrite = true; document.body.click()')
   await new Promise(resolve => setTimeout(resolve, 50))
   assert.equal(await held(), 'ghp-no-es-esto', 'what was copied instead has its own time')
@@ -84,7 +84,7 @@ inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, a
   let left = 'untried'
   for (let tries = 0; left !== '' && tries < 10; tries++) {
     await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
-    await toasted(browser, 'Copiada')
+    await told(browser, 'Copiada')
     assert.equal(await clipboard(), 'mesa-nube-faro-trigo-loro')
     await browser.reload()
     await settled(browser)
@@ -98,12 +98,12 @@ inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, a
   assert.equal(await clipboard(), 'something else')
 })
 
-inBrowser('the toast says when the clipboard is cleared in this very browser', EVERYWHERE, async t => {
+inBrowser('the message says when the clipboard is cleared in this very browser', EVERYWHERE, async t => {
   const { browser, url } = await openService(t)
   if (browser.native.devtools !== undefined) await allowClipboard(t, browser, url)
   await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
-  await toasted(browser, 'Copiada.')
-  const text = await textOf(browser, '#toast')
+  await told(browser, 'Copiada.')
+  const text = await textOf(browser, '#messages')
   if (browser.native.devtools === undefined) assert.match(text, /Pasados 30 s, el portapapeles se vacía cuando pulses algo/)
   else assert.match(text, /se vacía en 30 s, o cuando vuelvas/)
 })

@@ -1,8 +1,8 @@
 /** The dialog of an entry, and its generator. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, sendEntry, settled, textOf,
-  toasted, valueOf
+  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn, sendEntry, settled, textOf,
+  told, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -23,9 +23,9 @@ inBrowser('a missing field is marked with a message, and nothing is sent', CHROM
 
 inBrowser('a password that is looked at in the dialog hides itself again, and not too early', CHROMIUM, async t => {
   const { browser } = await openService(t)
-  const isSeen = (): Promise<boolean> => browser.run(`return !document.getElementById('password').classList.contains('masked')
+  const isSeen = (): Promise<boolean> => browser.run(`return document.getElementById('password').value !== ''
     && document.getElementById('peek').ariaPressed === 'true'`)
-  const hidden = "return document.getElementById('password').classList.contains('masked')"
+  const hidden = "return document.getElementById('password').value === ''"
   // What is to happen after a while happens when the test says so.
   await browser.run(`const real = setTimeout, due = window.due = []
     window.setTimeout = (f, ms, ...rest) => ms === 60000 ? due.push(f) : real(f, ms, ...rest)
@@ -40,11 +40,11 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
   assert.ok(await isSeen(), 'it was looked at again since')
   await wait(1)
   assert.ok(await browser.run(hidden))
-  assert.equal(await valueOf(browser, 'password'), 'S3cr3ta-del-correo')
+  assert.equal(await passwordIn(browser), 'S3cr3ta-del-correo')
   await browser.click('#generate')
   await browser.click('#use')
   assert.ok(await isSeen())
-  await wait(2)
+  await browser.run('due.at(-1)()')
   assert.ok(await browser.run(hidden), 'a generated one too')
 })
 
@@ -79,7 +79,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await browser.press(KEYS.escape)
   await create('second')
   await release(1)
-  await toasted(browser, 'Contraseña guardada.')
+  await told(browser, 'Contraseña guardada.')
   assert.deepEqual(await typed(), [true, 'second'])
   // The same, when the first one fails.
   await hurryCheck(browser)
@@ -89,7 +89,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await browser.press(KEYS.escape)
   await create('third')
   await releaseFailure(1)
-  await toasted(browser, 'El servicio ha fallado. Respondió:')
+  await told(browser, 'El servicio ha fallado. Respondió:')
   assert.deepEqual(await typed(), [true, 'third'])
   assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
   await browser.press(KEYS.escape)
@@ -110,14 +110,15 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
     note()
     new MutationObserver(note).observe(document.body, { subtree: true, childList: true, attributes: true })`)
   await edit(browser, 'Correo')
-  await browser.find('#password')
+  await browser.click('#password')
+  await browser.press('x')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'disc')
   await browser.click('#peek')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'none')
   await browser.click('#generate')
   await browser.click('#use')
   await browser.press(KEYS.enter)
-  await toasted(browser, 'Cambios guardados.')
+  await told(browser, 'Cambios guardados.')
   assert.deepEqual(await browser.run('return [...kinds].sort()'), ['checkbox', 'radio', 'range', 'text'])
   assert.equal(await browser.run("return document.getElementById('password').autocomplete"), 'off')
 })
@@ -126,7 +127,7 @@ inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], asy
   const { browser } = await openService(t)
   await browser.click('#create')
   await sendEntry(browser, ' typed')
-  await toasted(browser, 'Contraseña guardada.')
+  await told(browser, 'Contraseña guardada.')
   await new Promise(resolve => setTimeout(resolve, 300))
   assert.equal(await browser.native.chrome!("return window.PopupNotifications.getNotification('password') !== null"), false)
 })
@@ -139,14 +140,14 @@ inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE,
   await browser.click('#create')
   await browser.click('#generate')
   await browser.click('#use')
-  const typed = await valueOf(browser, 'password')
+  const typed = await passwordIn(browser)
   // The browser lets a second Esc pass without asking the page, if that only listens for it to be cancelled.
   for (let i = 0; i < 4; i++) {
     await browser.press(KEYS.escape)
     assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), i % 2 === 1)
   }
   assert.equal(await isEditing(browser), true)
-  assert.equal(await valueOf(browser, 'password'), typed)
+  assert.equal(await passwordIn(browser), typed)
   await browser.click('#editor [data-close]')
   assert.equal(await focus(browser), 'button: Seguir editando')
   await browser.click('#discard')

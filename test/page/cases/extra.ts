@@ -1,14 +1,14 @@
 /** What the page offers where `EXTRA_ROUTES=on`. */
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
-import { CHROMIUM, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf } from '../../support/page.ts'
+import { CHROMIUM, hurry, inBrowser, logIn, openProtected, openService, systems, textOf, view } from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('deleted entries can be seen and restored, where the service serves them', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on' })
   await service.store.deleteEntry(1, null)
   await browser.click('#refresh')
   await browser.until("return document.querySelectorAll('#rows .row').length === 7")
-  await browser.click('#help')
   await browser.click('#show-trash')
   await browser.find('#deleted button')
   assert.match(await textOf(browser, '#deleted'), /Correo\s+ana@example\.org/)
@@ -23,20 +23,31 @@ inBrowser('the history of an entry, its former passwords hidden until asked for'
   await service.store.updateEntry(1, { password: 'the newer one' }, null)
   await browser.click('#refresh')
   await browser.until("return document.getElementById('refresh').ariaBusy === null")
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await view(browser, 'Correo')
   await browser.click('#history summary')
   await browser.find('#history li')
   const shown = await textOf(browser, '#history')
   assert.match(shown, /editada[^]*creada[^]*Sistema: Correo/)
   assert.doesNotMatch(shown, /S3cr3ta-del-correo/)
-  await browser.click('#history li:last-child .former')
-  assert.match(await textOf(browser, '#history'), /Contraseña: S3cr3ta-del-correo/)
+  // It hides itself like any other, there is a button to do so, and the focus stays on that.
+  const former = '#history li:last-child .secret'
+  await hurry(browser, 60_000)
+  await browser.run('document.querySelector(arguments[0]).focus()', `${former} button`)
+  for (const isTimeOver of [false, true]) {
+    await browser.press(KEYS.enter)
+    if (!isTimeOver) {
+      await browser.until("return document.activeElement.textContent === 'Ocultar'")
+      await browser.press(KEYS.enter)
+    }
+    await browser.until("return document.activeElement.textContent === 'Mostrar'")
+    assert.doesNotMatch(await textOf(browser, '#history'), /S3cr3ta-del-correo/)
+  }
 })
 
 inBrowser('the password of the user is changed, and the new one asked for', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
   await logIn(browser)
-  await browser.click('#help')
+  await browser.click('#show-account')
   await browser.click('#show-own')
   await browser.fill('#current', 'wrong')
   await browser.fill('#fresh', 'another long password')

@@ -9,7 +9,7 @@ import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
   CHROMIUM, createEntry, edit, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf, settled,
-  systems, textOf, toasted, valueOf
+  systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -21,7 +21,7 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   await browser.reload()
   await settled(browser)
   assert.match(await textOf(browser, '#notice'), /Demasiadas peticiones[^]*Espera [12] s/)
-  assert.equal(await browser.run("return document.querySelector('#notice button').disabled"), true)
+  assert.equal(await browser.run("return document.querySelector('#notice button').ariaDisabled"), 'true')
   nowMs = 62_000
   await browser.until("return /Ya puedes/.test(document.querySelector('#notice p').textContent)")
   await browser.click('#notice button')
@@ -30,7 +30,7 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   await createEntry(browser)
   await browser.find('#editor .alert')
   assert.match(await textOf(browser, '#editor .alert'), /Demasiadas peticiones. Espera \d+ s/)
-  assert.equal(await browser.run("return document.querySelector('#editor .end .main').disabled"), true)
+  assert.equal(await browser.run("return document.querySelector('#editor .end .main').ariaDisabled"), 'true')
   assert.equal(await valueOf(browser, 'sistema'), 'sistema')
 })
 
@@ -87,14 +87,14 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
   await hurryCheck(browser)
   await lose(browser, 'createPassword', true)
   await createEntry(browser)
-  await toasted(browser, 'El servicio no respondió, pero la contraseña se guardó.')
+  await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
   assert.equal(await isEditing(browser), false)
   assert.equal(service.store.activeCount, 9)
   await lose(browser, 'createPassword', false)
   await createEntry(browser)
   await browser.until("return /No se guardó. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
-  await toasted(browser, 'Contraseña guardada.')
+  await told(browser, 'Contraseña guardada.')
   assert.equal(service.store.activeCount, 10)
 })
 
@@ -108,7 +108,7 @@ inBrowser('while the list cannot be read either, saving again checks first and m
   await browser.press(KEYS.enter)
   await browser.until("return /Sigue sin poderse leer/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
-  await toasted(browser, 'El servicio no respondió, pero')
+  await told(browser, 'El servicio no respondió, pero')
   assert.equal(service.store.activeCount, 9)
 })
 
@@ -118,7 +118,7 @@ inBrowser('an update whose answer was lost is checked, and not reported as faile
   await edit(browser, 'Correo')
   await browser.fill('#usuario', 'otra')
   await browser.press(KEYS.enter)
-  await toasted(browser, 'Cambios guardados.')
+  await told(browser, 'Cambios guardados.')
   assert.equal(service.store.entry(1)?.usuario, 'otra')
 })
 

@@ -12,11 +12,13 @@ inBrowser('at every width a row\'s tile is drawn whole, and a revealed password,
     // What is clipped is not hit either.
     assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .tile')].map(tile => {
       const { left, top, right, bottom } = tile.getBoundingClientRect()
-      return [top + 2, bottom - 2].every(y => document.elementFromPoint((left + right) / 2, y) === tile)
+      return [top + 2, bottom - 2].every(y => document.elementsFromPoint((left + right) / 2, y).includes(tile))
     })`), [true, true, true], `${width}`)
-    for (const [system, text] of [['AAA', password], ['AAB', long]] as const) {
+    // A narrow row has one button; the rest is in the dialog.
+    if (width > 700) for (const [system, text] of [['AAA', password], ['AAB', long]] as const) {
       const row = await rowOf(browser, system)
       await browser.click(`${row} [data-act=reveal]`)
+      await browser.find(`${row} .revealed`)
       const [shown, cut, below] = await browser.run<[string, boolean, number]>(`
         const row = document.querySelector(arguments[0]), cell = row.querySelector('.password'), box = cell.getBoundingClientRect()
         const next = row.nextElementSibling.getBoundingClientRect()
@@ -37,8 +39,9 @@ inBrowser('at every width a row\'s tile is drawn whole, and a revealed password,
 inBrowser('a password of thousands of characters can be read to its end by keyboard', EVERYWHERE, async t => {
   const { browser } = await openService(t, {},
     entries(['AAA', 'ana', `${'0123456789'.repeat(500)}END`], ['Ágora', 'ana', 'x']))
-  await browser.resize(360, 700)
+  await browser.resize(768, 400)
   await browser.click('#rows [data-act=reveal]')
+  await browser.find('#rows .revealed')
   await browser.press(KEYS.left)
   const left = (): Promise<number> => browser.run(`const cell = document.querySelector('#rows .revealed')
     return cell.scrollHeight - cell.clientHeight - cell.scrollTop`)

@@ -7,6 +7,7 @@ inBrowser('what an entry holds is shown as text, and cannot rearrange the page',
     'Banco\u3164\u034f\ufe0f\u2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}👨${'y'.repeat(9)}`]
   const { browser } = await openService(t, {}, entries(...texts.map(text => [text, text, text] as const)))
   await browser.run("for (const one of document.querySelectorAll('[data-act=reveal]')) one.click()")
+  await browser.until("return document.querySelectorAll('#rows .revealed').length === arguments[0]", texts.length)
   const shown = ['<img src=x onerror="document.title=1">', 'abcU+202Egnp.exe', 'aU+0000bU+000AcU+2066', '👨‍👩‍👧 xU+200Dy',
     'U+D800', 'BancoU+3164U+034FU+FE0FU+2800', '❤\ufe0f 1\ufe0f\u20e3', `${'x'.repeat(399)}…`]
   assert.deepEqual(new Set(await systems(browser)), new Set(shown))

@@ -1,4 +1,6 @@
-/** The client of the service: the five operations, login and logout, and the routes that `EXTRA_ROUTES=on` adds. */
+/** The client of the service: the contract's operations, login and logout, and the routes of its extra part. */
+import { listIn, textIn, Watch, type OnPart } from './receive.ts'
+import type { Operation } from './rights.ts'
 
 /** The fields of an entry that a person enters. */
 export interface EntryFields {
@@ -13,13 +15,18 @@ export interface Entry extends EntryFields {
   readonly status: number
 }
 
-/** The operations that a token may or may not allow. */
-export type Operation = 'list' | 'get' | 'create' | 'update' | 'remove'
+/** An entry as it is stored now, and the tag of that version, by which a later change finds out whether it still is. */
+export interface Stored {
+  readonly entry: Entry
+  readonly tag: string | undefined
+}
 
 /** Who is logged in. */
 export interface User {
   readonly email: string
   readonly name: string
+  /** What the account allows; undefined if the service does not say. */
+  readonly abilities?: readonly string[]
 }
 
 /** A change of an entry: when, by whom, and the fields as they were afterwards. */
@@ -34,11 +41,11 @@ export interface Change {
 export interface Refusal {
   readonly ok: false
   /**
-   * `lost`: no answer. `login`: no token, or one that is no longer valid. `forbidden`: the token lacks the ability.
-   * `unknown`: no such entry. `invalid`: `errors` names the fields. `limited`: over the rate limit. `busy`: the service
-   * refuses work for now. Both say how long to wait.
+   * `lost`: no answer, or not all of it. `login`: wrong credentials. `forbidden`: the account lacks the ability.
+   * `unknown`: no such entry. `changed`: it is not what it was. `invalid`: `errors` names the fields. `limited`: over
+   * the rate limit. `busy`: the service refuses work for now. Both say how long to wait.
    */
-  readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'invalid' | 'limited' | 'busy' | 'failed'
+  readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'limited' | 'busy' | 'failed'
   /** The service's message; empty if there is none. */
   readonly message: string
   readonly errors: { readonly [field: string]: readonly string[] | undefined }
@@ -50,7 +57,30 @@ export interface Refusal {
 /** The outcome of an operation. */
 export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
 
-const TIMEOUT_MS = 30_000
+type OnEntries = OnPart<Entry>
+
+interface ApiEvents {
+  /** The service wants a login: there was none, or the session has ended. */
+  onLoginNeeded(): void
+  onForbidden(operation: Operation): void
+}
+
+interface Asked {
+  readonly body?: object
+  readonly headers?: { readonly [name: string]: string }
+  /** Whether the request outlives the page. */
+  readonly keepalive?: boolean
+  readonly onPart?: OnEntries
+}
+
+interface Received {
+  readonly body: Body
+  readonly headers: Headers
+}
+type Body = { readonly [field: string]: unknown }
+
+/** What the sending of a byte may take, since nothing tells how far that is. */
+const SEND_MS_A_BYTE = .25
 
 const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
 
@@ -64,78 +94,98 @@ const BASE = new URL('../api/', import.meta.url)
 export class Api {
   #token: string | undefined
   #user: User | undefined
+  #events: ApiEvents | undefined
   /** A new object for each session. */
   #session: object = {}
 
   /** Who is logged in; undefined in the open configuration, and before the login. */
   get user(): User | undefined { return this.#user }
 
-  /** All active entries. */
-  async list(): Promise<Answer<readonly Entry[]>> {
-    const answer = await this.#ask('GET', 'listPassword')
-    return !answer.ok && answer.why === 'unknown' ? { ok: true, value: [] } : answer as Answer<readonly Entry[]>
+  /** Says whom to tell what concerns the whole page. */
+  connect(events: ApiEvents): void { this.#events = events }
+
+  /** All active entries; `onPart` gets those that have come, each time that more have. */
+  async list(onPart?: OnEntries): Promise<Answer<readonly Entry[]>> {
+    const answer = await this.#ask('GET', 'listPassword', '', { onPart: onPart ?? (() => {}) })
+    if (!answer.ok && answer.why === 'unknown') return { ok: true, value: [] }
+    return mapped(answer, ({ body }) => body['entries'] as readonly Entry[])
   }
 
   /** One entry, also a deleted one. */
-  async get(id: number): Promise<Answer<Entry>> {
-    return mapped(await this.#ask('GET', `getPassword/${id}`), body => body['passwords'] as Entry)
+  async get(id: number): Promise<Answer<Stored>> {
+    return mapped(await this.#ask('GET', 'getPassword', id), received => storedIn(received, 'passwords'))
   }
 
-  /** Creates an entry; the answer does not hold its id. */
-  async create(fields: EntryFields): Promise<Answer<unknown>> { return this.#ask('POST', 'createPassword', fields) }
+  /** Creates an entry, and gives it with its id. */
+  async create(fields: EntryFields): Promise<Answer<Entry>> {
+    const answer = await this.#ask('POST', 'createPassword', '', { body: fields })
+    return mapped(answer, ({ headers }) =>
+      ({ ...fields, id: Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]), status: 1 }))
+  }
 
-  /** Changes the given fields, and gives the changed entry. */
-  async update(id: number, fields: Partial<EntryFields>): Promise<Answer<Entry>> {
-    return mapped(await this.#ask('POST', `updatePassword/${id}`, fields), body => body['password'] as Entry)
+  /** Changes the given fields, and gives the changed entry; `changed` if it is not the version of the tag any more. */
+  async update(id: number, fields: Partial<EntryFields>, tag: string | undefined): Promise<Answer<Stored>> {
+    const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
+    const answer = await this.#ask('POST', 'updatePassword', id, { body: fields, headers })
+    return mapped(answer, received => storedIn(received, 'password'))
   }
 
   /** Deletes an entry; the request outlives the page. */
   async remove(id: number): Promise<Answer<unknown>> {
-    return this.#ask('POST', `deletePassword/${id}`, undefined, { keepalive: true })
+    return this.#ask('POST', 'deletePassword', id, { keepalive: true })
   }
 
   /** The deleted entries, newest first. */
-  async deleted(): Promise<Answer<readonly Entry[]>> {
-    return mapped(await this.#ask('GET', 'deletedPasswords'), body => body['passwords'] as Entry[])
+  async deleted(onPart: OnEntries): Promise<Answer<readonly Entry[]>> {
+    const answer = await this.#ask('GET', 'deletedPasswords', '', { onPart })
+    return mapped(answer, ({ body }) => body['entries'] as readonly Entry[])
   }
 
   /** Makes a deleted entry active again. */
-  async restore(id: number): Promise<Answer<unknown>> { return this.#ask('POST', `restorePassword/${id}`) }
+  async restore(id: number): Promise<Answer<unknown>> { return this.#ask('POST', 'restorePassword', id) }
 
   /** The changes of an entry, newest first. */
   async history(id: number): Promise<Answer<readonly Change[]>> {
-    return mapped(await this.#ask('GET', `historyPassword/${id}`), body => body['history'] as Change[])
+    return mapped(await this.#ask('GET', 'historyPassword', id), ({ body }) => body['history'] as Change[])
   }
 
   /** Changes the password of the user who is logged in; all their tokens end. */
   async changePassword(password: string, newPassword: string): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'changeOwnPassword', { password, newPassword })
+    return this.#ask('POST', 'changeOwnPassword', '', { body: { password, newPassword } })
   }
 
-  /** The names of the operations that the service has; of the contract's alone, if it does not say. */
-  async operations(): Promise<ReadonlySet<string>> {
+  /** The operations that the service has, and the ability that each asks for; undefined if it does not say. */
+  async operations(): Promise<ReadonlyMap<string, string | null> | undefined> {
     try {
       const response = await fetch(new URL('../web/operations.json', BASE))
-      return new Set(response.ok ? await response.json() as string[] : [])
+      return response.ok ? new Map(Object.entries(await response.json() as Record<string, string | null>)) : undefined
     } catch {
-      return new Set()
+      return undefined
     }
   }
 
   /** Gets a token and keeps it. */
-  async login(email: string, password: string): Promise<Answer<unknown>> {
-    const answer = await this.#ask('POST', 'login', { email, password })
+  async login(email: string, password: string): Promise<Answer<User>> {
+    const answer = await this.#send('POST', 'login', { body: { email, password } })
     if (!answer.ok) return answer
-    this.#token = String(answer.value['token'])
-    this.#user = answer.value['user'] as User
-    return answer
+    this.#token = String(answer.value.body['token'])
+    this.#user = answer.value.body['user'] as User
+    return { ok: true, value: this.#user }
   }
 
-  /** Has the token revoked, and forgets it in any case. */
-  async logout(): Promise<Answer<unknown>> {
-    const answer = this.#send('POST', 'logout', undefined, { keepalive: true })
+  /**
+   * Forgets the token at once and has it revoked. Where the service asks to wait, that is done again when the time is
+   * over; `onWait` gets the seconds.
+   */
+  async logout(onWait: (seconds: number) => void): Promise<Answer<unknown>> {
+    const headers = this.#authorization()
     this.forget()
-    return answer
+    for (;;) {
+      const answer = await this.#send('POST', 'logout', { headers, keepalive: true })
+      if (answer.ok || (answer.why !== 'limited' && answer.why !== 'busy')) return answer
+      onWait(answer.waitSeconds)
+      await new Promise(resolve => setTimeout(resolve, answer.waitSeconds * 1000))
+    }
   }
 
   /** Forgets the token: the session ends. */
@@ -145,36 +195,62 @@ export class Api {
     this.#session = {}
   }
 
-  async #ask(method: 'GET' | 'POST', operation: string, body?: object, more?: RequestInit): Promise<Answer<Body>> {
-    const session = this.#session
-    const answer = await this.#send(method, operation, body, more)
-    return session === this.#session ? answer : new Promise(() => {})
+  #authorization(): Record<string, string> {
+    return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
 
-  async #send(method: 'GET' | 'POST', operation: string, body?: object, more?: RequestInit): Promise<Answer<Body>> {
-    const headers: Record<string, string> = { Accept: 'application/json' }
-    if (body !== undefined) headers['Content-Type'] = 'application/json'
-    if (this.#token !== undefined) headers['Authorization'] = `Bearer ${this.#token}`
-    const init: RequestInit = { method, headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS), ...more }
-    if (body !== undefined) init.body = JSON.stringify(body)
+  /** A request of the session. When that has ended the whole page is told, and whoever has asked hears no more. */
+  async #ask(method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked = {}):
+    Promise<Answer<Received>> {
+    const session = this.#session
+    const isOver = (): boolean => session !== this.#session
+    const onPart: OnEntries = (entries, share) => { if (!isOver()) asked.onPart?.(entries, share) }
+    const headers = { ...this.#authorization(), ...asked.headers }
+    const own = { ...asked, headers, ...asked.onPart !== undefined && { onPart } }
+    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, own)
+    if (!isOver() && !answer.ok && answer.why === 'login') this.#events?.onLoginNeeded()
+    else if (!isOver()) {
+      if (!answer.ok && answer.why === 'forbidden') this.#events?.onForbidden(operation)
+      return answer
+    }
+    return new Promise(() => {})
+  }
+
+  async #send(method: 'GET' | 'POST', path: string, { body, headers, keepalive, onPart }: Asked):
+    Promise<Answer<Received>> {
+    const text = body === undefined ? null : JSON.stringify(body)
+    const watch = new Watch()
+    const init: RequestInit = {
+      method, body: text, cache: 'no-store', keepalive: keepalive === true, signal: watch.signal,
+      headers: { Accept: 'application/json', ...text !== null && { 'Content-Type': 'application/json' }, ...headers }
+    }
+    watch.renew((text?.length ?? 0) * SEND_MS_A_BYTE)
     try {
-      const response = await fetch(new URL(operation, BASE), init)
-      const answer = await response.json() as Body
-      return response.ok ? { ok: true, value: answer } : refusalOf(response, answer)
+      const response = await fetch(new URL(path, BASE), init)
+      watch.renew()
+      const isList = response.ok && onPart !== undefined
+      const answer: Body = isList ? { entries: await listIn<Entry>(response, watch, onPart) }
+        : JSON.parse(await textIn(response, watch))
+      return response.ok ? { ok: true, value: { body: answer, headers: response.headers } }
+        : refusalOf(response, answer)
     } catch {
       return LOST
+    } finally {
+      watch.end()
     }
   }
 }
 
-type Body = { readonly [field: string]: unknown }
+function storedIn({ body, headers }: Received, name: string): Stored {
+  return { entry: body[name] as Entry, tag: headers.get('ETag') ?? undefined }
+}
 
-function mapped<T>(answer: Answer<Body>, value: (body: Body) => T): Answer<T> {
+function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
   return answer.ok ? { ok: true, value: value(answer.value) } : answer
 }
 
 const WHY: { readonly [status: number]: Refusal['why'] } = {
-  400: 'invalid', 401: 'login', 404: 'unknown', 429: 'limited', 503: 'busy'
+  400: 'invalid', 401: 'login', 404: 'unknown', 412: 'changed', 429: 'limited', 503: 'busy'
 }
 
 function refusalOf({ status, headers }: Response, { message, errors }: Body): Refusal {

@@ -8,6 +8,8 @@ const CHANCES = ['focus', 'click', 'keydown']
 
 /** Ends the wait for the clipboard to be emptied. */
 let waiting = new AbortController()
+/** Begins that wait again, for what is still to be emptied. */
+let waitAgain = (): void => {}
 
 /**
  * What became of a copy. `copied`: it is emptied after a while. `copiedTillInput`: this browser allows that only after
@@ -22,21 +24,36 @@ export type Copied = 'copied' | 'copiedTillInput' | 'copiedForGood' | 'notCopied
 export async function copyForAWhile(
   text: Promise<string | undefined>, onCleared: () => void
 ): Promise<Copied | undefined> {
-  waiting.abort()
+  waiting.abort() // what was copied before must not be emptied by the very click that copies
   const isWritten = await writeLater(text)
   const known = await text
-  if (known === undefined) return undefined
-  if (!isWritten && !await write(known)) return writeOldWay(known) ? 'copiedForGood' : 'notCopied'
-  waiting.abort() // the wait of another copy that was made meanwhile
-  waiting = new AbortController()
-  emptyLater(known, waiting, onCleared)
+  if (known === undefined) {
+    waitAgain()
+    return undefined
+  }
+  if (!isWritten && !await write(known)) {
+    if (writeOldWay(known)) return 'copiedForGood'
+    waitAgain()
+    return 'notCopied'
+  }
+  waitAgain = () => {
+    waiting.abort()
+    waiting = new AbortController()
+    emptyLater(known, waiting, onCleared)
+  }
+  waitAgain()
   return await isAllowed('clipboard-write') ? 'copied' : 'copiedTillInput'
 }
 
-/** Puts a text into the clipboard that holds nothing secret. */
-export async function copyForGood(text: string): Promise<boolean> {
+/** Puts a text into the clipboard that holds nothing secret; undefined: there was none. */
+export async function copyForGood(text: Promise<string | undefined>): Promise<boolean | undefined> {
   waiting.abort()
-  return await write(text) || writeOldWay(text)
+  const isWritten = await writeLater(text)
+  const known = await text
+  const isCopied = known !== undefined && (isWritten || await write(known) || writeOldWay(known))
+  if (isCopied) waitAgain = () => {}
+  else waitAgain()
+  return known === undefined ? undefined : isCopied
 }
 
 function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {
@@ -47,6 +64,7 @@ function emptyLater(text: string, wait: AbortController, onCleared: () => void):
       await navigator.clipboard.readText().catch(() => text) === text
     if (signal.aborted || (isOurs && !await write('')) || signal.aborted) return
     wait.abort()
+    waitAgain = () => {}
     if (isOurs) onCleared()
   }
   const timer = setTimeout(() => {
@@ -55,7 +73,8 @@ function emptyLater(text: string, wait: AbortController, onCleared: () => void):
   }, CLEAR_AFTER_SECONDS * 1000)
   signal.addEventListener('abort', () => clearTimeout(timer))
   // A person who leaves may not come back, and there is no time to read.
-  addEventListener('beforeunload', () => void write(''), { signal })
+  addEventListener('beforeunload', event => { if (!event.defaultPrevented) void write('') }, { signal })
+  addEventListener('pagehide', () => void write(''), { signal })
 }
 
 /** Whether the browser has said that the page may do this at any time. */

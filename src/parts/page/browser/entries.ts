@@ -17,6 +17,8 @@ export class Entries {
   #known: Known[] = []
   /** Deleted on the page, not yet by the service. */
   readonly #leaving = new Set<number>()
+  /** What was put (or dropped) since a list was asked for, which may not have that yet. */
+  readonly #newer = new Map<number, Known | undefined>()
   #terms: readonly string[] = []
   #order: Order = 'sistema'
   #isGrouped = false
@@ -27,16 +29,27 @@ export class Entries {
   /** What the search shows, in order. */
   get shown(): readonly Entry[] { return this.#shown }
 
-  /** Where each group begins among the shown entries, and how many it has; empty where nothing is grouped. */
+  /** Where each group of more than one begins among the shown entries, and how many it has; empty without groups. */
   get groups(): ReadonlyMap<number, number> { return this.#groups }
 
   /** How many entries there are. */
   get total(): number { return this.#total }
 
-  /** Replaces all entries. */
+  /** Notes that a list is asked for: what changes from now on outlives it. */
+  expect(): void { this.#newer.clear() }
+
+  /** Replaces all entries by those of the list that was asked for. */
   load(entries: readonly Entry[]): void {
-    this.#known = entries.map(known)
+    const newer = [...this.#newer.values()].filter(one => one !== undefined)
+    this.#known = [...entries.filter(({ id }) => !this.#newer.has(id)).map(known), ...newer]
     this.#sort()
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#leaving.clear()
+    this.#newer.clear()
+    this.load([])
   }
 
   /** Sorts and groups. */
@@ -48,19 +61,22 @@ export class Entries {
 
   /** Shows the entries whose system or user holds each word of the query. */
   search(query: string): void {
-    this.#terms = plain(query).split(/\s+/).filter(term => term !== '')
+    this.#terms = termsOf(query)
     this.#filter()
   }
 
   /** Adds or replaces an entry. */
   put(entry: Entry): void {
-    this.#known = [...this.#known.filter(one => one.entry.id !== entry.id), known(entry)]
+    const own = known(entry)
+    this.#newer.set(entry.id, own)
+    this.#known = [...this.#known.filter(one => one.entry.id !== entry.id), own]
     this.#sort()
   }
 
   /** Removes an entry. */
   drop(id: number): void {
     this.#leaving.delete(id)
+    this.#newer.set(id, undefined)
     this.#known = this.#known.filter(({ entry }) => entry.id !== id)
     this.#filter()
   }
@@ -112,10 +128,21 @@ export class Entries {
     let start = 0
     for (let i = 0; this.#isGrouped && i < hits.length; i++) {
       if (hits[i]!.system !== hits[start]!.system) start = i
-      groups.set(start, i - start + 1)
+      if (i > start) groups.set(start, i - start + 1)
     }
     this.#groups = groups
   }
+}
+
+/** The words of a query, as they are looked for. */
+export function termsOf(query: string): readonly string[] {
+  return plain(query).split(/\s+/).filter(term => term !== '')
+}
+
+/** Whether the system or user of an entry holds each word. */
+export function matches({ sistema, usuario }: Entry, terms: readonly string[]): boolean {
+  const text = `${plain(sistema)}\n${plain(usuario)}`
+  return terms.every(term => text.includes(term))
 }
 
 function known(entry: Entry): Known {
@@ -123,7 +150,7 @@ function known(entry: Entry): Known {
   return { entry, text: `${system}\n${user}`, system: natural(system), user: natural(user) }
 }
 
-function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0 }
+function compare(a: string, b: string): number { return Number(a > b) - Number(a < b) }
 
 /** Without case and accents; most texts have no accents, and looking for them takes longest. */
 function plain(text: string): string {

@@ -2,25 +2,34 @@
 import type { Refusal } from './api.ts'
 import { find, values } from './dom.ts'
 import { say } from './language.ts'
-import { explain, isWait, toast } from './notice.ts'
+import { tell } from './messages.ts'
+import { explain, isWait } from './notice.ts'
+import { sentences } from './plain.ts'
 import type { TextName } from './texts.ts'
 import { countDown } from './wait.ts'
 
 /** What went wrong, if anything did: a refusal, a refusal with what the page knows beyond it, or a text of the page. */
 export type Outcome = Refusal | { readonly refusal: Refusal, readonly note: TextName } | TextName | undefined
 
-/** A form; `submit` gets the texts of its fields, none of them empty. */
+/** The texts of a form by the names of its fields. */
+type Texts = { readonly [name: string]: string }
+
+/** A form; `submit` gets the texts of its fields, none of them empty. `read` gives them, where a field does not. */
 export class Form {
   readonly #form: HTMLFormElement
   readonly #button: HTMLButtonElement
   readonly #alert: HTMLElement
-  readonly #submit: (texts: { readonly [name: string]: string }) => Promise<Outcome>
+  readonly #submit: (texts: Texts) => Promise<Outcome>
+  readonly #read: () => Texts
   /** What is under way; nothing in a form that was cleared. */
   #asked: object | undefined
   #stop = (): void => {}
 
-  constructor(form: HTMLFormElement, submit: (texts: { readonly [name: string]: string }) => Promise<Outcome>) {
+  constructor(
+    form: HTMLFormElement, submit: (texts: Texts) => Promise<Outcome>, read: () => Texts = () => values(form)
+  ) {
     this.#form = form
+    this.#read = read
     this.#button = find(HTMLButtonElement, 'button:not([type=button])', form)
     this.#alert = find(HTMLElement, '.alert', form)
     this.#submit = submit
@@ -39,7 +48,7 @@ export class Form {
     this.#stop()
     this.#asked = undefined
     this.#form.ariaBusy = null
-    this.#button.disabled = false
+    this.#button.ariaDisabled = null
     this.#alert.hidden = true
     this.#alert.textContent = ''
     for (const field of this.#fields()) setFault(field, '')
@@ -48,20 +57,21 @@ export class Form {
   #fields(): readonly HTMLInputElement[] { return [...this.#form.querySelectorAll<HTMLInputElement>('.field input')] }
 
   async #run(): Promise<void> {
-    if (this.#asked !== undefined || this.#button.disabled) return
+    if (this.#asked !== undefined || this.#button.ariaDisabled === 'true') return
     this.clear()
-    for (const field of this.#fields()) if (field.value === '') setFault(field, say('required'))
+    const texts = this.#read()
+    for (const field of this.#fields()) if (texts[field.name] === '') setFault(field, say('required'))
     if (this.#focusFault()) return
     const asked = this.#asked = {}
     this.#form.ariaBusy = 'true'
-    const outcome = await this.#submit(values(this.#form))
+    const outcome = await this.#submit(texts)
     if (this.#asked === asked) {
       this.#asked = undefined
       this.#form.ariaBusy = null
       if (outcome !== undefined) this.#show(outcome)
     } else if (outcome !== undefined) {
       // The form may be closed by now, or open on something else.
-      toast(typeof outcome === 'string' ? say(outcome) : textOf(outcome))
+      tell(typeof outcome === 'string' ? say(outcome) : textOf(outcome))
     }
   }
 
@@ -75,7 +85,7 @@ export class Form {
     }
     this.#stop = countDown(isWait(refusal) ? refusal.waitSeconds : 0, left => {
       this.#warn(textOf(outcome, left))
-      this.#button.disabled = left > 0
+      this.#button.ariaDisabled = left > 0 ? 'true' : null
     })
   }
 
@@ -92,8 +102,8 @@ export class Form {
 }
 
 function textOf(outcome: Exclude<Outcome, string | undefined>, secondsLeft?: number): string {
-  if (!('refusal' in outcome)) return explain(outcome, secondsLeft).join('. ')
-  return `${explain(outcome.refusal, secondsLeft).join('. ')}. ${say(outcome.note)}`
+  if (!('refusal' in outcome)) return sentences(...explain(outcome, secondsLeft))
+  return sentences(...explain(outcome.refusal, secondsLeft), say(outcome.note))
 }
 
 function setFault(field: HTMLInputElement, text: string): void {

@@ -1,4 +1,4 @@
-/** Where the keys lead in a grid. */
+/** Where the keys lead in a grid, and where a place is once the grid shows something else. */
 
 export interface Place {
   readonly index: number
@@ -20,4 +20,14 @@ export function destination({ key, ctrlKey }: KeyboardEvent, at: Place, page: nu
     End: ctrlKey ? { index: last, column: LAST_COLUMN } : { ...at, column: LAST_COLUMN }
   }
   return moves[key]
+}
+
+/** A place stays with its entry; where that is gone, the next one takes it. */
+export function moved(
+  place: Place, before: readonly { readonly id: number }[], after: readonly { readonly id: number }[]
+): Place {
+  const entry = before[place.index]
+  const isThere = entry === undefined || after[place.index] === entry
+  const found = isThere ? place.index : after.findIndex(({ id }) => id === entry.id)
+  return { ...place, index: Math.min(found < 0 ? place.index : found, Math.max(0, after.length - 1)) }
 }

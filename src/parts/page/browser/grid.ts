@@ -2,11 +2,12 @@
  * The list as a grid (WAI-ARIA Authoring Practices, "Grid"): one stop of the Tab key, and arrow keys within it. Only
  * the rows in sight are in the document, each at its place; their `aria-` attributes say which they are, of how many.
  */
-import { destination, type Place } from './grid-keys.ts'
-import type { Entry, Operation } from './api.ts'
+import { destination, moved, type Place } from './grid-keys.ts'
+import type { Entry } from './api.ts'
+import { keepFocus } from './dialogs.ts'
 import { find } from './dom.ts'
 import { Layout } from './layout.ts'
-import { createHeading, createRow, scrolls, showPassword, stopsOf, type Act } from './row.ts'
+import { createHeading, createRow, explainCut, heightsOf, scrolls, showPassword, stopsOf, type Act } from './row.ts'
 import { REVEALED_MS } from './wait.ts'
 
 /** Rows above and below those in sight. */
@@ -17,7 +18,7 @@ const MARKED_MS = 8_000
 /** The grid of the page; `onAct` does what is asked of an entry. */
 export class Grid {
   readonly #grid = find(HTMLElement, '#grid')
-  readonly #header = find(HTMLElement, 'header')
+  readonly #header = find(HTMLElement, '#tools')
   readonly #holder = find(HTMLElement, '#rows')
   readonly #onAct: (act: Act, entry: Entry) => void
   readonly #rows = new Map<Entry, HTMLElement>()
@@ -29,7 +30,6 @@ export class Grid {
   readonly #layout = new Layout()
   #entries: readonly Entry[] = []
   #groups: ReadonlyMap<number, number> = new Map()
-  #denied: ReadonlySet<Operation> = new Set()
   #marked: number | undefined
   /** Where the focus is, or where it goes when it enters the grid. */
   #place: Place = { index: 0, column: 0 }
@@ -44,6 +44,7 @@ export class Grid {
     this.#grid.addEventListener('click', event => this.#click(event))
     this.#grid.addEventListener('keydown', event => this.#key(event))
     this.#grid.addEventListener('focusin', event => this.#entered(event))
+    this.#holder.addEventListener('pointerover', event => explainCut(event))
     addEventListener('scroll', () => this.#soon(), { passive: true })
     const resized = (): void => { this.#rowHeight = 0; this.#heights.clear(); this.#isStale = true; this.#soon() }
     new ResizeObserver(resized).observe(document.body)
@@ -54,24 +55,27 @@ export class Grid {
     return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1]
   }
 
-  /** Shows entries, with a heading above those at which a group begins; rows that were shown before stay. */
+  /** Shows entries, with a heading where a group begins. Rows that were shown before stay, the focus with its entry. */
   show(entries: readonly Entry[], groups: ReadonlyMap<number, number>): void {
+    const hadFocus = this.#holder.contains(document.activeElement)
+    this.#place = moved(this.#place, this.#entries, entries)
     this.#entries = entries
     this.#groups = groups
-    this.#place = { ...this.#place, index: Math.min(this.#place.index, Math.max(0, entries.length - 1)) }
     this.#grid.ariaRowCount = String(entries.length + 1)
     for (const heading of this.#headings.values()) heading.remove()
     this.#headings.clear()
     this.#isStale = true
     this.#render()
+    if (hadFocus && !this.#holder.contains(document.activeElement)) this.#focusPlace()
   }
 
   /** Creates all rows again: for another language, or other abilities. */
-  renew(denied: ReadonlySet<Operation>): void {
-    this.#denied = denied
+  renew(): void {
+    const hadFocus = this.#holder.contains(document.activeElement)
     for (const row of this.#rows.values()) row.remove()
     this.#rows.clear()
     this.show(this.#entries, this.#groups)
+    if (hadFocus) this.#focusPlace()
   }
 
   /** Hides every password. */
@@ -79,7 +83,7 @@ export class Grid {
     for (const timer of this.#revealed.values()) clearTimeout(timer)
     this.#revealed.clear()
     this.#heights.clear()
-    this.renew(this.#denied)
+    this.renew()
   }
 
   /** Scrolls to the first row. */
@@ -102,7 +106,7 @@ export class Grid {
   }
 
   /** Shows or hides a password. */
-  reveal(entry: Entry, isRevealed: boolean = !this.#revealed.has(entry.id)): void {
+  reveal(entry: Entry, isRevealed: boolean): void {
     clearTimeout(this.#revealed.get(entry.id))
     this.#revealed.delete(entry.id)
     this.#heights.delete(entry.id)
@@ -123,16 +127,17 @@ export class Grid {
   }
 
   #mark(id: number): void {
-    const set = (isMarked: boolean): void => {
-      const entry = this.#entries.find(one => one.id === id)
-      if (entry !== undefined) this.#rows.get(entry)?.classList.toggle('new', isMarked)
-    }
     this.#marked = id
-    set(true)
+    this.#showMark(id, true)
     setTimeout(() => {
       if (this.#marked === id) this.#marked = undefined
-      set(false)
+      this.#showMark(id, false)
     }, MARKED_MS)
+  }
+
+  #showMark(id: number, isMarked: boolean): void {
+    const entry = this.#entries.find(one => one.id === id)
+    if (entry !== undefined) this.#rows.get(entry)?.classList.toggle('new', isMarked)
   }
 
   #soon(): void {
@@ -167,13 +172,9 @@ export class Grid {
   #measure(): void {
     if (!this.#isStale) return
     if (this.#rowHeight === 0 && this.#entries.length > 0) {
-      const row = createRow(this.#entries[0]!, false, this.#denied)
-      const heading = createHeading(this.#entries[0]!, 1)
-      this.#holder.append(row, heading)
-      this.#rowHeight = row.offsetHeight
-      this.#headingHeight = heading.offsetHeight
-      row.remove()
-      heading.remove()
+      const { row, heading } = heightsOf(this.#entries[0]!, this.#holder)
+      this.#rowHeight = row
+      this.#headingHeight = heading
     }
     const { length } = this.#entries
     this.#layout.build(length, i => this.#heights.get(this.#entries[i]!.id) ?? (this.#rowHeight || 1),
@@ -211,19 +212,20 @@ export class Grid {
   }
 
   #rowOf(entry: Entry): HTMLElement {
-    let row = this.#rows.get(entry)
-    if (row !== undefined) return row
-    this.#rows.set(entry, row = createRow(entry, this.#revealed.has(entry.id), this.#denied))
+    const known = this.#rows.get(entry)
+    if (known !== undefined) return known
+    const row = createRow(entry, this.#revealed.has(entry.id))
+    this.#rows.set(entry, row)
     row.classList.toggle('new', this.#marked === entry.id)
     return row
   }
 
   #headingOf(index: number): HTMLElement | undefined {
     const count = this.#groups.get(index)
-    let heading = this.#headings.get(index)
-    if (count === undefined || heading !== undefined) return heading
-    this.#headings.set(index, heading = createHeading(this.#entries[index]!, count))
-    return heading
+    if (count !== undefined && !this.#headings.has(index)) {
+      this.#headings.set(index, createHeading(this.#entries[index]!, count))
+    }
+    return this.#headings.get(index)
   }
 
   /** One element of the grid is in the order of the Tab key. */
@@ -235,7 +237,8 @@ export class Grid {
 
   #go({ index, column }: Place): void {
     if (this.#entries.length === 0) return
-    const place = this.#place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
+    const place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
+    this.#place = place
     this.#measure()
     const head = this.#header.getBoundingClientRect().bottom
     const start = this.#holder.getBoundingClientRect().top
@@ -244,8 +247,13 @@ export class Grid {
     const by = top < head ? top - head - 8 : Math.max(0, bottom + 8 - innerHeight)
     if (by !== 0) scrollBy({ top: by, behavior: 'instant' })
     this.#render()
-    const stops = stopsOf(this.#rowOf(this.#entries[place.index]!))
-    stops[Math.min(column, stops.length - 1)]!.focus({ preventScroll: true })
+    this.#focusPlace()
+  }
+
+  #focusPlace(): void {
+    if (this.#entries.length === 0) return keepFocus()
+    const stops = stopsOf(this.#rowOf(this.#entries[this.#place.index]!))
+    stops[Math.min(this.#place.column, stops.length - 1)]?.focus({ preventScroll: true })
   }
 
   #heightAt(index: number): number { return this.#heights.get(this.#entries[index]!.id) ?? this.#rowHeight }
@@ -270,7 +278,7 @@ export class Grid {
     const button = target.closest<HTMLElement>('[data-act]')
     if (button !== null) return this.#onAct(button.dataset['act'] as Act, entry)
     // Whoever selects a text does not want to open its entry.
-    if (target.closest('.revealed') === null && getSelection()?.isCollapsed !== false) this.#onAct('edit', entry)
+    if (target.closest('.revealed') === null && getSelection()?.isCollapsed !== false) this.#onAct('view', entry)
   }
 
   #key(event: KeyboardEvent): void {
@@ -284,8 +292,7 @@ export class Grid {
       event.preventDefault()
       this.#go({ ...to, column: Math.min(to.column, stopsOf(this.#rowOf(this.#entries[at.index]!)).length - 1) })
     } else if (key === 'Enter' && target.role !== null) {
-      this.#onAct(target.classList.contains('password') ? 'reveal' : 'edit', this.#entries[at.index]!)
+      this.#onAct(target.classList.contains('password') ? 'reveal' : 'view', this.#entries[at.index]!)
     }
   }
 }
-

@@ -1,7 +1,15 @@
-/** The keys that work anywhere on the page, but while a text is being typed or a dialog is open. */
+/** The keys that work anywhere on the page, but while a text is being typed or a dialog is open; and the help. */
 import { recall, remember } from './address.ts'
+import { isModal, openModal } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Entry } from './api.ts'
+import { inEachLanguage, say } from './language.ts'
+import type { TextName } from './texts.ts'
+
+const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
+  ['/', 'keySearch'], ['n', 'keyNew'], ['↑ ↓', 'keyRows'], ['← →', 'keyColumns'], ['Intro', 'keyOpen'],
+  ['Ctrl B', 'keyCopyUser'], ['Ctrl C', 'keyCopy'], ['Ctrl Z', 'keyUndo'], ['Esc', 'keyBack'], ['?', 'keyHelp']
+]
 
 interface KeyOptions {
   /** Whether there is a list. */
@@ -11,7 +19,6 @@ interface KeyOptions {
   copy(entry: Entry): void
   copyUser(entry: Entry): void
   create(): void
-  help(): void
   /** False where there is nothing to undo. */
   undo(): boolean
 }
@@ -23,16 +30,24 @@ export function startKeys(options: KeyOptions): void {
   single.checked = recall('keys') !== 'off'
   single.addEventListener('change', () => remember('keys', single.checked ? 'on' : 'off'))
   addEventListener('keydown', event => {
-    if (event.defaultPrevented || event.altKey || document.querySelector('dialog[open]') !== null) return
+    if (event.defaultPrevented || event.altKey) return
     const isControl = event.ctrlKey || event.metaKey
-    if (isControl ? pressed(options, event.key.toLowerCase()) : single.checked && typed(options,
-      event)) event.preventDefault()
+    const isTaken = isControl ? pressed(options, event.key.toLowerCase()) : single.checked && typed(options, event)
+    if (isTaken) event.preventDefault()
   })
+  part('help').addEventListener('click', () => openModal(find(HTMLDialogElement, '#more')))
+  inEachLanguage(() => part('keys').replaceChildren(...KEYS.flatMap(([keys, text]) => {
+    const [term, meaning] = [document.createElement('dt'), document.createElement('dd')]
+    term.textContent = keys === 'Intro' ? say('keyEnter') : keys
+    meaning.textContent = say(text)
+    return [term, meaning]
+  })))
 }
 
 /** With Ctrl, or with the Command key; true if that was for the page. */
 function pressed({ focused, copy, copyUser, undo }: KeyOptions, key: string): boolean {
   if (key === 'z') return !isTyping() && undo()
+  if (isModal()) return false
   const entry = focused()
   if (entry === undefined) return false
   if (key === 'b') copyUser(entry)
@@ -42,9 +57,9 @@ function pressed({ focused, copy, copyUser, undo }: KeyOptions, key: string): bo
   return true
 }
 
-function typed({ isReady, create, help }: KeyOptions, { key }: KeyboardEvent): boolean {
-  if (isTyping()) return false
-  if (key === '?') help()
+function typed({ isReady, create }: KeyOptions, { key }: KeyboardEvent): boolean {
+  if (isTyping() || isModal()) return false
+  if (key === '?') openModal(find(HTMLDialogElement, '#more'))
   else if (!isReady()) return false
   else if (key === '/') find(HTMLInputElement, '#query').select()
   else if (key === 'n' && !part('create').hidden) create()

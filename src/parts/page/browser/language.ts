@@ -15,6 +15,9 @@ export function say(name: TextName, filled: { readonly [name: string]: string | 
 /** A number as it is written in this language. */
 export function number(value: number): string { return value.toLocaleString(language) }
 
+/** A moment as it is written in this language. */
+export function moment(time: string): string { return new Date(time).toLocaleString(language) }
+
 /** Calls a function now, and again when the language has changed. */
 export function inEachLanguage(show: () => void): void {
   listeners.push(show)

@@ -1,39 +1,55 @@
 /** The page: puts its parts together and starts them. */
+import { startAccount } from './account.ts'
 import { Acts } from './acts.ts'
+import { startDialogs } from './dialogs.ts'
 import { part } from './dom.ts'
 import { Editor } from './editor.ts'
 import { Grid } from './grid.ts'
 import { inEachLanguage, startLanguage } from './language.ts'
-import { More, startHistory } from './more.ts'
 import { startKeys } from './keys.ts'
 import { Notice } from './notice.ts'
 import { Removals } from './removal.ts'
+import { Saving } from './saving.ts'
 import { Session } from './session.ts'
-import { api, entries, loaded } from './state.ts'
-import { clearSearch, show, showAbilities, startView } from './view.ts'
+import { api, entries, loaded, rights } from './state.ts'
+import { Trash } from './trash.ts'
+import { clearSearch, show, showRights, startView } from './view.ts'
+import { Viewer } from './viewer.ts'
 
+// The first to be asked: while work is unsaved a person may stay, and then nothing has changed.
+addEventListener('beforeunload', event => { if (editor.draft() !== undefined) event.preventDefault() })
 startLanguage()
 const acts = new Acts()
+startDialogs(() => acts.focusList())
 const notice = new Notice()
 const grid = new Grid((act, entry) => acts.do(act, entry))
-const editor = new Editor({
-  save: (entry, fields, close) => acts.save(entry, fields, close),
-  sharing: (password, entry) => entries.sharing(password, entry?.id),
-  onOpen: () => resetHistory()
+const editor: Editor = new Editor({
+  save: (changed, close) => saving.save(changed, close),
+  sharing: (password, entry) => entries.sharing(password, entry?.id)
 })
-const removals = new Removals(entry => acts.carryOut(entry))
-const session = new Session({ grid, editor, removals, notice, load: () => acts.load() })
-acts.connect({ grid, editor, removals, notice, session })
-const more = new More({
-  api,
-  onRestored: entry => {
-    entries.put({ ...entry, status: 1 })
-    clearSearch()
-    show(grid)
-  },
-  onPasswordChanged: () => session.end('ownChanged')
+const viewer = new Viewer({
+  act: (act, entry) => acts.do(act, entry),
+  read: async entry => (await acts.permitted(entry))?.password
 })
-const resetHistory = startHistory(api, () => more.has('historyPassword'), () => editor.entry)
+const removals = new Removals({ remove: entry => acts.carryOut(entry), restore: entry => acts.restore(entry) })
+const session = new Session({
+  grid, editor, removals, notice, load: () => acts.load(), stopLoading: () => acts.stopLoading()
+})
+const saving = new Saving({ acts, grid, session })
+acts.connect({ grid, editor, viewer, removals, notice, session })
+api.connect({
+  onLoginNeeded: () => session.askForLogin(),
+  onForbidden: operation => {
+    rights.deny(operation)
+    showRights(grid)
+  }
+})
+new Trash(entry => {
+  entries.put(entry)
+  clearSearch()
+  show(grid)
+})
+startAccount(() => session.end('ownChanged'))
 const create = (): void => editor.open()
 
 startView(grid, create)
@@ -43,18 +59,26 @@ startKeys({
   copy: entry => void acts.copy(entry),
   copyUser: entry => void acts.copyUser(entry),
   create,
-  help: () => more.open(),
-  undo: () => acts.undo()
+  undo: () => removals.undo()
 })
 part('create').addEventListener('click', create)
 part('refresh').addEventListener('click', () => void acts.load())
 addEventListener('offline', () => { if (session.isOpen) void acts.load() })
-addEventListener('beforeunload', event => { if (editor.draft() !== undefined) event.preventDefault() })
 inEachLanguage(() => {
   notice.renew()
-  showAbilities(grid)
+  showRights(grid)
   if (loaded.is) show(grid)
 })
-void more.start()
 session.start()
-void acts.load()
+void start()
+
+/** Asks for a login where the service has one, which it says itself; else for the list. */
+async function start(): Promise<void> {
+  part('loading').hidden = false
+  const served = await api.operations()
+  part('loading').hidden = true
+  if (served !== undefined) rights.serve(served)
+  showRights(grid)
+  if (rights.has('login')) session.askForLogin()
+  else void acts.load()
+}

@@ -1,11 +1,11 @@
-/** Messages about what went wrong, and what went well. */
+/** What went wrong, in words, and the notice of it above the list. */
 import type { Refusal } from './api.ts'
+import { keepFocus } from './dialogs.ts'
 import { find } from './dom.ts'
 import { say } from './language.ts'
 import { plainText } from './plain.ts'
 import { countDown } from './wait.ts'
 
-const TOAST_MS = 6_000
 const ICONS: { readonly [why in Refusal['why']]?: string } = { lost: '#i-unlinked', limited: '#i-clock',
   busy: '#i-clock' }
 
@@ -15,7 +15,7 @@ export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeco
   if (why === 'lost') return [say(navigator.onLine ? 'lostTitle' : 'offlineTitle'), say('lostText')]
   if (why === 'forbidden') return [say('forbiddenTitle'), say('forbiddenText')]
   if (why === 'login') return [say('loginTitle'), say('ended')]
-  if (why === 'unknown') return [say('failedTitle'), say('gone')]
+  if (why === 'unknown' || why === 'changed') return [say('failedTitle'), say('gone')]
   if (isWait(refusal)) {
     const text = secondsLeft > 0 ? say('waitText', { seconds: secondsLeft }) : say('waitOver')
     return [say(why === 'busy' ? 'busyTitle' : 'limitedTitle'), text]
@@ -40,10 +40,13 @@ export class Notice {
     addEventListener('online', () => { if (this.#box.dataset['why'] === 'lost') this.#again() })
   }
 
-  /** Shows a refusal; `retry` is what the button does. `isAlone`: nothing else is shown. */
-  show(refusal: Refusal, isAlone: boolean, retry: () => void): void {
+  /**
+   * Shows a refusal; `retry` is what the button does. `shows`: what there is besides: nothing, the beginning of the
+   * list, or a list that was there before.
+   */
+  show(refusal: Refusal, shows: 'nothing' | 'part' | 'all', retry: () => void): void {
     this.hide()
-    this.#box.classList.toggle('alone', isAlone)
+    this.#box.classList.toggle('alone', shows === 'nothing')
     this.#retry = retry
     this.#box.dataset['why'] = refusal.why
     find(SVGUseElement, 'use', this.#box).setAttribute('href', ICONS[refusal.why] ?? '#i-close')
@@ -51,13 +54,13 @@ export class Notice {
     const isWaiting = isWait(refusal)
     this.#stop = countDown(isWaiting ? refusal.waitSeconds : 0, left => {
       this.#show = () => {
-        const [title, text] = explain(refusal, left)
+        const [title, text] = shows === 'part' ? [say('partTitle'), say('partText')] : explain(refusal, left)
         find(HTMLElement, 'h2', this.#box).textContent = title
         find(HTMLElement, 'p', this.#box).textContent = text
         this.#button.textContent = say('retry')
       }
       this.#show()
-      this.#button.disabled = left > 0
+      this.#button.ariaDisabled = left > 0 ? 'true' : null
       // Read out once, and not each second.
       this.#box.ariaLive = isWaiting && left > 0 ? 'off' : 'assertive'
     })
@@ -75,41 +78,10 @@ export class Notice {
   }
 
   #again(): void {
+    if (this.#button.ariaDisabled === 'true') return
     const retry = this.#retry
     this.hide()
+    keepFocus()
     retry?.()
   }
-}
-
-const box = find(HTMLElement, '#toast')
-const text = find(HTMLElement, '#toast span')
-const button = find(HTMLButtonElement, '#toast button')
-let toastTimer: ReturnType<typeof setTimeout> | undefined
-
-/** Shows a message for a while, with a button if there is something to do about it. */
-export function toast(message: string, label: string = '', act: () => void = () => {}): void {
-  clearTimeout(toastTimer)
-  text.textContent = message
-  button.hidden = label === ''
-  button.textContent = label
-  button.onclick = () => {
-    hideToast()
-    act()
-  }
-  box.classList.add('shown')
-  // An open dialog is above everything else, but for what is shown after it.
-  if (box.matches(':popover-open')) box.hidePopover()
-  if (message !== '') box.showPopover()
-  toastTimer = setTimeout(hideToast, TOAST_MS)
-}
-
-/** Takes back what the toast offers to do; its message stays. */
-export function withdrawOffer(): void { button.hidden = true }
-
-function hideToast(): void {
-  clearTimeout(toastTimer)
-  text.textContent = ''
-  button.hidden = true
-  box.classList.remove('shown')
-  if (box.matches(':popover-open')) box.hidePopover()
 }

@@ -3,25 +3,36 @@
  */
 
 /** A piece of a text: as it is, or the number of a character that cannot be seen. */
-interface Piece {
+export interface Piece {
   readonly text: string
   readonly isName: boolean
 }
 
-/** How much of a name the list shows; the dialog shows all of it. */
-const MAX_SHOWN_LENGTH = 400
-
+/** How much of a name the list shows, and a message; the dialog shows all of it. */
+export const MAX_SHOWN_LENGTH = 400
+const MAX_BRIEF_LENGTH = 60
 /** Emoji, with what joins and styles them. */
 const EMOJI = String.raw`[0-9#*]\ufe0f\u20e3|\p{Extended_Pictographic}(?:[\ufe0e\ufe0f]|\p{Emoji_Modifier})?` +
   String.raw`(?:\u200d\p{Extended_Pictographic}(?:[\ufe0e\ufe0f]|\p{Emoji_Modifier})?)*`
 /**
- * Controls, formats (direction overrides among them), separators, surrogates, fillers and what else is drawn as
- * nothing; the first group is an emoji, which is no such thing. (WebKit gets a lookbehind within a lookahead wrong.)
+ * Controls, formats (direction overrides among them), separators, surrogates, fillers, what else is drawn as nothing,
+ * and what is no character at all; the first group is an emoji, which is no such thing. (WebKit gets a lookbehind
+ * within a lookahead wrong.)
  */
 const UNSEEN = new RegExp(
-  String.raw`(${EMOJI})|[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]`, 'gu')
+  String.raw`(${EMOJI})|[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}` +
+  String.raw`\p{Noncharacter_Code_Point}\u2800]`, 'gu')
+/** A text in which there is nothing to be seen. */
+const BLANK = /^\p{Zs}+$/u
 
-function pieces(text: string): readonly Piece[] {
+/** The pieces of a name; one of nothing but spaces shows them. */
+export function pieces(text: string): readonly Piece[] {
+  if (BLANK.test(text)) return [...text].map(one => ({ text: nameOf(one), isName: true }))
+  return unseenIn(text)
+}
+
+/** The pieces of a text, spaces as they are. */
+export function unseenIn(text: string): readonly Piece[] {
   const found: Piece[] = []
   let start = 0
   for (const match of text.matchAll(UNSEEN)) {
@@ -35,64 +46,37 @@ function pieces(text: string): readonly Piece[] {
 }
 
 /** A name as one text, for a label; a long one is cut. */
-export function plainText(text: string): string {
-  return shortened(text).replace(UNSEEN, (found, emoji?: string) => emoji ?? `⟨${nameOf(found)}⟩`)
+export function plainText(text: string, length: number = MAX_SHOWN_LENGTH): string {
+  return unmarked(shortened(text, length))
 }
 
-/** Shows a name in an element; a long one is cut. */
-export function showName(element: Element, text: string): void { showText(element, shortened(text)) }
+/** A name within a message: a longer one is cut earlier. */
+export function briefName(text: string): string { return plainText(text, MAX_BRIEF_LENGTH) }
 
-/** Shows all of a text in an element. */
-function showText(element: Element, text: string): void {
-  element.replaceChildren()
-  for (const { text: piece, isName } of pieces(text)) {
-    if (isName) element.append(spanOf('unseeable', piece))
-    else element.append(piece)
-  }
+/** Sentences in a row: a full stop where one has none of its own. */
+export function sentences(...all: readonly string[]): string {
+  const said = all.filter(one => one !== '')
+  return said.map((one, i) => i < said.length - 1 && !/[.!?…]$/.test(one) ? `${one}.` : one).join(' ')
 }
 
-/** The kinds of characters in a password that are taken for each other, or cannot be seen; letters come last. */
-const KINDS = {
-  digit: /^\p{Nd}+/u, space: /^ +/, odd: /^\p{Zs}/u, symbol: /^[^\p{L}\p{M}\p{Nd}\p{Zs}]+/u
-} as const
-
-/**
- * Shows a password: digits and symbols are marked, so that 0 and O or 1 and l differ, spaces can be seen, and where
- * Latin letters are mixed with others, the others are marked as well.
- */
-export function showSecret(element: Element, text: string): void {
-  element.replaceChildren()
-  const isLatin = /\p{Script=Latin}/u.test(text)
-  const letters = isLatin ? { foreign: /^(?!\p{Script=Latin})\p{L}\p{M}*/u,
-    plain: /^(?:\p{Script=Latin}|\p{M})+/u } : { plain: /^[\p{L}\p{M}]+/u }
-  for (const piece of pieces(text)) {
-    if (piece.isName) { element.append(spanOf('unseeable', piece.text)); continue }
-    let rest = piece.text
-    while (rest !== '') {
-      const found = Object.entries({ ...KINDS, ...letters }).map(([kind, run]) => [kind,
-        run.exec(rest)?.[0] ?? ''] as const)
-        .find(([, run]) => run !== '')
-      const [kind, run] = found ?? ['plain', String.fromCodePoint(rest.codePointAt(0)!)]
-      if (kind === 'plain') element.append(run)
-      else if (kind === 'odd') element.append(spanOf('unseeable', nameOf(run)))
-      else element.append(...(kind === 'space' ? [...run] : [run]).map(one => spanOf(kind, one)))
-      rest = rest.slice(run.length)
-    }
-  }
+/** Without elements: what cannot be seen is shown by its number between brackets. */
+export function unmarked(text: string): string {
+  if (BLANK.test(text)) return [...text].map(one => `⟨${nameOf(one)}⟩`).join('')
+  return text.replace(UNSEEN, (found, emoji?: string) => emoji ?? `⟨${nameOf(found)}⟩`)
 }
 
-function spanOf(kind: string, text: string): HTMLElement {
-  const span = document.createElement('span')
-  span.className = kind
-  span.textContent = text
-  return span
+/** A text, cut if it is longer. */
+export function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${splitAt(text, length)[0]}…`
 }
 
-function shortened(text: string): string {
-  // A pair of surrogates stays whole.
-  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`
+/** A text in two; a pair of surrogates stays whole. */
+export function splitAt(text: string, length: number): readonly [string, string] {
+  const at = /[\ud800-\udbff]/.test(text[length - 1] ?? '') && text.length > length ? length - 1 : length
+  return [text.slice(0, at), text.slice(at)]
 }
 
-function nameOf(character: string): string {
+/** The number of a character. */
+export function nameOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 }

@@ -1,49 +1,66 @@
-/** Deletions that can be undone: each takes effect after a few seconds, or when the page is left or hidden. */
+/** Deletions that can be undone: each takes effect when its message goes, or when the page is left or hidden. */
 import type { Entry } from './api.ts'
-
-/** How long a deletion can be undone. */
-const UNDO_MS = 6_000
+import { say } from './language.ts'
+import { tell } from './messages.ts'
+import { briefName } from './plain.ts'
 
 interface Pending {
   readonly entry: Entry
-  readonly timer: ReturnType<typeof setTimeout>
+  /** Takes back its message. */
+  readonly untell: () => void
 }
 
-/** The deletions that have not taken effect; `remove` carries one out. */
-export class Removals {
-  readonly #pending: Pending[] = []
-  readonly #remove: (entry: Entry) => Promise<void>
+interface RemovalOptions {
+  /** Carries a deletion out. */
+  remove(entry: Entry): Promise<void>
+  /** Shows an entry again whose deletion was undone. */
+  restore(entry: Entry): void
+}
 
-  constructor(remove: (entry: Entry) => Promise<void>) {
-    this.#remove = remove
+/** The deletions that have not taken effect. */
+export class Removals {
+  readonly #pending = new Map<number, Pending>()
+  readonly #options: RemovalOptions
+
+  constructor(options: RemovalOptions) {
+    this.#options = options
     // Firefox may end the scripts of a page in the midst of `pagehide`, and a phone may end a hidden page without it.
-    addEventListener('beforeunload', () => void this.flush())
+    addEventListener('beforeunload', event => { if (!event.defaultPrevented) void this.flush() })
     document.addEventListener('visibilitychange', () => { if (document.hidden) void this.flush() })
   }
 
-  /** Whether there is nothing to undo. */
-  get isEmpty(): boolean { return this.#pending.length === 0 }
-
   /** Deletes an entry after a while. */
   add(entry: Entry): void {
-    this.#pending.push({ entry, timer: setTimeout(() => void this.#carryOut(entry), UNDO_MS) })
+    const untell = tell(say('removing', { name: briefName(entry.sistema) }), {
+      label: say('undo'), act: () => this.undo(entry.id), onOver: () => void this.#carryOut(entry.id)
+    })
+    this.#pending.set(entry.id, { entry, untell })
   }
 
-  /** Takes the newest deletion back, and gives its entry; undefined if there is none. */
-  undo(): Entry | undefined {
-    const last = this.#pending.pop()
-    clearTimeout(last?.timer)
-    return last?.entry
+  /** Takes a deletion back, the newest unless another is named; false if there is none. */
+  undo(id: number | undefined = [...this.#pending.keys()].at(-1)): boolean {
+    const found = this.#pending.get(id ?? 0)
+    if (found === undefined) return false
+    this.#pending.delete(found.entry.id)
+    found.untell()
+    this.#options.restore(found.entry)
+    return true
   }
 
   /** Carries out what is pending, now. */
-  async flush(): Promise<void> { await Promise.all([...this.#pending].map(({ entry }) => this.#carryOut(entry))) }
+  async flush(): Promise<void> { await Promise.all([...this.#pending.keys()].map(id => this.#carryOut(id))) }
 
-  async #carryOut(entry: Entry): Promise<void> {
-    const at = this.#pending.findIndex(one => one.entry.id === entry.id)
-    if (at < 0) return
-    const [taken] = this.#pending.splice(at, 1)
-    clearTimeout(taken!.timer)
-    await this.#remove(entry)
+  /** Forgets what is pending: the session that it belongs to has ended. */
+  forget(): void {
+    for (const { untell } of this.#pending.values()) untell()
+    this.#pending.clear()
+  }
+
+  async #carryOut(id: number): Promise<void> {
+    const found = this.#pending.get(id)
+    if (found === undefined) return
+    this.#pending.delete(id)
+    found.untell()
+    await this.#options.remove(found.entry)
   }
 }

@@ -1,16 +1,20 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
-import type { Answer, Operation, Refusal } from './api.ts'
+import { closeModal, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Draft, Editor } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
 import type { Grid } from './grid.ts'
 import { Idle } from './idle.ts'
 import { inEachLanguage, say } from './language.ts'
+import { announce, clearMessages } from './messages.ts'
 import type { Notice } from './notice.ts'
 import type { Removals } from './removal.ts'
-import { api, denied, entries, loaded } from './state.ts'
+import { api, entries, loaded, rights } from './state.ts'
 import type { TextName } from './texts.ts'
-import { clearSearch, hideList, showAbilities } from './view.ts'
+import { clearSearch, hideList, showRights } from './view.ts'
+
+/** When the end of the idle time is read out, in seconds before it. */
+const ANNOUNCED_SECONDS = [60, 20]
 
 interface SessionOptions {
   readonly grid: Grid
@@ -18,6 +22,7 @@ interface SessionOptions {
   readonly removals: Removals
   readonly notice: Notice
   load(): Promise<unknown>
+  stopLoading(): void
 }
 
 /** The session of a person with the page. */
@@ -34,11 +39,14 @@ export class Session {
     this.#options = options
     this.#form = new Form(find(HTMLFormElement, '#login form'), texts => this.#logIn(texts))
     this.#idle = new Idle(left => {
+      const text = left === undefined ? '' : say('idle', { seconds: left })
       part('idle').hidden = left === undefined
-      part('idle').textContent = left === undefined ? '' : say('idle', { seconds: left })
+      part('idle').textContent = text
+      // Read out twice, and not each second.
+      if (left === undefined || ANNOUNCED_SECONDS.includes(left)) announce(text)
     }, () => this.#lock())
     inEachLanguage(() => this.#form.clear())
-    part('logout').addEventListener('click', () => void this.logOut())
+    for (const id of ['logout', 'leave']) part(id).addEventListener('click', () => void this.logOut())
     find(HTMLButtonElement, 'button', this.#locked).addEventListener('click', () => void this.#unlock())
     // Nothing of the session stays in a page that the browser keeps to go back to.
     addEventListener('pagehide', () => this.#abandon())
@@ -51,19 +59,8 @@ export class Session {
   /** Starts to watch for input. */
   start(): void { this.#idle.start() }
 
-  /** What an answer means for the whole page; gives a refusal that is left to the caller. */
-  settle(operation: Operation, answer: Answer<unknown>): Refusal | undefined {
-    if (answer.ok) return undefined
-    if (answer.why === 'login') {
-      this.end(api.user === undefined ? 'loginNote' : 'ended')
-      return undefined
-    }
-    if (answer.why === 'forbidden') {
-      denied.add(operation)
-      showAbilities(this.#options.grid)
-    }
-    return answer
-  }
+  /** The service wants a login. */
+  askForLogin(): void { this.end(api.user === undefined ? 'loginNote' : 'ended') }
 
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
@@ -82,15 +79,19 @@ export class Session {
     this.#options.editor.close()
     hideList()
     await pending
-    const leaving = api.logout()
+    const leaving = api.logout(seconds => this.#noteAtLogin('notYetRevoked', { seconds }))
     this.end(note)
     const answer = await leaving
-    if (!answer.ok && answer.why !== 'login') this.#noteAtLogin('notRevoked')
+    // Without a valid token there was nothing left to revoke.
+    const isOut = answer.ok || answer.why === 'login'
+    if (!this.#login.hidden) this.#noteAtLogin(isOut ? note : 'notRevoked')
   }
 
   async #logIn(texts: { readonly [name: string]: string }): Promise<Outcome> {
     const answer = await api.login(texts['email']!, texts['password']!)
-    if (!answer.ok) return answer.why === 'login' ? 'badLogin' : answer.why === 'invalid' ? 'badEmail' : answer
+    if (!answer.ok && answer.why === 'login') return 'badLogin'
+    if (!answer.ok) return answer.why === 'invalid' ? 'badEmail' : answer
+    rights.begin(answer.value.abilities)
     find(HTMLFormElement, '#login form').reset()
     this.#login.hidden = true
     await this.#begin()
@@ -105,11 +106,12 @@ export class Session {
   /** Loads the list, and gives back what was typed before, to the same person only. */
   async #begin(): Promise<void> {
     this.#idle.start()
+    showRights(this.#options.grid)
     await this.#options.load()
     const kept = this.#draft
     this.#draft = undefined
     if (kept !== undefined && kept.email === api.user?.email && this.isOpen) this.#options.editor.resume(kept.draft)
-    else find(HTMLInputElement, '#query').focus()
+    else keepFocus()
   }
 
   #lock(): void {
@@ -128,14 +130,17 @@ export class Session {
   }
 
   #forget(): void {
-    const { grid, editor, notice } = this.#options
+    const { grid, editor, notice, removals, stopLoading } = this.#options
     this.#idle.stop()
     api.forget()
-    for (const dialog of document.querySelectorAll('dialog')) dialog.close()
+    for (const dialog of document.querySelectorAll('dialog')) closeModal(dialog)
     editor.close()
+    removals.forget()
+    clearMessages()
     notice.hide()
-    entries.load([])
-    denied.clear()
+    stopLoading()
+    entries.clear()
+    rights.begin()
     loaded.is = false
     clearSearch()
     grid.hideAll()
@@ -144,9 +149,9 @@ export class Session {
     hideList()
   }
 
-  #noteAtLogin(note: TextName): void {
+  #noteAtLogin(note: TextName, filled: { readonly [name: string]: number } = {}): void {
     part('login-note').dataset['text'] = note
-    part('login-note').textContent = say(note)
+    part('login-note').textContent = say(note, filled)
   }
 
   /** The page is left: deletions take effect, all else is forgotten. On the way back a link to open it is shown. */

@@ -1,11 +1,11 @@
 /** What the page knows; all of it is forgotten when the session ends or the page is left. */
-import { Api, type Operation } from './api.ts'
+import { Api } from './api.ts'
 import { Entries } from './entries.ts'
+import { Rights } from './rights.ts'
 
 export const api: Api = new Api()
 export const entries: Entries = new Entries()
-/** What the token was refused for want of an ability; the contract has no other way to find out. */
-export const denied: Set<Operation> = new Set()
+export const rights: Rights = new Rights()
 
-/** Whether this session has had the list yet. */
+/** Whether this session has had a list yet, or the beginning of one. */
 export const loaded = { is: false }

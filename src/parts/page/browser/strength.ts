@@ -13,7 +13,7 @@ const COMMON = ('password contraseña contrasena passwort qwerty qwertz azerty a
   'test prueba default guest invitado changeme access temporal clave passw0rd p@ssw0rd pass router wifi').split(' ')
 const ROWS = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiop', 'asdfghjkl', 'zxcvbnm']
   .flatMap(row => [row, [...row].reverse().join('')])
-const CLASSES: readonly (readonly [RegExp, number])[] =
+const ALPHABETS: readonly (readonly [RegExp, number])[] =
   [[/[a-z]/, 26], [/[A-Z]/, 26], [/\d/, 10], [/[!-/:-@[-`{-~ ]/, 33], [/[^\x20-\x7e]/, 100]]
 const WORDS = new Set([...ENGLISH_WORDS, ...SPANISH_WORDS])
 const LONGEST_WORD = Math.max(...[...WORDS, ...COMMON].map(({ length }) => length))
@@ -27,7 +27,7 @@ const MAX_LENGTH = 200
 export function estimateBits(text: string): number {
   const whole = text.slice(0, MAX_LENGTH)
   const lower = whole.toLowerCase()
-  const alphabet = CLASSES.reduce((sum, [characters, size]) => characters.test(whole) ? sum + size : sum, 0)
+  const alphabet = ALPHABETS.reduce((sum, [characters, size]) => characters.test(whole) ? sum + size : sum, 0)
   const best = [0]
   for (let end = 1; end <= whole.length; end++) {
     let least = Infinity

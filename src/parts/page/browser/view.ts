@@ -4,8 +4,9 @@ import type { Order } from './entries.ts'
 import { find, part } from './dom.ts'
 import { number, say } from './language.ts'
 import type { Grid } from './grid.ts'
-import { plainText } from './plain.ts'
-import { api, denied, entries, loaded } from './state.ts'
+import { announce } from './messages.ts'
+import { briefName, plainText } from './plain.ts'
+import { api, entries, loaded, rights } from './state.ts'
 
 /** How long typing pauses before the number of hits is read out. */
 const SPOKEN_AFTER_MS = 600
@@ -38,8 +39,8 @@ export function startView(grid: Grid, create: () => void): void {
     if (event.key === 'Escape') clear()
   })
   find(HTMLButtonElement, 'button', blank).addEventListener('click', () => {
-    if (entries.total === 0) create()
-    else clear()
+    if (entries.total === 0) return create()
+    clear()
   })
   order.value = ['usuario', 'newest'].find(one => one === recall('order')) ?? 'sistema'
   group.ariaPressed = String(recall('group') === 'yes')
@@ -66,9 +67,12 @@ export function clearSearch(): void {
 /** Shows what is known. */
 export function show(grid: Grid): void {
   const hasHits = entries.shown.length > 0
-  part('tools').hidden = !loaded.is && !denied.has('list')
+  part('tools').hidden = !loaded.is && rights.may('listPassword')
+  part('search').hidden = !loaded.is
   part('logout').hidden = api.user === undefined
+  part('show-account').hidden = api.user === undefined
   part('who').textContent = api.user === undefined ? '' : plainText(api.user.name)
+  part('show-trash').hidden = !rights.may('deletedPasswords')
   part('list').hidden = !loaded.is
   part('grid').hidden = !hasHits
   grid.show(entries.shown, entries.groups)
@@ -77,28 +81,38 @@ export function show(grid: Grid): void {
   showCount()
 }
 
-/** Says what the token does not allow, and takes that away. */
-export function showAbilities(grid: Grid): void {
-  const what = [...denied].map(operation => say(`ability_${operation}`)).join(', ')
-  part('limits').textContent = say('limits', { what })
-  part('limits').hidden = denied.size === 0
-  part('create').hidden = denied.has('create')
-  grid.renew(denied)
+/** Offers what the account allows, and says where that is not even the list. */
+export function showRights(grid: Grid): void {
+  part('limits').hidden = rights.may('listPassword')
+  part('limits').textContent = say('limits', { what: say('ability_listPassword') })
+  part('create').hidden = !rights.may('createPassword')
+  grid.renew()
+}
+
+/** Says how much of the list has come. */
+export function showProgress(count: number, share: number | undefined): void {
+  const text = share === undefined ? say('loadingCount', { count: number(count) })
+    : say('loadingShare', { count: number(count), share: Math.floor(share * 100) })
+  find(HTMLElement, 'span', part('loading')).textContent = count === 0 ? say('loading') : text
+  const bar = find(HTMLProgressElement, 'progress', part('loading'))
+  if (share === undefined) bar.removeAttribute('value')
+  else bar.value = share
 }
 
 /** Shows none of it. */
 export function hideList(): void {
-  for (const id of ['tools', 'list', 'blank', 'loading', 'logout', 'limits']) part(id).hidden = true
+  const ids = ['tools', 'list', 'blank', 'loading', 'logout', 'limits', 'show-trash', 'show-account']
+  for (const id of ids) part(id).hidden = true
   part('who').textContent = ''
 }
 
 function showBlank(): void {
   const isEmpty = entries.total === 0
-  const mayCreate = !denied.has('create')
+  const mayCreate = rights.may('createPassword')
   find(HTMLElement, 'h2', blank).textContent = say(isEmpty ? 'emptyTitle' : 'noHitTitle')
   find(HTMLElement, 'p', blank).textContent = isEmpty
     ? say(mayCreate ? 'emptyText' : 'emptyOnly')
-    : say('noHitText', { query: plainText(query.value) })
+    : say('noHitText', { query: briefName(query.value) })
   const button = find(HTMLButtonElement, 'button', blank)
   button.textContent = say(isEmpty ? 'emptyAction' : 'noHitAction')
   button.hidden = isEmpty && !mayCreate
@@ -107,11 +121,11 @@ function showBlank(): void {
 
 function showCount(): void {
   const [some, all] = [number(entries.shown.length), number(entries.total)]
-  const text = entries.total === 1 && entries.shown.length === 1 ? say('countOne')
-    : say(some === all ? 'countAll' : 'countSome', { some, all })
+  const isOne = entries.total === 1 && entries.shown.length === 1
+  const text = isOne ? say('countOne') : say(some === all ? 'countAll' : 'countSome', { some, all })
   part('count').textContent = text
   clearTimeout(spokenTimer)
   spokenTimer = setTimeout(() => {
-    part('spoken').textContent = blank.hidden ? text : find(HTMLElement, 'h2', blank).textContent
+    announce(blank.hidden ? text : find(HTMLElement, 'h2', blank).textContent ?? '')
   }, SPOKEN_AFTER_MS)
 }

@@ -1,0 +1,131 @@
+/** The dialog of deleted entries: all that the service gives, to be searched and restored, a hundred at a time. */
+import type { Entry } from './api.ts'
+import { closeModal, keepFocus, openModal } from './dialogs.ts'
+import { find, part } from './dom.ts'
+import { matches, termsOf } from './entries.ts'
+import { number, say } from './language.ts'
+import { tell } from './messages.ts'
+import { explain } from './notice.ts'
+import { briefName, plainText, sentences } from './plain.ts'
+import { showName } from './showing.ts'
+import { api, rights } from './state.ts'
+
+/** How many are shown, and how many more each time that is asked for. */
+const SHOWN_COUNT = 100
+/** How often the list is shown again while it comes. */
+const REDRAWN_MS = 300
+
+/** The dialog; `onRestored` is called when an entry is active again. */
+export class Trash {
+  readonly #dialog = find(HTMLDialogElement, '#trash')
+  readonly #query = find(HTMLInputElement, '#trash-query')
+  readonly #more = find(HTMLButtonElement, '#more-deleted')
+  readonly #onRestored: (entry: Entry) => void
+  #entries: readonly Entry[] = []
+  #shown: readonly Entry[] = []
+  #count = SHOWN_COUNT
+  #isLoading = false
+
+  constructor(onRestored: (entry: Entry) => void) {
+    this.#onRestored = onRestored
+    part('show-trash').addEventListener('click', () => void this.#open())
+    this.#query.addEventListener('input', () => { this.#count = SHOWN_COUNT; this.#show() })
+    // Some browsers keep this key to themselves in a field for searches.
+    this.#query.addEventListener('keydown', event => {
+      if (event.key !== 'Escape') return
+      event.preventDefault()
+      if (this.#query.value === '') return closeModal(this.#dialog)
+      this.#query.value = ''
+      this.#show()
+    })
+    this.#more.addEventListener('click', () => {
+      const first = part('deleted').childElementCount
+      this.#count += SHOWN_COUNT
+      this.#show()
+      part('deleted').children[first]?.querySelector('button')?.focus()
+    })
+    // Nothing of it stays in the document.
+    this.#dialog.addEventListener('close', () => {
+      if (this.#dialog.open) return
+      this.#entries = []
+      this.#show()
+    })
+  }
+
+  async #open(): Promise<void> {
+    this.#query.value = ''
+    this.#entries = []
+    this.#count = SHOWN_COUNT
+    this.#isLoading = true
+    this.#show()
+    openModal(this.#dialog)
+    this.#query.focus()
+    let nextMs = 0
+    const answer = await api.deleted(some => {
+      if (!this.#dialog.open || performance.now() < nextMs) return
+      this.#entries = some
+      this.#show()
+      nextMs = performance.now() + REDRAWN_MS
+    })
+    if (!this.#dialog.open) return
+    this.#isLoading = false
+    if (answer.ok) this.#entries = answer.value
+    else tell(sentences(...explain(answer)))
+    this.#show()
+  }
+
+  #show(): void {
+    const terms = termsOf(this.#query.value)
+    const hits = this.#entries.filter(entry => matches(entry, terms))
+    const shown = hits.slice(0, this.#count)
+    // What is there stays, and so does the focus in it.
+    const isSame = shown.length === this.#shown.length && shown.every((entry, i) => entry === this.#shown[i])
+    if (!isSame) part('deleted').replaceChildren(...shown.map(entry => this.#item(entry)))
+    this.#shown = shown
+    this.#more.hidden = hits.length <= this.#count
+    this.#more.textContent = say('moreDeleted', { count: number(hits.length - this.#count) })
+    const none = this.#entries.length === 0 ? 'noDeleted' : 'noHitTitle'
+    part('deleted-count').textContent = hits.length > 0 ? say('deletedCount', { count: number(hits.length) })
+      : say(this.#isLoading ? 'loading' : none)
+  }
+
+  #item(entry: Entry): HTMLElement {
+    const item = document.createElement('li')
+    const names = document.createElement('div')
+    for (const text of [entry.sistema, entry.usuario]) {
+      const name = document.createElement('bdi')
+      showName(name, text)
+      names.append(name)
+    }
+    item.append(names)
+    if (!rights.may('restorePassword')) return item
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'second'
+    button.textContent = say('restore')
+    button.ariaLabel = say('restoreOf', { name: plainText(entry.sistema) })
+    button.addEventListener('click', () => void this.#restore(entry, item, button))
+    item.append(button)
+    return item
+  }
+
+  async #restore(entry: Entry, item: HTMLElement, button: HTMLElement): Promise<void> {
+    if (button.ariaBusy === 'true') return
+    button.ariaBusy = 'true'
+    const answer = await api.restore(entry.id)
+    button.ariaBusy = null
+    if (!answer.ok) {
+      tell(sentences(...explain(answer)))
+      return
+    }
+    const at = [...part('deleted').children].indexOf(item)
+    const hadFocus = item.contains(document.activeElement)
+    this.#entries = this.#entries.filter(({ id }) => id !== entry.id)
+    if (this.#dialog.open) this.#show()
+    tell(say('restored', { name: briefName(entry.sistema) }))
+    this.#onRestored({ ...entry, status: 1 })
+    const items = part('deleted').children
+    if (hadFocus) items[Math.min(at, items.length - 1)]?.querySelector('button')?.focus()
+    keepFocus()
+  }
+}

@@ -1,0 +1,146 @@
+/** What is told in passing: each message has its time, waits while it is used, and is within reach in dialogs too. */
+import assert from 'node:assert/strict'
+import {
+  CHROMIUM, edit, EVERYWHERE, focus, holdTime, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf, told, until, view
+} from '../../support/page.ts'
+import { KEYS, type Browser } from '../../support/webdriver.ts'
+
+const offers = (browser: Browser): Promise<number> =>
+  browser.run("return [...document.querySelectorAll('.message .offer')].filter(one => one.checkVisibility()).length")
+
+inBrowser('each deletion keeps its own way back until its time is over, whatever else is told', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  const timeIsOver = await holdTime(browser)
+  for (const system of ['Correo', 'GitHub']) await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
+  assert.equal(await focus(browser), 'rowheader: Impresora', 'the focus goes to the next row')
+  await browser.click(`${await rowOf(browser, 'Ágora')} [data-act=copyUser]`)
+  await browser.until("return document.querySelectorAll('.message').length === 3")
+  assert.equal(await offers(browser), 2)
+  await browser.click('.message .offer')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  assert.ok((await systems(browser)).includes('Correo'), 'the first one comes back, and not the newest')
+  assert.equal(await focus(browser), 'rowheader: Correo')
+  assert.equal(service.store.activeCount, 8)
+  await browser.hover('#query')
+  await timeIsOver()
+  await until(() => service.store.activeCount === 7)
+  assert.equal(service.store.entry(5)?.status, 0)
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
+})
+
+inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  const timeIsOver = await holdTime(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.run("document.querySelector('.message .offer').focus()")
+  for (let i = 0; i < 3; i++) await timeIsOver()
+  assert.equal(await offers(browser), 1)
+  assert.equal(service.store.activeCount, 8)
+  await browser.run("document.getElementById('query').focus()")
+  // WebKit's driver does not answer when the pointer moves onto one.
+  if (browser.native.prefer !== undefined) {
+    await browser.hover('.message span')
+    await timeIsOver()
+    assert.equal(await offers(browser), 1, 'the pointer is on it')
+    await browser.hover('#query')
+  }
+  await timeIsOver()
+  await until(() => service.store.activeCount === 7)
+})
+
+inBrowser('in a dialog messages can be read out and used, and the key undoes there too', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await holdTime(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=remove]`)
+  await browser.click('#help')
+  await browser.until("return document.getElementById('more').contains(document.getElementById('status'))")
+  await browser.click('.message .offer')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  assert.ok(await browser.run("return document.getElementById('more').contains(document.activeElement)"), 'the focus stays in the dialog')
+  await browser.press(KEYS.control, 'z')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  await browser.press(KEYS.escape)
+  await browser.until("return document.getElementById('status').parentElement === document.body")
+  assert.notEqual(await focus(browser), '', 'the focus is somewhere')
+  assert.equal(await browser.run('return document.activeElement === document.body'), false)
+})
+
+inBrowser('the countdown to the lock is seen and read out in a dialog, twice and not each second', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await view(browser, 'Correo')
+  await browser.run(`const now = window.Date.now
+    window.Date.now = () => now() + 9.01 * 60000
+    window.spoken = []
+    new MutationObserver(() => spoken.push(document.getElementById('spoken').textContent))
+      .observe(document.getElementById('spoken'), { childList: true })`)
+  await browser.until("return /se bloqueará en 5\\d s/.test(document.querySelector('#viewer #idle')?.innerText)")
+  assert.ok((await browser.run<string[]>('return spoken')).length <= 1)
+})
+
+inBrowser('deleted by mistake: in the default configuration it is found and restored', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  const timeIsOver = await holdTime(browser)
+  await view(browser, 'Correo')
+  await browser.click('#viewer [data-act=remove]')
+  await told(browser, '«Correo» eliminada.')
+  await browser.hover('#query')
+  await timeIsOver()
+  await until(() => service.store.entry(1)?.status === 0)
+  assert.equal(await focus(browser), 'rowheader: GitHub')
+  await browser.click('#show-trash')
+  await browser.find('#deleted button')
+  assert.equal(await textOf(browser, '#deleted-count'), 'Eliminadas: 1, las más recientes primero')
+  await browser.click('#deleted button')
+  await told(browser, '«Correo» restaurada.')
+  assert.equal(service.store.entry(1)?.status, 1)
+  assert.ok(await browser.run("return document.getElementById('trash').contains(document.activeElement)"))
+  await browser.press(KEYS.escape)
+  assert.ok((await systems(browser)).includes('Correo'))
+})
+
+inBrowser('of more than a thousand deleted entries each can be found, and all of them seen', CHROMIUM, async t => {
+  const many = 1_200
+  const { browser } = await openService(t, {}, async store => {
+    for (let i = 1; i <= many; i++) await store.createEntry({ sistema: `Viejo ${i}`, usuario: `u${i}`, password: 'p' }, null)
+    for (let i = 1; i <= many; i++) await store.deleteEntry(i, null)
+  })
+  await browser.click('#show-trash')
+  const given = await browser.until<string>("return /^Eliminadas: [\\d.]+/.exec(document.getElementById('deleted-count').textContent)?.[0]")
+  assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), 100)
+  await browser.click('#more-deleted')
+  assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), 200)
+  assert.equal(await focus(browser), `button: Restaurar Viejo ${many - 100}`)
+  const last = many - Number(given.replace(/\D/g, '')) + 1
+  await browser.fill('#trash-query', `viejo ${last}`)
+  await browser.until(`return [...document.querySelectorAll('#deleted bdi')].some(one => one.textContent === 'Viejo ${last}')`)
+})
+
+inBrowser('who stays on a page with unsaved work has changed nothing by trying to leave', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await holdTime(browser)
+  await browser.run(`window.copied = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
+      writeText: async text => { window.copied.push(text) } } })`)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await told(browser, 'Copiada')
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await edit(browser, 'Nómina')
+  await browser.fill('#usuario', 'typed')
+  const isAsked = await browser.run("return !dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+  assert.ok(isAsked)
+  assert.equal(await offers(browser), 1)
+  assert.equal(service.store.activeCount, 8)
+  assert.deepEqual(await browser.run('return window.copied'), ['ghp-no-es-esto'], 'the clipboard is not emptied')
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+})
+
+inBrowser('in the protected configuration nothing is asked without a token, and no error is logged', CHROMIUM, async t => {
+  const { browser } = await openProtected(t)
+  const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name)")
+  assert.deepEqual(asked.filter(name => name.includes('/api/')), [])
+  await logIn(browser)
+  assert.equal((await systems(browser)).length, 8)
+})

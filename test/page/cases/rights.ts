@@ -1,0 +1,137 @@
+/** What an account does not allow is not offered, from the login on. */
+import assert from 'node:assert/strict'
+import { ANA, PASSWORD } from '../../support/accounts.ts'
+import {
+  CHROMIUM, createEntry, focus, holdTime, inBrowser, isEditing, logIn, openProtected, rowOf, textOf, told, until, view
+} from '../../support/page.ts'
+import { KEYS } from '../../support/webdriver.ts'
+
+inBrowser('who may only read is offered nothing else, by button, key or dialog', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['password:read'])
+  await logIn(browser)
+  await browser.find('#rows .row')
+  const seen = (selector: string): Promise<boolean> =>
+    browser.run('return document.querySelector(arguments[0])?.checkVisibility() === true', selector)
+  for (const one of ['#create', '#show-trash', '#rows [data-act=edit]', '#rows [data-act=remove]']) {
+    assert.equal(await seen(one), false, one)
+  }
+  assert.ok(await seen('#rows [data-act=copy]'))
+  await browser.run('document.activeElement.blur()')
+  await browser.press('n')
+  assert.equal(await isEditing(browser), false)
+  await view(browser, 'Correo')
+  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#viewer .end button')]
+    .filter(one => one.checkVisibility()).map(one => one.innerText)`), ['Cerrar'])
+  await browser.press(KEYS.escape)
+  await browser.click('#show-account')
+  assert.match(await textOf(browser, '#account'), /Tu cuenta permite: ver la lista\./)
+  assert.equal(await seen('#show-own'), false)
+  assert.equal(service.store.activeCount, 8)
+})
+
+inBrowser('each ability brings what it is for, and nothing is asked that would be refused', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['password:create'])
+  await browser.fill('#email', ANA)
+  await browser.fill('#secret', PASSWORD)
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('limits').checkVisibility() && document.getElementById('limits').textContent === 'Tu cuenta no permite: ver la lista.'")
+  const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name)")
+  assert.deepEqual(asked.filter(name => name.includes('/api/')).map(name => name.split('/').at(-1)), ['login'])
+  await createEntry(browser)
+  await browser.until("return !document.getElementById('editor').open")
+  assert.equal(service.store.activeCount, 9)
+  assert.equal(await browser.run('return document.activeElement === document.body'), false, await focus(browser))
+})
+
+inBrowser('an ability that was taken away meanwhile is refused with a message, and not offered again', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  const { accounts } = service
+  const session = accounts!.session.bind(accounts!)
+  Object.assign(accounts!, { session: (token: string) => {
+    const found = session(token)
+    return found === undefined ? undefined : { ...found, abilities: ['password:read'] }
+  } })
+  await createEntry(browser)
+  await browser.until("return /Tu cuenta no permite/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  assert.equal(await browser.run("return document.getElementById('create').checkVisibility()"), false)
+  const timeIsOver = await holdTime(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await timeIsOver()
+  await told(browser, '«Correo» no se eliminó. Sin permiso. Tu cuenta')
+  assert.equal(service.store.activeCount, 8)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  assert.equal(await browser.run("return document.querySelector('#rows [data-act=remove]').checkVisibility()"), false)
+})
+
+inBrowser('a session that has ended is noticed anywhere, and ends everything in the same way', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on', journal: 'file' })
+  await logIn(browser)
+  await browser.find('#rows .row')
+  await service.store.deleteEntry(2, null)
+  const steps: readonly (readonly [what: string, prepare: () => Promise<unknown>, act: () => Promise<unknown>])[] = [
+    ['the deleted ones', async () => {}, () => browser.click('#show-trash')],
+    ['restoring', async () => { await browser.click('#show-trash'); await browser.find('#deleted button') }, () => browser.click('#deleted button')],
+    ['the history', () => view(browser, 'Correo'), () => browser.click('#history summary')],
+    ['the own password', async () => {
+      await browser.click('#show-account')
+      await browser.click('#show-own')
+      await browser.fill('#current', PASSWORD)
+      await browser.fill('#fresh', 'another long password')
+    }, () => browser.click('#own .main')]
+  ]
+  for (const [what, prepare, act] of steps) {
+    await prepare()
+    await service.accounts!.revokeAll(ANA)
+    await act()
+    await browser.until("return document.getElementById('login-note').textContent === 'Tu sesión ha terminado. Entra de nuevo.' && document.getElementById('login').checkVisibility()")
+    assert.deepEqual(await browser.run("return [document.querySelectorAll('dialog[open]').length, document.querySelectorAll('#rows .row').length, document.activeElement.id]"),
+      [0, 0, 'email'], what)
+    await logIn(browser)
+    await browser.find('#rows .row')
+  }
+})
+
+inBrowser('logging out waits for the rate limit by itself, and says so', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  let refused = 0
+  const revoke = service.accounts!.revoke.bind(service.accounts!)
+  await browser.run(`const real = window.fetch
+    window.fetch = async (url, init) => {
+      if (!String(url).includes('logout') || window.isOver) return real(url, init)
+      window.isHeld = true
+      return new Response('{"message":"Too Many Requests","status":429}', { status: 429, headers: { 'Retry-After': '2' } })
+    }`)
+  Object.assign(service.accounts!, { revoke: (...args: Parameters<typeof revoke>) => { refused++; return revoke(...args) } })
+  await browser.click('#logout')
+  await browser.until("return /pide esperar 2 s para cerrar la sesión/.test(document.getElementById('login-note').textContent)")
+  assert.equal(service.accounts!.tokens().length, 1)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+  await browser.run('window.isOver = true')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  await until(() => service.accounts!.tokens().length === 0 && refused === 1)
+})
+
+inBrowser('a deletion that a lost session cuts off is not carried out for the next person', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.accounts!.addUser(eva, 'Eva', ['*'], PASSWORD)
+  await logIn(browser)
+  await holdTime(browser)
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  await told(browser, '«Correo» eliminada.')
+  await service.accounts!.revokeAll(ANA)
+  await browser.click('#refresh')
+  await browser.find('#login')
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
+  await logIn(browser, eva)
+  await browser.until("return document.getElementById('count').textContent === '8 entradas'")
+  await browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('refresh').ariaBusy === null")
+  assert.equal(service.store.activeCount, 8)
+})
