@@ -14,13 +14,29 @@ export interface EntryFields {
 export type EntryField = keyof EntryFields
 
 /** What is said of a field; whether it is required follows from its type. */
-type FieldOf<F extends EntryField> = { readonly isRequired: undefined extends EntryFields[F] ? false : true }
+interface FieldOf<F extends EntryField> {
+  readonly isRequired: undefined extends EntryFields[F] ? false : true
+  /** The operator's flag for it, and what follows that in the help; a secret has none. */
+  readonly flag: string
+  readonly value: string
+  readonly isSecret: boolean
+  /** What it is, for people. */
+  readonly help: string
+  readonly example: string
+}
 
 /** The same fields, in the order in which they are served. */
 export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
-  password: { isRequired: true },
-  sistema: { isRequired: true },
-  usuario: { isRequired: true }
+  password: {
+    isRequired: true, flag: 'password', value: '', isSecret: true, help: 'the password', example: 'S3cr3ta'
+  },
+  sistema: {
+    isRequired: true, flag: 'system', value: 'S', isSecret: false, help: 'the system that the password is for',
+    example: 'correo'
+  },
+  usuario: {
+    isRequired: true, flag: 'user', value: 'U', isSecret: false, help: 'the user name there', example: 'ana'
+  }
 }
 
 /** Any of them, where the others stay as they are. */
@@ -33,6 +49,10 @@ export type Entry = { readonly id: number } & EntryFields & { readonly status: 0
 export type EntryRow = Omit<Entry, 'id'>
 
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
+
+/** An example of each field. */
+export const EXAMPLE = Object.fromEntries(
+  ENTRY_FIELDS.map(field => [field, FIELDS[field].example])) as { readonly [F in EntryField]: string }
 
 /** The fields that are given, and nothing else, in their order. */
 export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> {

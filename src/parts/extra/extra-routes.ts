@@ -13,6 +13,7 @@ import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import type { Accounts } from '../../store/accounts.ts'
+import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../part.ts'
@@ -116,15 +117,14 @@ function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Rou
   })
 }
 
-const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
 const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
-const STRINGS = { password: TEXT, sistema: TEXT, usuario: TEXT }
+const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, TEXT]))
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
   description: `At most ${MAX_DELETED}, and a mebibyte of them. Served where \`EXTRA_ROUTES=on\`, or a page.`,
-  answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...FIELDS, status: 0 }], status: 200 }) }
+  answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...EXAMPLE, status: 0 }], status: 200 }) }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',
@@ -140,7 +140,7 @@ const HISTORY: RouteDescription = {
   ids: { history: 1, ...IDS },
   answers: {
     history: jsonReply(200, {
-      history: [{ time: '2026-01-31T12:00:00.000Z', change: 'created', fields: FIELDS, by: 'ana@example.org' }],
+      history: [{ time: '2026-01-31T12:00:00.000Z', change: 'created', fields: EXAMPLE, by: 'ana@example.org' }],
       status: 200
     }),
     unknown: UNKNOWN

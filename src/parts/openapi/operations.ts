@@ -4,6 +4,7 @@ import { UNKNOWN } from '../../api/entry-routes.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import { TEXTS } from '../../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 const form = (properties: object): Schema => ({ type: 'object', properties, required: Object.keys(properties) })
@@ -11,12 +12,16 @@ const closed = (properties: object): Schema => ({ ...form(properties), additiona
 const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
-const STRINGS = { password: text, sistema: text, usuario: text }
+const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, text]))
+const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
 /** The named schemas. An example of an answer that has the fields of one of them is one, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
-  Entry: closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
-  EntryFields: form(STRINGS),
+  Entry: {
+    ...closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
+    required: ['id', ...required, 'status']
+  },
+  EntryFields: { ...form(STRINGS), required },
   EntryChanges: { type: 'object', properties: STRINGS },
   InvalidData: closed({
     message: { const: TEXTS.invalid },
@@ -30,8 +35,7 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
   User: closed({ id, email, name: text, abilities: { type: 'array', items: text } })
 }
 
-const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
-const ENTRY = { id: 1, ...FIELDS, status: 1 }
+const ENTRY = { id: 1, ...EXAMPLE, status: 1 }
 const CHANGE = { password: 'N0va' }
 const LOGIN = { email: 'ana@example.org', password: 'correct horse battery staple' }
 const UNKNOWN_ID = 999_999_999
@@ -39,7 +43,7 @@ const TAG = ['ETag', '"1"']
 
 const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
-const malformed = each('must be a string', ...Object.keys(FIELDS))
+const malformed = each('must be a string', ...ENTRY_FIELDS)
 
 /** By the name of the operation. */
 export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
@@ -55,10 +59,10 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   },
   createPassword: {
     tag: 'entries', summary: 'Create an entry', description: 'The entry is active; its id is the next one.',
-    body: ref('EntryFields'), bodies: { created: FIELDS },
+    body: ref('EntryFields'), bodies: { created: EXAMPLE },
     answers: {
       created: messageReply(200, TEXTS.created, ['Location', '/api/getPassword/1']),
-      missing: each('is required', ...Object.keys(FIELDS)), malformed,
+      missing: each('is required', ...required), malformed,
       storingFailed: messageReply(500, TEXTS.createFailed)
     }
   },

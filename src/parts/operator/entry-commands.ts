@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
-import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
+import { ENTRY_FIELDS, FIELDS, fieldsOf, type Entry, type EntryChanges } from '../../store/entry.ts'
 import type { Events } from '../../store/events.ts'
 import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
@@ -15,8 +15,22 @@ export const HIDDEN = '********'
 /** The flag that shows passwords. */
 export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passwords' } }
 
-const SYSTEM = { system: { value: 'S', help: 'the system that the password is for' } }
-const USER = { user: { value: 'U', help: 'the user name there' } }
+/** The fields that a flag gives; a secret is asked for. */
+const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
+const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
+  [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
+
+/** The fields that the flags of a command give. */
+function givenFields({ flags }: Context): EntryChanges {
+  return Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
+}
+
+/** An entry for a person, its secrets hidden unless they are to be shown. */
+function shownFields(entry: EntryChanges, reveals: boolean): EntryChanges {
+  const hidden = Object.fromEntries(SECRETS.map(field => [field, HIDDEN]))
+  return fieldsOf(reveals ? entry : { ...entry, ...hidden })
+}
 const PASSWORD = {
   'password-stdin': { help: 'take the password from the first line of standard input' },
   generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
@@ -99,11 +113,11 @@ async function get(context: Context): Promise<void> {
   const found = await entryOf(context, id)
   if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
   const entry = reveals ? found : { ...found, password: HIDDEN }
-  if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name], seconds)
-  if (name !== undefined) return terminal.show({ [name]: entry[name] }, entry[name])
-  const { sistema, usuario, password, status } = entry
-  terminal.show(entry, `id        ${id}`, `sistema   ${sistema}`, `usuario   ${usuario}`, `password  ${password}`,
-    `status    ${status === 1 ? 'active' : 'deleted'}`)
+  if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
+  if (name !== undefined) return terminal.show({ [name]: entry[name] ?? null }, entry[name] ?? '')
+  const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
+    .map(field => `${field.padEnd(9)} ${entry[field]}`)
+  terminal.show(entry, `id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`)
 }
 
 /** Asks for a change of an entry, and says what was done. */
@@ -131,24 +145,27 @@ async function put(
 }
 
 async function add(context: Context): Promise<void> {
-  const { flags: { system: sistema, user: usuario }, store } = context
-  if (sistema === undefined || usuario === undefined) throw new UsageError('give --system S and --user U')
+  const given = givenFields(context)
+  const required = OPEN_FIELDS.filter(field => FIELDS[field].isRequired)
+  if (required.some(field => given[field] === undefined)) {
+    throw new UsageError(`give ${required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`).join(' and ')}`)
+  }
   const password = await passwordOf(context)
   await put(context, 'entry add', 'created', password, async () =>
-    (await store.ask('POST', '/operator/entries/add', { sistema, usuario, password })).id)
+    (await context.store.ask('POST', '/operator/entries/add', { ...given, password })).id)
 }
 
 /** Without a flag that says what is to change it is the password. */
 async function edit(context: Context): Promise<void> {
   const { flags, store } = context
-  const { system: sistema, user: usuario } = flags
-  const setsPassword = (sistema === undefined && usuario === undefined) ||
+  const given = givenFields(context)
+  const setsPassword = OPEN_FIELDS.every(field => given[field] === undefined) ||
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
   const id = await findId(context, 'active')
   await entryOf(context, id) // before a password is typed
   const password = setsPassword ? await passwordOf(context) : undefined
   await put(context, 'entry edit', 'changed', password, async () => {
-    await asking(id, store.ask('POST', `/api/updatePassword/${id}`, { sistema, usuario, password }))
+    await asking(id, store.ask('POST', `/api/updatePassword/${id}`, { ...given, password }))
     return id
   })
 }
@@ -163,8 +180,7 @@ async function history(context: Context): Promise<void> {
     const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return
-    const { password, sistema, usuario } = { ...state.entries.get(id), ...changes }
-    const values = { password: reveals ? password : HIDDEN, sistema, usuario }
+    const values = shownFields({ ...state.entries.get(id), ...changes }, reveals)
     const by = authorOf(state, record)
     lines.push([{ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`])
   }
@@ -202,13 +218,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry get', positionals: ENTRY,
-    options: { field: { value: 'F', help: 'print this alone: password, sistema or usuario' }, ...REVEAL, ...CLIP },
+    options: { field: { value: 'F', help: `print this alone: ${ENTRY_FIELDS.join(', ')}` }, ...REVEAL, ...CLIP },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
     run: get
   },
   {
-    name: 'entry add', options: { ...SYSTEM, ...USER, ...PASSWORD, ...REVEAL, ...CLIP },
+    name: 'entry add', options: { ...FIELD_FLAGS, ...PASSWORD, ...REVEAL, ...CLIP },
     help: 'makes an entry, whose password it asks for or generates',
     examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
     run: add
@@ -216,7 +232,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry edit', positionals: ENTRY,
     options: {
-      ...SYSTEM, ...USER, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
+      ...FIELD_FLAGS, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
       ...REVEAL, ...CLIP
     },
     help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',

@@ -1,6 +1,6 @@
 /** How entries are written for other programs, and for this one. */
 import { randomBytes } from 'node:crypto'
-import type { Entry } from '../../store/entry.ts'
+import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError, UsageError } from '../command.ts'
 
@@ -19,12 +19,14 @@ export interface Writer {
 export const GENERATOR = 'password-entry-service'
 
 /** The columns of this program's own CSV. */
-export const OWN_HEADER = ['id', 'sistema', 'usuario', 'password', 'status'] as const
+const FIRST_COLUMNS: readonly (keyof Entry)[] = ['id', 'sistema', 'usuario', 'password']
+export const OWN_HEADER: readonly (keyof Entry)[] =
+  [...FIRST_COLUMNS, ...ENTRY_FIELDS.filter(field => !FIRST_COLUMNS.includes(field)), 'status']
 
 /** Refuses an entry with characters that a format has no way to write. */
-function assertHolds(format: string, hasNoPlace: RegExp, { id, password, sistema, usuario }: Entry): void {
-  if (![password, sistema, usuario].some(text => hasNoPlace.test(text))) return
-  throw new OperatorError(`entry ${id} has a character that ${format} cannot contain; use --format jsonl`)
+function assertHolds(format: string, hasNoPlace: RegExp, entry: Entry): void {
+  if (!ENTRY_FIELDS.some(field => hasNoPlace.test(entry[field] ?? ''))) return
+  throw new OperatorError(`entry ${entry.id} has a character that ${format} cannot contain; use --format jsonl`)
 }
 
 const HALF = /\p{Surrogate}/u
@@ -54,7 +56,7 @@ export const WRITERS: { readonly [format: string]: Writer } = {
     head: csvRow(OWN_HEADER),
     row: entry => {
       assertHolds('CSV', HALF, entry)
-      return csvRow(OWN_HEADER.map(column => String(entry[column])))
+      return csvRow(OWN_HEADER.map(column => String(entry[column] ?? '')))
     }
   },
   // KeePass' own XML, which KeePassXC imports as it is; its CSV would have to be mapped by hand there.

@@ -21,6 +21,7 @@ import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
 import { number } from '../../json/rules.ts'
 import { check, optional, sentenceOf } from '../../json/validator.ts'
+import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { bitwardenSource } from './bitwarden-json.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
@@ -77,8 +78,8 @@ export function readSource(bytes: Buffer): Source {
   for (const separator of SEPARATORS) {
     const names = headerOf(text, separator)
     if (names === undefined) continue
-    if (OWN_HEADER.every((name, i) => names[i] === name)) {
-      return { format: OWN, rows: ownRows(rowsOf(text, separator, false, ownObject)) }
+    if (isOwnHeader(names)) {
+      return { format: OWN, rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
     }
     const format = FORMATS.find(([, first, ...columns]) =>
       (first === '' || names[0] === first) && columns.flatMap(columnsIn).every(column => names.includes(column)))
@@ -135,10 +136,21 @@ function csvRowOf(places: readonly (readonly number[])[], { line, cells }: CsvRo
   return foreignRow(line, { name, url, usuario, password })
 }
 
-function ownObject({ line, cells }: CsvRow): Numbered {
+/** Whether this program has written a header, perhaps a version with fewer fields. */
+function isOwnHeader(names: readonly string[]): boolean {
+  const isRequired = (column: string): boolean => !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
+  return names[0] === 'id' && names.every(name => OWN_HEADER.some(column => column === name)) &&
+    OWN_HEADER.filter(isRequired).every(column => names.includes(column))
+}
+
+/** A field that an entry need not have is missing where its cell is empty. */
+function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered {
   const value = (column: string, cell: string): string | number =>
     (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
-  return { line, object: Object.fromEntries(OWN_HEADER.map((column, i) => [column, value(column, cells[i]!)])) }
+  const isMissing = (column: string, cell: string): boolean =>
+    cell === '' && ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
+  const given = names.map((column, i) => [column, cells[i]!] as const).filter(pair => !isMissing(...pair))
+  return { line, object: Object.fromEntries(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 
 /** Ids must ascend: then no line is there twice, and a new store gives each entry the place that it had. */

@@ -9,7 +9,7 @@ import { jsonReply, messageReply } from '../../http/reply.ts'
 import { listOf, oneOf } from '../../json/rules.ts'
 import { text, type Rule } from '../../json/validator.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
-import type { EntryRow } from '../../store/entry.ts'
+import { CREATE_SHAPE, rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import { route, type Route } from '../../api/route.ts'
@@ -26,9 +26,7 @@ const OVER = messageReply(
 const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
 
 /** What an imported entry must be. */
-export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = {
-  password: text, sistema: text, usuario: text, status: oneOf(0, 1)
-}
+export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = { ...CREATE_SHAPE, status: oneOf(0, 1) }
 
 /** The operator's routes for an import: begin, add parts, commit. */
 export function importRoutes(store: Store): readonly Route[] {
@@ -46,8 +44,8 @@ export function importRoutes(store: Store): readonly Route[] {
       shape: { id: text, entries: listOf(IMPORTED) },
       handle: ({ body }) => {
         if (current?.id !== body.id) return OVER
-        for (const { password, sistema, usuario, status } of body.entries) {
-          const entry = { password, sistema, usuario, status }
+        for (const given of body.entries) {
+          const entry = rowOf(given)
           current.entries.push(entry)
           current.bytes += importedBytes(entry)
         }

@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
 import { counted } from '../../log.ts'
-import type { Entry, EntryRow } from '../../store/entry.ts'
+import { rowOf, type Entry, type EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
@@ -56,9 +56,7 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
 }
 
 /** What makes two entries duplicates of each other. */
-function keyOf({ password, sistema, usuario, status }: EntryRow): string {
-  return JSON.stringify([status, sistema, usuario, password])
-}
+function keyOf(entry: EntryRow): string { return JSON.stringify(rowOf(entry)) }
 
 /** Sends entries to the store, which makes all of them or none; gives the id of the first. */
 async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<number> {
