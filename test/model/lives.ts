@@ -18,7 +18,7 @@ const THEMES: { readonly [name: string]: readonly string[] } = {
   purges: ['entryPurge', 'compactDrop', 'compact', 'killHeld', 'beginCompact', 'restore', 'exportAndImport'],
   whole: ['compact', 'rewrite', 'damage', 'damage', 'userAdd', 'tokenIssue', 'burst', 'compactDrop', 'verify'],
   keys: ['saveKeys', 'rotate', 'putKeysBack', 'rotate', 'rewrite', 'mendKeys', 'compact'],
-  locks: ['removeSocket', 'beginCompact', 'beginRewrite', 'release', 'startTwice', 'create'],
+  locks: ['removeSocket', 'removeSocket', 'beginCompact', 'beginCompact', 'beginRewrite', 'create', 'create', 'release', 'startTwice'],
   copies: ['backup', 'backup', 'beginRestore', 'beginRestore', 'release', 'saveJournal', 'putJournalBack'],
   losses: ['loseJournal', 'init', 'putJournalBack', 'saveJournal', 'backup', 'beginRestore']
 }

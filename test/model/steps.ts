@@ -343,6 +343,7 @@ export const STEPS: { readonly [name: string]: Step } = {
   exportAndImport: {
     when: 'any',
     run: async (world, random) => {
+      if (!isSound(world)) return
       const file = join(world.home, 'export.jsonl')
       rmSync(file, { force: true })
       await world.done(`export --output ${file} --yes`)
@@ -361,6 +362,7 @@ export const STEPS: { readonly [name: string]: Step } = {
     when: 'any',
     run: async world => {
       const isNew = world.isMissing()
+      if (!isNew && !isSound(world)) return
       await world.done('init')
       if (!isNew) return
       world.state = emptyState()
