@@ -10,8 +10,8 @@ import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** Who runs the folders that a run without folders leaves out: they build the program again, or measure it. */
-const OF_CI = { command: '.ci/run', folders: ['bench', 'build'] }
+/** Who runs the folders that a run without folders leaves out: they build the program again, or measure it, for minutes. */
+const OF_CI = { command: '.ci/run', folders: ['bench', 'bounds', 'build'] }
 /** They need a browser or etcd, or take long. */
 const NOT_CORE = { command: 'npm test', folders: ['etcd', 'model', 'page'] }
 /** The longest first, so that none runs alone at the end. */

@@ -89,16 +89,17 @@ const TESTS = ['test', 'it', 'describe', 'inBrowser']
 /** The titles of the tests that stand in a source, as patterns: what they take from elsewhere may be anything. */
 export function titlesIn(text: string): RegExp[] {
   const found: RegExp[] = []
-  const exactly = (parts: readonly string[]): void => {
-    found.push(new RegExp(`^${parts.map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('.*')}$`, 's'))
+  const exactly = (parts: readonly string[], ends: string): void => {
+    found.push(new RegExp(`^${parts.map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('.*')}${ends}$`, 's'))
   }
   const visit = (node: ts.Node): void => {
     if (ts.isCallExpression(node)) {
       const { expression: called, arguments: [title] } = node
       const name = ts.isPropertyAccessExpression(called) ? called.name.text : called.getText()
       if (title !== undefined && TESTS.includes(name) && !called.getText().startsWith('/')) {
-        if (ts.isStringLiteralLike(title)) exactly([title.text])
-        if (ts.isTemplateExpression(title)) exactly([title.head.text, ...title.templateSpans.map(({ literal }) => literal.text)])
+        const ends = name === 'inBrowser' ? '( \\(\\w+\\))?' : '' // which is named behind it
+        if (ts.isStringLiteralLike(title)) exactly([title.text], ends)
+        if (ts.isTemplateExpression(title)) exactly([title.head.text, ...title.templateSpans.map(({ literal }) => literal.text)], ends)
       }
     }
     ts.forEachChild(node, visit)

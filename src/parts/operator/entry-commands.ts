@@ -148,7 +148,8 @@ async function add(context: Context): Promise<void> {
   const given = givenFields(context)
   const required = OPEN_FIELDS.filter(field => FIELDS[field].isRequired)
   if (required.some(field => given[field] === undefined)) {
-    throw new UsageError(`give ${required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`).join(' and ')}`)
+    const flags = required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`)
+    throw new UsageError(`give ${flags.join(' and ')}`)
   }
   const password = await passwordOf(context)
   await put(context, 'entry add', 'created', password, async () =>

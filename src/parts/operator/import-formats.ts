@@ -138,7 +138,8 @@ function csvRowOf(places: readonly (readonly number[])[], { line, cells }: CsvRo
 
 /** Whether this program has written a header, perhaps a version with fewer fields. */
 function isOwnHeader(names: readonly string[]): boolean {
-  const isRequired = (column: string): boolean => !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
+  const isRequired = (column: string): boolean =>
+    !ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
   return names[0] === 'id' && names.every(name => OWN_HEADER.some(column => column === name)) &&
     OWN_HEADER.filter(isRequired).every(column => names.includes(column))
 }
