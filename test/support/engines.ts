@@ -17,7 +17,8 @@ const MINI_BROWSER = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu',
   .find(existsSync)
 
 /** What a command may take; a browser that has not started by then will not. */
-const COMMAND_TIMEOUT_MS = 60_000
+const COMMAND_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 60_000
 
 /** Why an engine cannot be driven here; false where it can. */
 export const MISSING: { readonly [engine in Engine]: string | false } = {
@@ -94,7 +95,7 @@ class Scene {
 /** The commands as HTTP requests to a driver's session. */
 async function openSession(base: string, capabilities: object): Promise<{ readonly call: Call, readonly opened: any, request: any }> {
   const request = async (method: string, path: string, body?: object): Promise<any> => {
-    const signal = AbortSignal.timeout(COMMAND_TIMEOUT_MS)
+    const signal = AbortSignal.timeout(path === '' ? START_TIMEOUT_MS : COMMAND_TIMEOUT_MS)
     const init = { method, signal, ...method === 'POST' && { body: JSON.stringify(body ?? {}) } }
     const response = await fetch(base + path, init)
     const { value } = await response.json() as { value: any }

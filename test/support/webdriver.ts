@@ -2,6 +2,7 @@
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
 const WAIT_MS = 8_000
+const MAX_LOST = 2
 const PAUSE_MS = 15
 
 /** Keys without a character (WebDriver §17.4.2). */
@@ -94,9 +95,16 @@ export class Browser {
 
   /** Waits until the body of a function returns something true, and gives that. */
   async until<T = unknown>(body: string, ...args: readonly unknown[]): Promise<T> {
-    const endMs = performance.now() + WAIT_MS
-    for (;;) {
-      const value = await this.run<T>(body, ...args)
+    let endMs = performance.now() + WAIT_MS
+    for (let lost = 0; ;) {
+      let value: T | undefined
+      try {
+        value = await this.run<T>(body, ...args)
+      } catch (error) {
+        // WebKit's driver, idle as its page is, sometimes never answers what it is asked while a page loads: it is asked again.
+        if ((error as Error).name !== 'TimeoutError' || ++lost > MAX_LOST) throw error
+        endMs = performance.now() + WAIT_MS
+      }
       if (value) return value
       if (performance.now() > endMs) throw new Error(`waited ${WAIT_MS} ms for ${body} ${JSON.stringify(args)}`)
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
