@@ -30,6 +30,9 @@ export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
 export const CLIENT_GONE = 499
 /** An entry is no longer what `If-Match` says (RFC 9110 §13.1.1). */
 export const PRECONDITION_FAILED: Reply = statusReply(412)
+/** A body that middleware in front of an embedded service has read, and made no object of. */
+export const READ_BEFORE: Reply = messageReply(500,
+  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
 /** A body whose fields are wrong, each with its messages (contract §4.3, §7). */

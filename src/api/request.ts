@@ -17,7 +17,7 @@ import { check } from '../json/validator.ts'
 import { MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
-  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, serverError, TOO_LARGE, TOO_MANY_FIELDS, UNSUPPORTED
+  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE, TOO_MANY_FIELDS, UNSUPPORTED
 } from './answers.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
 import { attachLimitHeaders, takeFromLimits } from './counting.ts'
@@ -101,8 +101,17 @@ function takeBody(ctx: RouteContext): void {
   if (kind === 'none') return validate(ctx, {})
   if (kind === 'other') return answer(ctx, UNSUPPORTED)
   if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
+  if (request.readableEnded) return takeParsed(ctx)
   if (head.expect !== undefined) sendContinue(response)
   readBody(request, maxBodyBytes, body => attempt(ctx, () => bodyTaken(ctx, body)))
+}
+
+/** A body that an embedder's middleware has read: what it has made of it, where that is an object that came as JSON. */
+function takeParsed(ctx: RouteContext): void {
+  const { body } = ctx.request as { readonly body?: unknown }
+  ctx.isBodyRead = true
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return answer(ctx, READ_BEFORE)
+  validate(ctx, body as { readonly [field: string]: unknown })
 }
 
 function bodyTaken(ctx: RouteContext, body: BodyRead): void {
