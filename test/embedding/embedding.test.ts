@@ -291,7 +291,7 @@ test('a log may be an object of a class, with private fields', async t => {
   const log = new Warnings()
   const service = await inMemory(t, { log })
   const url = await serverOf(t, async (request, response) => {
-    Object.defineProperty(request, 'rawHeaders', { get: () => { throw new Error('as the test asked') } })
+    Object.defineProperty(request, 'readableEnded', { get: () => { throw new Error('as the test asked') } })
     service.handle(request, response)
   })
   assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
