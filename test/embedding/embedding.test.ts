@@ -291,7 +291,10 @@ test('a log may be an object of a class, with private fields', async t => {
   const log = new Warnings()
   const service = await inMemory(t, { log })
   const url = await serverOf(t, async (request, response) => {
-    Object.defineProperty(request, 'readableEnded', { get: () => { throw new Error('as the test asked') } })
+    Object.defineProperty(request, 'readableEnded', { configurable: true, get: () => {
+      Object.defineProperty(request, 'readableEnded', { value: false })
+      throw new Error('as the test asked')
+    } })
     service.handle(request, response)
   })
   assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 500)
