@@ -17,7 +17,8 @@ import { check } from '../json/validator.ts'
 import { MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
-  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE, TOO_MANY_FIELDS, UNSUPPORTED
+  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE, TOO_MANY_FIELDS,
+  UNSUPPORTED
 } from './answers.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
 import { attachLimitHeaders, takeFromLimits } from './counting.ts'

@@ -119,7 +119,8 @@ for (const [shell, [before, asked]] of Object.entries(SHELLS)) {
     const folder = freshFolder(t)
     const ask = async (script: string, env: NodeJS.ProcessEnv): Promise<void> => {
       const text = [before, script, asked].join('\n')
-      const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env })
+      // A locale that is not installed is something that some shells warn of.
+      const { stdout, stderr } = spawnSync(shell, ['-c', text], { encoding: 'utf8', env: { ...env, LC_ALL: 'C' } })
       assert.deepEqual([stdout.trim().split(' ').sort(), stderr], [['add', 'edit', 'list', 'password', 'remove'], ''])
     }
     const { out } = await adminProcess(folder, `completion ${shell}`)
