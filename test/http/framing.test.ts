@@ -184,7 +184,7 @@ test('a body in chunks is read, whatever its pieces, sizes, extensions and trail
     [...[...bytes].map(byte => chunk(Buffer.of(byte))), last],
     [...[...bytes].flatMap(byte => ['1;x\r\n', Buffer.of(byte), '\r\n']), last],
     [chunk(bytes), '0\r\nHost: evil.example\r\nA: b\r\n\r\n'],
-    [chunk(bytes), `0\r\n${'a:b\r\n'.repeat(1_000)}\r\n`],
+    [chunk(bytes), `0\r\n${'a:b\r\n'.repeat(30)}\r\n`],
     [`${length};a="b";c=d\r\n`, bytes, '\r\n000;e\r\n\r\n'],
     [`${length.padStart(60, '0')}\r\n`, bytes, `\r\n${last}`],
     [`${length.toUpperCase()}\r\n`, bytes, `\r\n${last}`]

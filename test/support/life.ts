@@ -195,7 +195,7 @@ export class Life {
 
 /** All entries by the five operations. */
 async function shownBy({ url, stdout }: Program): Promise<Shown> {
-  const count = Number(/, (\d+) entries/.exec(stdout)?.[1])
+  const count = Number(/, (\d+) entr(?:y|ies) /.exec(stdout)?.[1])
   const { status, json } = await send(url, 'GET', '/api/listPassword')
   const active = new Map<number, any>(status === 404 ? [] : json.map((entry: any) => [entry.id, entry]))
   const shown = new Map<string, { id: number, value: string }>()
