@@ -111,6 +111,7 @@ export class Connection implements Peer {
       if (isDecided) {
         newest.on('close', end)
         // Behind a CONNECT, node:http no longer says when more may be written.
+        if (socket.listenerCount('drain') === 0) socket.on('drain', () => newest.emit('drain'))
         setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
       } else endWith(newest)
       this.#stopReading()

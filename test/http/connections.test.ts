@@ -219,3 +219,16 @@ test('a tunnel that is asked for behind a large answer, which nobody reads, does
   await until('the answer to begin', () => socket !== undefined)
   await until('the end of the connection', () => socket!.destroyed)
 })
+
+test('a long answer arrives whole where a CONNECT came behind its request', async t => {
+  const port = await serve(t, (_request, response, _target, _peer, done) => {
+    sendReply(response, { status: 200, body: Array<Buffer>(20).fill(Buffer.alloc(60_000)) }, [], false)
+    done()
+  }, false, () => {})
+  const client = await open(t, port)
+  let bytes = 0
+  client.on('data', (piece: Buffer) => { bytes += piece.length })
+  client.write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
+  await once(client, 'close')
+  assert.ok(bytes > 20 * 60_000, `${bytes} bytes`)
+})
