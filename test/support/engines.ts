@@ -157,6 +157,7 @@ async function startWebkit(scene: Scene): Promise<Native> {
   })
   return {
     call,
+    clicksLate: true,
     resize: (width, height) => request('POST', '/window/rect', { x: 0, y: 0, width, height }),
     close: async () => {
       await request('DELETE', '').catch(() => {}) // the browser is the driver's child

@@ -1,7 +1,8 @@
 /** A browser driven by the commands of WebDriver (https://www.w3.org/TR/webdriver2/), whichever way they get there. */
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
-const WAIT_MS = 8_000
+// Long: on a loaded machine one question alone may take many seconds. Only a test that fails waits for its end.
+const WAIT_MS = 30_000
 const MAX_LOST = 2
 const PAUSE_MS = 15
 
@@ -38,6 +39,8 @@ export interface Native {
   devtools?(command: string, params?: object): Promise<any>
   /** Runs the body of a function in the browser's own window, in Firefox only. */
   chrome?<T>(body: string): Promise<T>
+  /** Whether the driver says that it has clicked before the page knows. */
+  readonly clicksLate?: boolean
   close(): Promise<void>
 }
 
@@ -125,7 +128,12 @@ export class Browser {
     const [x, y, covering] = await this.#placeOf(selector)
     if (covering !== '') throw new Error(`${covering} covers ${selector} at ${x} ${y}`)
     const parts = [{ type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }]
+    if (this.native.clicksLate === true) {
+      await this.run("window.hasClick = false; addEventListener('pointerup', () => { window.hasClick = true }, { capture: true, once: true })")
+    }
     await this.#call('act', { actions: [{ type: 'pointer', id: 'mouse', actions: parts }] })
+    // Another page, where the click led there, knows nothing of it.
+    if (this.native.clicksLate === true) await this.until('return window.hasClick !== false')
   }
 
   /** The middle of what is in sight of an element once it is visible, and what covers it there. */
