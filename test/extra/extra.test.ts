@@ -8,6 +8,7 @@ import { send, startService, type Started } from '../support/service.ts'
 
 const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
+  ['olderDeletedPasswords', 'GET', '/api/deletedPasswords/1', 'password:deleted', undefined],
   ['restorePassword', 'POST', '/api/restorePassword/1', 'password:restore', undefined],
   ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined],
   ['changeOwnPassword', 'POST', '/api/changeOwnPassword', 'account:password', { password: PASSWORD, newPassword: 'another long password' }]
@@ -103,7 +104,7 @@ test('one’s own password is changed with the current one only, which ends all 
   assert.equal(again.status, 429)
 })
 
-test('the deleted entries and a history hold the newest, as many as a mebibyte takes, and one at least', async t => {
+test('the deleted entries and a history hold the newest, as many as a mebibyte takes, and one at least; older deleted entries are given below an id', async t => {
   const { url, service: { store } } = await startService(t, { 'extra-routes': 'on', 'max-body-bytes': '3000000' })
   const fields = { password: 'ñ'.repeat(30_000), sistema: 's', usuario: 'u' }
   for (let id = 1; id <= 30; id++) {
@@ -113,6 +114,12 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
   }
   const deleted = await send(url, 'GET', '/api/deletedPasswords')
   assert.deepEqual(deleted.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 17 }, (_, i) => 30 - i))
+  const older = await send(url, 'GET', '/api/deletedPasswords/14')
+  assert.deepEqual(older.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 13 }, (_, i) => 13 - i))
+  assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords/1')).json, { passwords: [], status: 200 })
+  for (const id of ['0', '31', '999999999999999', 'x', '-1']) {
+    assert.deepEqual((await send(url, 'GET', `/api/deletedPasswords/${id}`)).json, UNKNOWN, id)
+  }
   const history = await send(url, 'GET', '/api/historyPassword/1')
   assert.equal(history.json.history.length, 17)
   assert.match(history.json.history[0].fields.password, /^30ñ/)

@@ -22,6 +22,7 @@ const NOT_SWITCHES = ['yes', 'true', '1', 'ON']
 const ABILITIES = {
   listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
   updatePassword: 'password:update', deletePassword: 'password:delete', deletedPasswords: 'password:deleted',
+  olderDeletedPasswords: 'password:deleted',
   restorePassword: 'password:restore', historyPassword: 'password:history', changeOwnPassword: 'account:password'
 }
 

@@ -23,8 +23,7 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
 const WRONG = invalid({ password: ['The current password is not correct.'] })
 
-/** The newest deleted entries that are given, and how many entries are looked at before others have their turn. */
-const MAX_DELETED = 1000
+/** How many entries are looked at before others have their turn. */
 const SLICE_ENTRIES = 10_000
 /** What an answer holds, unless the first value in it is larger: each slow reader has one of its own. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -35,7 +34,16 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   const routes: Route[] = [
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: async () => listReply('passwords', await deletedEntries(store))
+      handle: async () => listReply('passwords', await deletedEntries(store, store.lastId))
+    },
+    {
+      operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
+      handle: async ({ params }) => {
+        const id = idOf(params)
+        // A purged id is one that can be asked from as well.
+        if (id === 0 || id > store.lastId) return UNKNOWN
+        return listReply('passwords', await deletedEntries(store, id - 1))
+      }
     },
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
@@ -59,11 +67,11 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   return routes
 }
 
-/** The deleted entries as JSON, newest first. */
-async function deletedEntries(store: Store): Promise<readonly string[]> {
+/** The deleted entries from an id downward as JSON, as many as an answer holds. */
+async function deletedEntries(store: Store, newestId: number): Promise<readonly string[]> {
   const found: string[] = []
   let bytes = 0
-  for (let id = store.lastId; id > 0 && found.length < MAX_DELETED && bytes <= MAX_ANSWER_BYTES; id--) {
+  for (let id = newestId; id > 0 && bytes <= MAX_ANSWER_BYTES; id--) {
     const text = store.entryText(id)
     if (text?.endsWith('"status":0}') === true) {
       bytes += Buffer.byteLength(text)
@@ -123,8 +131,18 @@ const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, TEXT]))
 
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
-  description: `At most ${MAX_DELETED}, and a mebibyte of them. Served where \`EXTRA_ROUTES=on\`, or a page.`,
-  answers: { deleted: jsonReply(200, { passwords: [{ id: 1, ...EXAMPLE, status: 0 }], status: 200 }) }
+  description: 'A mebibyte of them at most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +
+    'until there is none. Served where `EXTRA_ROUTES=on`, or a page.',
+  answers: { deleted: jsonReply(200, { passwords: [{ id: 2, ...EXAMPLE, status: 0 }], status: 200 }) }
+}
+const OLDER: RouteDescription = {
+  tag: 'extra', summary: 'The deleted entries whose ids are below this one, newest first.',
+  description: 'A mebibyte of them at most. Served where `EXTRA_ROUTES=on`, or a page.',
+  ids: { deleted: 2, ...IDS },
+  answers: {
+    deleted: jsonReply(200, { passwords: [{ id: 1, ...EXAMPLE, status: 0 }], status: 200 }),
+    unknown: UNKNOWN
+  }
 }
 const RESTORE: RouteDescription = {
   tag: 'extra', summary: 'Makes a deleted entry active again.',

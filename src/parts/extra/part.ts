@@ -9,7 +9,7 @@ interface ExtraSettings {
 }
 
 /** What is served where there is a page in any case: whoever deletes there by mistake has to get it back there. */
-const FOR_PAGE: ReadonlySet<string> = new Set(['deletedPasswords', 'restorePassword'])
+const FOR_PAGE: ReadonlySet<string> = new Set(['deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
 
 export const extra: Part<ExtraSettings> = {
   settings: {
@@ -19,6 +19,7 @@ export const extra: Part<ExtraSettings> = {
   },
   abilities: {
     deletedPasswords: 'password:deleted',
+    olderDeletedPasswords: 'password:deleted',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',
     changeOwnPassword: 'account:password'

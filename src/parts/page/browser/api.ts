@@ -135,9 +135,9 @@ export class Api {
     return this.#ask('POST', 'deletePassword', id, { keepalive: true })
   }
 
-  /** The deleted entries, newest first. */
-  async deleted(onPart: OnEntries): Promise<Answer<readonly Entry[]>> {
-    const answer = await this.#ask('GET', 'deletedPasswords', '', { onPart })
+  /** The deleted entries below an id, newest first, as many as the service gives at a time; without one the newest. */
+  async deleted(below: number | undefined, onPart: OnEntries): Promise<Answer<readonly Entry[]>> {
+    const answer = await this.#ask('GET', 'deletedPasswords', below ?? '', { onPart })
     return mapped(answer, ({ body }) => body['entries'] as readonly Entry[])
   }
 

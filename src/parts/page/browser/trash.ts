@@ -24,7 +24,10 @@ export class Trash {
   #entries: readonly Entry[] = []
   #shown: readonly Entry[] = []
   #count = SHOWN_COUNT
-  #isLoading = false
+  /** The load that was begun last, while it goes on. */
+  #loading: object | undefined
+  /** Restored since the dialog was opened. */
+  readonly #restored = new Set<number>()
 
   constructor(onRestored: (entry: Entry) => void) {
     this.#onRestored = onRestored
@@ -47,6 +50,7 @@ export class Trash {
     // Nothing of it stays in the document.
     this.#dialog.addEventListener('close', () => {
       if (this.#dialog.open) return
+      this.#loading = undefined
       this.#entries = []
       this.#show()
     })
@@ -55,28 +59,41 @@ export class Trash {
   async #open(): Promise<void> {
     this.#query.value = ''
     this.#entries = []
+    this.#restored.clear()
     this.#count = SHOWN_COUNT
-    this.#isLoading = true
+    const loading = this.#loading = {}
     this.#show()
     openModal(this.#dialog)
     this.#query.focus()
-    let nextMs = 0
-    const answer = await api.deleted(some => {
-      if (!this.#dialog.open || performance.now() < nextMs) return
-      this.#entries = some
-      this.#show()
-      nextMs = performance.now() + REDRAWN_MS
-    })
-    if (!this.#dialog.open) return
-    this.#isLoading = false
-    if (answer.ok) this.#entries = answer.value
-    else tell(sentences(...explain(answer)))
+    await this.#load(() => loading === this.#loading)
+    if (loading !== this.#loading) return
+    this.#loading = undefined
     this.#show()
+  }
+
+  /** Gets one page after the other, and shows them as they come. */
+  async #load(isWanted: () => boolean): Promise<void> {
+    let nextMs = 0
+    for (;;) {
+      const before = this.#entries
+      const answer = await api.deleted(before.at(-1)?.id, more => {
+        if (!isWanted()) return
+        this.#entries = [...before, ...more]
+        if (performance.now() < nextMs) return
+        this.#show()
+        nextMs = performance.now() + REDRAWN_MS
+      })
+      if (!isWanted()) return
+      if (!answer.ok) return void tell(sentences(...explain(answer)))
+      if (answer.value.length === 0) return
+      this.#entries = [...before, ...answer.value]
+    }
   }
 
   #show(): void {
     const terms = termsOf(this.#query.value)
-    const hits = this.#entries.filter(entry => matches(entry, terms))
+    const present = this.#entries.filter(({ id }) => !this.#restored.has(id))
+    const hits = present.filter(entry => matches(entry, terms))
     const shown = hits.slice(0, this.#count)
     // What is there stays, and so does the focus in it.
     const isSame = shown.length === this.#shown.length && shown.every((entry, i) => entry === this.#shown[i])
@@ -84,9 +101,9 @@ export class Trash {
     this.#shown = shown
     this.#more.hidden = hits.length <= this.#count
     this.#more.textContent = say('moreDeleted', { count: number(hits.length - this.#count) })
-    const none = this.#entries.length === 0 ? 'noDeleted' : 'noHitTitle'
+    const none = present.length === 0 ? 'noDeleted' : 'noHitTitle'
     part('deleted-count').textContent = hits.length > 0 ? say('deletedCount', { count: number(hits.length) })
-      : say(this.#isLoading ? 'loading' : none)
+      : say(this.#loading === undefined ? none : 'loading')
   }
 
   #item(entry: Entry): HTMLElement {
@@ -120,7 +137,7 @@ export class Trash {
     }
     const at = [...part('deleted').children].indexOf(item)
     const hadFocus = item.contains(document.activeElement)
-    this.#entries = this.#entries.filter(({ id }) => id !== entry.id)
+    this.#restored.add(entry.id)
     if (this.#dialog.open) this.#show()
     tell(say('restored', { name: briefName(entry.sistema) }))
     this.#onRestored({ ...entry, status: 1 })
