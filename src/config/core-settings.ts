@@ -2,8 +2,8 @@
 import type { AddressSet } from '../http/address.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from '../limits.ts'
 import {
-  abilities as abilityOfEach, addresses, exactOrigin, hostName, integer, list, listenAddress, minutes, nonEmpty,
-  oneOf, onOrOff
+  parseAbilities, parseAddresses, parseHostName, parseInteger, parseList, parseListenAddress, parseMinutes,
+  parseNonEmpty, parseOrigin, parseSwitch, parseWord
 } from './values.ts'
 
 /** The settings, parsed; the table below says what each is. What is undefined was not given. */
@@ -82,41 +82,41 @@ export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 export const coreSettings = (
   journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
 ): SettingRows<CoreSettings> => ({
-  host: setting('ADDRESS', '127.0.0.1', listenAddress, 'The address to listen on.'),
-  port: setting('N', 3000, integer(0, 65535), 'The port to listen on; 0 takes a free one.'),
-  dataDir: setting('FOLDER', 'data', nonEmpty, 'The folder of the journal.',
+  host: setting('ADDRESS', '127.0.0.1', parseListenAddress, 'The address to listen on.'),
+  port: setting('N', 3000, parseInteger(0, 65535), 'The port to listen on; 0 takes a free one.'),
+  dataDir: setting('FOLDER', 'data', parseNonEmpty, 'The folder of the journal.',
     { flag: 'data', shown: '`data` in the working folder' }),
-  keyFile: setting('FILE', undefined, nonEmpty, 'The file of the keys that seal the journal.',
+  keyFile: setting('FILE', undefined, parseNonEmpty, 'The file of the keys that seal the journal.',
     { shown: '`journal.key` in the data folder' }),
-  rateLimit: setting('N', RATE_LIMIT_REQUESTS, integer(0, 1_000_000),
+  rateLimit: setting('N', RATE_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
     'Requests under `/api` that a client may make in a minute; 0 is off.'),
-  rateLimitBy: setting('KEY', 'ip', oneOf('ip', 'user'),
+  rateLimitBy: setting('KEY', 'ip', parseWord('ip', 'user'),
     'What a request counts against: the client address, or with `user` the user of its token.'),
-  loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, integer(0, 1_000_000),
+  loginLimit: setting('N', LOGIN_LIMIT_REQUESTS, parseInteger(0, 1_000_000),
     'Logins that a client may try in a minute; 0 is off.'),
   // contract §1, §5.1
-  auth: setting('KIND', 'none', oneOf('none', 'bearer'),
+  auth: setting('KIND', 'none', parseWord('none', 'bearer'),
     'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'),
   // contract §5.5
-  tokenTtlMinutes: setting('N', undefined, minutes,
+  tokenTtlMinutes: setting('N', undefined, parseMinutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
-  abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), abilityOfEach(abilities),
+  abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
     { shown: 'one of its own for each operation' }),
-  corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(list(text).map(exactOrigin)),
+  corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(parseList(text).map(parseOrigin)),
     'Origins whose pages may use the service, exactly as a browser sends them.'),
-  allowedHosts: setting('NAME,…', new Set(), text => new Set(list(text).map(hostName)),
+  allowedHosts: setting('NAME,…', new Set(), text => new Set(parseList(text).map(parseHostName)),
     'Host names besides `localhost` and IP addresses that requests may name in `Host`.'),
-  trustProxy: setting('ADDRESS,…', undefined, addresses,
+  trustProxy: setting('ADDRESS,…', undefined, parseAddresses,
     'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts.'),
-  tlsCert: setting('FILE', undefined, nonEmpty,
+  tlsCert: setting('FILE', undefined, parseNonEmpty,
     'The certificate chain to serve HTTPS with, PEM; reloaded when it changes.'),
-  tlsKey: setting('FILE', undefined, nonEmpty, 'The private key of the certificate, PEM.'),
-  maxBodyBytes: setting('N', MAX_BODY_BYTES, integer(1, MAX_BODY_SETTING_BYTES),
+  tlsKey: setting('FILE', undefined, parseNonEmpty, 'The private key of the certificate, PEM.'),
+  maxBodyBytes: setting('N', MAX_BODY_BYTES, parseInteger(1, MAX_BODY_SETTING_BYTES),
     'The size that a request body may have, in bytes.'),
-  accessLog: setting('on|off', false, onOrOff,
+  accessLog: setting('on|off', false, parseSwitch,
     'Whether each request is logged to standard output, a JSON line each.'),
-  journal: setting('KIND', 'file', oneOf('file', 'memory', ...Object.keys(journals)),
+  journal: setting('KIND', 'file', parseWord('file', 'memory', ...Object.keys(journals)),
     ['Where records are kept: `file`', ...Object.values(journals).map(({ help }) => help),
       'or `memory`, which keeps nothing beyond the process.'].join('; '))
 })

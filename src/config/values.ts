@@ -5,52 +5,52 @@ import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 export function fail(mustBe: string): never { throw new Error(mustBe) }
 
 /** An IP address, or a name; a name whose last label is all digits is a malformed address. */
-export function listenAddress(text: string): string {
+export function parseListenAddress(text: string): string {
   const isName = /^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*$/.test(text)
   const isAddress = !text.includes('/') && parseAddressSet([text]) !== undefined
   return isName || isAddress ? text : fail('an IP address or a name')
 }
 
-export function nonEmpty(text: string): string { return text === '' ? fail('given') : text }
+export function parseNonEmpty(text: string): string { return text === '' ? fail('given') : text }
 
-export function integer(least: number, most: number): (text: string) => number {
+export function parseInteger(least: number, most: number): (text: string) => number {
   return text => {
     const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : -1
     return value >= least && value <= most ? value : fail(`a whole number from ${least} to ${most}`)
   }
 }
 
-export function oneOf<T extends string>(...words: readonly T[]): (text: string) => T {
+export function parseWord<T extends string>(...words: readonly T[]): (text: string) => T {
   return text => words.find(word => word === text) ?? fail(words.join(' or '))
 }
 
-export function onOrOff(text: string): boolean { return oneOf('on', 'off')(text) === 'on' }
+export function parseSwitch(text: string): boolean { return parseWord('on', 'off')(text) === 'on' }
 
-export function addresses(text: string): AddressSet {
-  const items = list(text)
+export function parseAddresses(text: string): AddressSet {
+  const items = parseList(text)
   if (items.some(item => item.endsWith('/0'))) fail('the addresses of your proxies, not the range of all addresses')
   return (items.length === 0 ? undefined : parseAddressSet(items)) ??
     fail('IP addresses or CIDR ranges, separated by commas')
 }
 
-export function minutes(text: string): number {
+export function parseMinutes(text: string): number {
   const value = /^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0
   if (value > 0 && value <= MAX_TOKEN_TTL_MINUTES) return value
   return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
 }
 
 /** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
-export function exactOrigin(text: string): string {
+export function parseOrigin(text: string): string {
   const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
   if (!/^https?:[^*]+$/.test(text) || !URL.canParse(text)) fail(mustBe)
   return new URL(text).origin === text ? text : fail(mustBe)
 }
 
-export function list(text: string): string[] {
+export function parseList(text: string): string[] {
   return text.split(',').map(item => item.trim()).filter(item => item !== '')
 }
 
-export function hostName(text: string): string {
+export function parseHostName(text: string): string {
   return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }
 
@@ -58,13 +58,13 @@ export function hostName(text: string): string {
 const ANY_TOKEN = 'any'
 
 /** The ability that each operation asks for; one that is not named keeps its default. */
-export function abilities(
+export function parseAbilities(
   defaults: { readonly [operation: string]: string }
 ): (text: string) => ReadonlyMap<string, string> {
   return text => {
     const found = new Map(Object.entries(defaults))
     const named = new Set<string>()
-    for (const pair of list(text)) {
+    for (const pair of parseList(text)) {
       const [operation = '', ability = '', ...rest] = pair.split('=')
       if (!Object.hasOwn(defaults, operation)) {
         fail(`operations out of ${Object.keys(defaults).join(', ')}, each with =ability`)

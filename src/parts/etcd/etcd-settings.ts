@@ -1,6 +1,6 @@
 /** The settings of the journal in etcd. */
 import { setting, type SettingRows, type StorageSettings } from '../../config/core-settings.ts'
-import { fail, list, nonEmpty, onOrOff } from '../../config/values.ts'
+import { fail, parseList, parseNonEmpty, parseSwitch } from '../../config/values.ts'
 import { isLoopback } from '../../http/address.ts'
 
 export interface EtcdSettings {
@@ -41,7 +41,7 @@ export function settingsFault(settings: EtcdSettings & StorageSettings): string 
 
 /** Origins of servers, one or more: a scheme, a host, perhaps a port, and nothing else. */
 function serverOrigins(text: string): string[] {
-  const items = list(text)
+  const items = parseList(text)
   const isOrigin = (item: string): boolean => /^https?:\/\/[^/?#@]+\/?$/.test(item) && URL.canParse(item)
   if (items.length === 0 || !items.every(isOrigin)) fail('addresses such as https://10.0.0.1:2379, separated by commas')
   return items.map(item => new URL(item).origin)
@@ -57,14 +57,14 @@ export const ETCD_SETTINGS: SettingRows<EtcdSettings> = {
   etcdEndpoints: setting('URL,…', [], serverOrigins,
     'The members of the etcd cluster, each as an address such as `https://10.0.0.1:2379`.'),
   etcdPrefix: setting('PREFIX', '/pes', keyPrefix, 'What the keys of the journal begin with in etcd.'),
-  etcdUser: setting('NAME', undefined, nonEmpty, 'The user to log in to etcd as.'),
-  etcdPasswordFile: setting('FILE', undefined, nonEmpty,
+  etcdUser: setting('NAME', undefined, parseNonEmpty, 'The user to log in to etcd as.'),
+  etcdPasswordFile: setting('FILE', undefined, parseNonEmpty,
     'The file with the password of that user, on its first line.'),
-  etcdCa: setting('FILE', undefined, nonEmpty, 'The authorities that vouch for etcd, PEM.',
+  etcdCa: setting('FILE', undefined, parseNonEmpty, 'The authorities that vouch for etcd, PEM.',
     { shown: 'those that Node knows' }),
-  etcdCert: setting('FILE', undefined, nonEmpty, 'The certificate to show to etcd, PEM.'),
-  etcdKey: setting('FILE', undefined, nonEmpty, 'The private key of that certificate, PEM.'),
-  etcdPlainHttp: setting('on|off', false, onOrOff, 'Whether etcd on another machine may be reached without TLS.'),
-  staleReads: setting('on|off', false, onOrOff,
+  etcdCert: setting('FILE', undefined, parseNonEmpty, 'The certificate to show to etcd, PEM.'),
+  etcdKey: setting('FILE', undefined, parseNonEmpty, 'The private key of that certificate, PEM.'),
+  etcdPlainHttp: setting('on|off', false, parseSwitch, 'Whether etcd on another machine may be reached without TLS.'),
+  staleReads: setting('on|off', false, parseSwitch,
     'Whether reads are answered, with what was known last, while etcd does not answer.', { serverOnly: true })
 }

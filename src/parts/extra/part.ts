@@ -1,6 +1,6 @@
 /** Routes beyond the contract: deleted entries, the history of an entry, and the password of the user who asks. */
 import { setting } from '../../config/core-settings.ts'
-import { onOrOff } from '../../config/values.ts'
+import { parseSwitch } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 
 interface ExtraSettings {
@@ -13,7 +13,7 @@ const FOR_PAGE: ReadonlySet<string> = new Set(['deletedPasswords', 'olderDeleted
 
 export const extra: Part<ExtraSettings> = {
   settings: {
-    extraRoutes: setting('on|off', false, onOrOff,
+    extraRoutes: setting('on|off', false, parseSwitch,
       'Whether deleted entries (where there is a page, in any case), histories and a change of one’s own password ' +
       'are served.')
   },

@@ -1,6 +1,6 @@
 /** `/healthz` and `/metrics`, for monitoring. */
 import { setting } from '../../config/core-settings.ts'
-import { oneOf } from '../../config/values.ts'
+import { parseWord } from '../../config/values.ts'
 import type { Part } from '../part.ts'
 
 /** Who may ask: clients on this machine and those with a token; everyone; no one. */
@@ -16,9 +16,9 @@ export interface MetricsSettings {
 
 export const metrics: Part<MetricsSettings> = {
   settings: {
-    health: setting('WHO', 'local', oneOf('local', 'public', 'off'),
+    health: setting('WHO', 'local', parseWord('local', 'public', 'off'),
       'Who may read `/healthz`: `local`, this machine and anyone with a token; `public`, anyone; `off`.'),
-    metrics: setting('WHO', 'local', oneOf('local', 'public', 'off'), 'Who may read `/metrics`; as `HEALTH`.')
+    metrics: setting('WHO', 'local', parseWord('local', 'public', 'off'), 'Who may read `/metrics`; as `HEALTH`.')
   },
   open: async ({ settings, store, load }) => {
     const [{ Metrics }, { exposition, watchEventLoop }, { healthRoutes }] =

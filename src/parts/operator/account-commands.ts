@@ -1,5 +1,5 @@
 /** The commands on users and tokens. */
-import { minutes } from '../../config/values.ts'
+import { parseMinutes } from '../../config/values.ts'
 import { email as emailRule } from '../../json/rules.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../limits.ts'
 import { passwordFault } from '../../store/account-rules.ts'
@@ -19,7 +19,7 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
 function ttlMinutesOf({ flags }: Context): number | undefined {
   const text = flags['ttl-minutes']
   try {
-    return text === undefined ? undefined : minutes(String(text))
+    return text === undefined ? undefined : parseMinutes(String(text))
   } catch (error) {
     throw new UsageError(`--ttl-minutes must be ${(error as Error).message}`)
   }

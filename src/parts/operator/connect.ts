@@ -32,79 +32,74 @@ const TRIES = 50
 const PAUSE_MS = 100
 const MAX_NAME_CHARACTERS = 64
 
+type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
+
 /**
  * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with an `OperatorError`
  * when no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or when the
  * folder is another user's and this one is not root.
  */
-export function reachStore(
-  settings: StorageSettings & Pick<CoreSettings, 'abilities'>, mayCreate: boolean, terminal: Terminal
-): Reached {
-  const { keyFile, ...location } = locationOf(settings)
-  let { folder } = location
-  const isFile = settings.journal === 'file'
-  let opened: Storage | undefined
-  let asOwner = STAYS
-  const live = (): Promise<string | undefined> => liveSocket(asOwner.files, folder)
+export class StoreAccess implements Reached {
+  readonly settings: StoreSettings
+  readonly #mayCreate: boolean
+  readonly #terminal: Terminal
+  readonly #keyFile: string
+  #folder: string
+  /** The storage that this process has opened, since no other had. */
+  #opened: Storage | undefined
+  #asOwner = STAYS
 
-  const assertJournal = (): void => {
-    if (disk.stat(join(folder, JOURNAL_FILE)) !== undefined) return
-    throw new OperatorError(`there is no journal in ${folder}; the command init makes one`)
+  constructor(settings: StoreSettings, mayCreate: boolean, terminal: Terminal) {
+    const { keyFile, folder } = locationOf(settings)
+    this.settings = settings
+    this.#mayCreate = mayCreate
+    this.#terminal = terminal
+    this.#keyFile = keyFile
+    this.#folder = folder
   }
 
-  const beginOwner = (reads: readonly string[]): void => {
-    const user = process.geteuid?.()
-    const owner = disk.stat(folder)?.owner
-    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(folder)
-    const real = disk.real(folder)
-    asOwner = becomeOwner(folder, reads)
-    if (asOwner !== STAYS) folder = real // the shortest way to its sockets is from the working folder
-  }
+  get files(): Files { return this.#asOwner.files }
 
-  const endOwner = (): void => {
-    asOwner.end()
-    asOwner = STAYS
-  }
-
-  /** The socket of the process that has the lock, which may be this one. */
-  const socket = async (): Promise<string | undefined> => {
-    const found = await live()
-    if (found !== undefined || opened !== undefined) return found
-    if (isFile && !mayCreate) assertJournal()
-    beginOwner([keyFile])
-    try {
-      opened = await openStorage({ ...settings, dataDir: folder, keyFile }, JOURNALS, {
-        info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)
-      }, { mayCreate, files: asOwner.files })
-    } catch (error) {
-      endOwner()
-      throw error
-    }
-    const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
-    opened.gate!.open(createLocalPipeline(routes, opened.journal!.readBarrier, line => terminal.warn(line)))
-    return live()
-  }
-
-  const ask: Reached['ask'] = async (method, path, body) => {
+  async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
     for (let tries = 1; ; tries++) {
-      let asked = folder
+      let asked = this.#folder
       try {
-        asked = await socket() ?? folder
+        asked = await this.#socket() ?? this.#folder
         const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
         if (answer.status === 200) return answer.body
         if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
       } catch (error) {
-        if (!isTransition(asOwner.files, error, asked) || tries === TRIES) throw error
+        if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
       }
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
   }
 
-  const alone: Reached['alone'] = async (reads, work) => {
-    if (disk.stat(folder) === undefined) throw new OperatorError(`there is no folder ${folder}`)
-    beginOwner([keyFile, ...reads])
+  async look(): Promise<JournalStatus | undefined> {
     try {
-      const lock = await lockJournal(asOwner.files, folder, localSockets(new RequestGate().handle))
+      const found = await this.#liveSocket()
+      const answer = found === undefined ? undefined : await requestLocal(found, 'GET', STATUS)
+      return answer?.body as JournalStatus | undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  async status(): Promise<JournalStatus> {
+    if (this.settings.journal !== 'file' || await this.#liveSocket() !== undefined) {
+      return statusWithFile(this.files, () => this.ask('GET', STATUS))
+    }
+    this.#assertJournal()
+    const path = disk.real(join(this.#folder, JOURNAL_FILE))
+    const file = disk.stat(path)!
+    return { path, keyFile: this.#keyFile, bytes: file.bytes, file }
+  }
+
+  async alone<T>(reads: readonly string[], work: () => Promise<T>): Promise<T> {
+    if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
+    this.#beginOwner(reads)
+    try {
+      const lock = await lockJournal(this.files, this.#folder, localSockets(new RequestGate().handle))
       try {
         return await work()
       } finally {
@@ -114,71 +109,105 @@ export function reachStore(
       if (!(error instanceof Failure) || error.code !== 'folder-held') throw error
       throw new OperatorError(`${error.message}; if that is the service, stop it first`)
     } finally {
-      endOwner()
+      this.#endOwner()
     }
   }
 
-  const read = async (status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> => {
-    const { files } = asOwner
-    const keys = readKeyFile(files, status.keyFile)
+  async read(status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> {
+    const keys = readKeyFile(this.files, status.keyFile)
     if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
     const state = emptyState()
     const each = (record: JournalRecord, text: string): void => {
       onRecord(record, state, text)
       apply(state, record)
     }
-    const onProgress = (share: number): void => terminal.progress('reading the journal', share)
-    const { path, bytes, endpoints, records = Infinity } = status
-    if (endpoints !== undefined) {
-      const kind = JOURNALS[settings.journal] ?? Object.values(JOURNALS)[0]
-      const found = await kind!.read!(settings, { path, records, keys, apply: each, onProgress })
-      onProgress(1)
-      if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
-      return { ...found, goodBytes: 0, tornBytes: 0, state }
+    const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
+    if (status.endpoints === undefined) {
+      const found = readFile(this.files, status,
+        endBytes => readJournal(this.files, status.path, keys, each, { onProgress, endBytes }))
+      return { ...found, state }
     }
-    assertSame(files, status)
-    let found: Recovered
-    try {
-      found = readJournal(files, path, keys, each, { onProgress, endBytes: bytes })
-    } finally {
-      assertSame(files, status) // else it is no fault of the journal that its end is not found
-    }
-    // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
-    if (status.records !== undefined && found.goodBytes !== bytes) {
-      throw new Failure('journal-damaged', `${path} ends before its last record`)
-    }
-    return { ...found, state }
+    const { path, records = Infinity } = status
+    const kind = JOURNALS[this.settings.journal] ?? Object.values(JOURNALS)[0]
+    const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
+    onProgress(1)
+    if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
+    return { ...found, goodBytes: 0, tornBytes: 0, state }
   }
 
-  return {
-    settings, ask, read, alone,
-    get files() { return asOwner.files },
-    look: async () => {
-      try {
-        const found = await live()
-        const answer = found === undefined ? undefined : await requestLocal(found, 'GET', STATUS)
-        return answer?.body as JournalStatus | undefined
-      } catch {
-        return undefined
-      }
-    },
-    status: async () => {
-      if (!isFile || await live() !== undefined) return statusWithFile(asOwner.files, () => ask('GET', STATUS))
-      assertJournal()
-      const path = disk.real(join(folder, JOURNAL_FILE))
-      const file = disk.stat(path)!
-      return { path, keyFile, bytes: file.bytes, file }
-    },
-    close: async () => {
-      const closing = opened
-      opened = undefined
-      try {
-        await closing?.close()
-      } finally {
-        endOwner()
-      }
+  async close(): Promise<void> {
+    const closing = this.#opened
+    this.#opened = undefined
+    try {
+      await closing?.close()
+    } finally {
+      this.#endOwner()
     }
   }
+
+  /** The socket of the process that has the lock, which may be this one. */
+  async #socket(): Promise<string | undefined> {
+    const found = await this.#liveSocket()
+    if (found !== undefined || this.#opened !== undefined) return found
+    if (this.settings.journal === 'file' && !this.#mayCreate) this.#assertJournal()
+    this.#beginOwner([])
+    try {
+      await this.#open()
+    } catch (error) {
+      this.#endOwner()
+      throw error
+    }
+    return this.#liveSocket()
+  }
+
+  async #open(): Promise<void> {
+    const { settings } = this
+    const terminal = this.#terminal
+    const opened = await openStorage({ ...settings, dataDir: this.#folder, keyFile: this.#keyFile }, JOURNALS, {
+      info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)
+    }, { mayCreate: this.#mayCreate, files: this.files })
+    this.#opened = opened
+    const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
+    opened.gate!.open(createLocalPipeline(routes, opened.journal!.readBarrier, line => terminal.warn(line)))
+  }
+
+  #liveSocket(): Promise<string | undefined> { return liveSocket(this.files, this.#folder) }
+
+  #assertJournal(): void {
+    if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
+    throw new OperatorError(`there is no journal in ${this.#folder}; the command init makes one`)
+  }
+
+  /** Becomes the folder's owner where this process may; `reads` are files to be opened before. */
+  #beginOwner(reads: readonly string[]): void {
+    const user = process.geteuid?.()
+    const owner = disk.stat(this.#folder)?.owner
+    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(this.#folder)
+    const real = disk.real(this.#folder)
+    this.#asOwner = becomeOwner(this.#folder, [this.#keyFile, ...reads])
+    if (this.#asOwner !== STAYS) this.#folder = real // the shortest way to its sockets is from the working folder
+  }
+
+  #endOwner(): void {
+    this.#asOwner.end()
+    this.#asOwner = STAYS
+  }
+}
+
+/** Reads a journal's file, which must be the same one all the time. */
+function readFile(files: Files, status: JournalStatus, read: (endBytes: number) => Recovered): Recovered {
+  assertSame(files, status)
+  let found: Recovered
+  try {
+    found = read(status.bytes)
+  } finally {
+    assertSame(files, status) // else it is no fault of the journal that its end is not found
+  }
+  // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
+  if (status.records !== undefined && found.goodBytes !== status.bytes) {
+    throw new Failure('journal-damaged', `${status.path} ends before its last record`)
+  }
+  return found
 }
 
 /** What a process says of its journal, and the file of which it says that. */

@@ -56,14 +56,14 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 async function run(command: Command, given: Arguments): Promise<number | void> {
-  const { reachStore } = await import('./connect.ts')
+  const { StoreAccess } = await import('./connect.ts')
   const terminal = new Terminal(process, given.flags['json'] === true)
   const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
   const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
   const journal = command.journal?.(given.flags) ?? (storage.journal === 'memory' ? 'file' : storage.journal)
   const settings = { ...storage, ...abilities, journal }
   validateCombinations(settings)
-  const store = reachStore(settings, command.mayCreate === true, terminal)
+  const store = new StoreAccess(settings, command.mayCreate === true, terminal)
   try {
     return await command.run({ ...given, terminal, store })
   } finally {

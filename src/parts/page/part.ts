@@ -1,6 +1,6 @@
 /** The page for people. */
 import { setting } from '../../config/core-settings.ts'
-import { onOrOff } from '../../config/values.ts'
+import { parseSwitch } from '../../config/values.ts'
 import { disk } from '../../disk/files.ts'
 import type { Part } from '../part.ts'
 
@@ -11,7 +11,7 @@ interface PageSettings {
 
 export const page: Part<PageSettings> = {
   settings: {
-    page: setting('on|off', true, onOrOff, 'Whether there is a page for people at `/`.')
+    page: setting('on|off', true, parseSwitch, 'Whether there is a page for people at `/`.')
   },
   open: async ({ settings, routes }) => {
     if (!settings.page) return {}
