@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { importEntries } from '../../src/store/extra-commands.ts'
-import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Hold, type Treatment } from '../support/etcd.ts'
 import { FIELDS, flagsOf, Rival } from '../support/instances.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -71,7 +71,8 @@ describe('a message that is held back or lost, at every point of an attempt', { 
         const releaseUpTo = async (at: number): Promise<void> => {
           for (const message of held.filter(message => message.at <= at)) await message.release()
         }
-        proxy.treat = async (append, hold): Promise<Treatment> => {
+        const treated: Promise<Treatment>[] = []
+        const treat = async (append: number, hold: Hold): Promise<Treatment> => {
           const at = append - first - 1
           await releaseUpTo(at - arrivesAfter)
           const [event, treatment] = POINTS[points[at]!] ?? ['', 'passed']
@@ -87,10 +88,16 @@ describe('a message that is held back or lost, at every point of an attempt', { 
           if (treatment === 'held') held.push({ at, release: hold() })
           return treatment
         }
+        proxy.treat = (append, hold) => {
+          treated.push(treat(append, hold))
+          return treated.at(-1)!
+        }
         const isMade = await make(one, n).then(answer => { assert.ok(answer); return true }, () => false)
+        proxy.treat = () => 'passed'
+        // The change may be known to be made while the message after it is still on its way here.
+        await Promise.all(treated)
         await Promise.all(written)
         await releaseUpTo(Infinity)
-        proxy.treat = () => 'passed'
         const made = await rival.count() - before - written.length
         const what = `${points.join(', then ')}; arrives after ${arrivesAfter}`
         assert.ok(made === 1 || (made === 0 && !isMade), `${what}: told ${isMade ? 'made' : 'not made'}, recorded ${made} times`)

@@ -156,6 +156,9 @@ export async function freePorts(count: number): Promise<number[]> {
 /** What becomes of the appends that come through a proxy; `held`: the request goes on when it is released. */
 export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'late' | 'held'
 
+/** Keeps a request; gives what sends it on. */
+export type Hold = () => () => Promise<void>
+
 /** A way to a member on which appends get lost. */
 export interface LossyProxy {
   readonly url: string
@@ -163,7 +166,7 @@ export interface LossyProxy {
    * Says what becomes of the next append; those after it pass. `hold` gives what releases one that is held, and
    * resolves once etcd has answered it.
    */
-  treat: (append: number, hold: () => () => Promise<void>) => Treatment | Promise<Treatment>
+  treat: (append: number, hold: Hold) => Treatment | Promise<Treatment>
   /** Whether watches get no answer. */
   hidesChanges: boolean
   /** Whether nothing gets through. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, entries, EVERYWHERE, focus, hurry, inBrowser, openService, rowOf, settled, systems, textOf, told,
+  CHROMIUM, entries, EVERYWHERE, focus, holdTime, hurry, inBrowser, openService, rowOf, settled, systems, textOf, told,
   until, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
@@ -69,6 +69,7 @@ inBrowser('a password is hidden until asked for, and hides itself again', CHROMI
 
 inBrowser('a deletion can be undone for six seconds, by button and by key, and then takes effect', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
+  await holdTime(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
   await told(browser, '«Correo» eliminada.')
   assert.ok(!(await systems(browser)).includes('Correo'))
