@@ -20,6 +20,8 @@ interface WholeFileOptions {
    * another length, the error's code is ESTALE. Without it the name must be free; else the code is EEXIST.
    */
   readonly replaces?: FileStat | undefined
+  /** Throws where the file must not take that place any more; asked directly before and directly after. */
+  readonly confirm?: (() => void) | undefined
   /** The name, in the same folder, under which the replaced file is kept; a kill may leave both names. */
   readonly keepsAs?: string | undefined
   /** The caller syncs the folder, or can do without. Otherwise a sync is tried before anything is made. */
@@ -39,7 +41,7 @@ const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 export async function makeWhole<T>(
   files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
 ): Promise<T> {
-  const { replaces, keepsAs, leavesNames = false } = options
+  const { replaces, keepsAs, leavesNames = false, confirm = () => {} } = options
   if (keepsAs !== undefined) refuseTaken(files, keepsAs)
   if (replaces === undefined) refuseTaken(files, path)
   if (!leavesNames) files.sync(dirname(path))
@@ -56,7 +58,7 @@ export async function makeWhole<T>(
       files.close(descriptor)
     }
     if (replaces === undefined) linkInPlace(files, part, path)
-    else replace(files, part, path, replaces, keepsAs)
+    else replace(files, part, path, keepsAs, name => { refuseChanged(files, name, replaces); confirm() })
     if (!leavesNames) files.sync(dirname(path))
     return made
   } finally {
@@ -90,26 +92,28 @@ function atFreeName<T>(path: string, make: (name: string) => T): readonly [name:
 }
 
 /**
- * Takes the place of a file that is still as it was read. One who writes to it against the rules looks after each
+ * Takes the place of a file; `refuse` throws unless that is, by a name of it, still as it was read. One who writes to it against the rules looks after each
  * write whether the name still leads there, and acknowledges nothing else: so what was acknowledged between the look
  * before the name is given and that itself shows in the old file afterwards, which then gets its name back.
  */
-function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
-  refuseChanged(files, path, old)
+function replace(
+  files: Files, part: string, path: string, keepsAs: string | undefined, refuse: (oldName: string) => void
+): void {
+  refuse(path)
   if (keepsAs !== undefined) files.link(path, keepsAs)
   const aside = keepsAs ?? nameAside(files, path)
   if (aside === undefined) return files.rename(part, path)
   try {
     // Durable before the first name goes: so a file that is kept is never without one.
     if (keepsAs !== undefined) files.sync(dirname(path))
-    refuseChanged(files, path, old)
+    refuse(path)
     files.rename(part, path)
   } catch (error) {
     files.remove(aside)
     throw error
   }
   try {
-    refuseChanged(files, aside, old)
+    refuse(aside)
   } catch (error) {
     files.rename(aside, path)
     throw error

@@ -13,7 +13,7 @@ import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
 import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
 import type { FolderLock } from '../disk/lock.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_COMMIT_WAIT_MS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,
   JournalRecord, QuietFile, Replacement, Rotated
@@ -113,8 +113,8 @@ export class FileJournal implements DurableJournal {
 
   close(): Promise<void> { return this.#exclusively(async () => this.#options.files.close(this.#descriptor)) }
 
-  rotateKey(): Promise<Rotated> {
-    return this.#exclusively(async () => {
+  rotateKey(isGone?: () => boolean): Promise<Rotated> {
+    return this.#soon(isGone, async () => {
       const { addKey } = await import('./new-keys.ts')
       await this.#assertOwn()
       this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
@@ -123,12 +123,13 @@ export class FileJournal implements DurableJournal {
     })
   }
 
-  replace(make: (file: QuietFile) => Promise<Replacement>): Promise<void> {
-    return this.#exclusively(async () => {
+  replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void> {
+    return this.#soon(isGone, async () => {
       await this.#assertOwn()
       const { files, random, wallMs } = this.#options
       const { end, first } = await make({
-        files, path: this.#path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random)
+        files, path: this.#path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random),
+        confirm: () => this.#assertKeys()
       }).catch((cause: unknown) => {
         if (this.#checkFile()) throw cause
         throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(cause)}`, { cause })
@@ -137,6 +138,21 @@ export class FileJournal implements DurableJournal {
       this.#keyWatch = this.#watch([])
       this.#apply(first)
     })
+  }
+
+  /** Does one thing after the other, but nothing that has waited long, or whose client has gone meanwhile. */
+  #soon<T>(isGone: () => boolean = () => false, act: () => Promise<T>): Promise<T> {
+    let isLate = false
+    let withdraw = (_failure: Failure): void => {}
+    const late = new Promise<never>((_resolve, reject) => { withdraw = reject })
+    const busy = new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`)
+    const timer = setTimeout(() => { isLate = true; withdraw(busy) }, MAX_COMMIT_WAIT_MS)
+    const done = this.#exclusively(() => {
+      clearTimeout(timer)
+      if (isLate || isGone()) throw busy
+      return act()
+    })
+    return Promise.race([done, late])
   }
 
   /** Does one thing after the other. */
@@ -239,6 +255,10 @@ export class FileJournal implements DurableJournal {
 
   #assertWhole(): void {
     if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
+    this.#assertKeys()
+  }
+
+  #assertKeys(): void {
     const lost = this.#checkKeys()
     if (lost !== undefined) throw new Failure('key-unknown', lost)
   }

@@ -151,6 +151,8 @@ export interface QuietFile {
   /** The time now, as a line has it. */
   readonly time: string
   readonly nonce: () => Buffer
+  /** Throws where the file of the keys lacks one that seals: what replaces the journal could not be read again. */
+  readonly confirm: () => void
 }
 
 /** The journal that a file was replaced by: where it ends, and its first record, which says so. */
@@ -162,8 +164,11 @@ export interface Replacement {
 /** A durable journal, with its operator's functions. */
 export interface DurableJournal extends Journal {
   location(): JournalLocation
-  /** Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. */
-  rotateKey(): Promise<Rotated>
-  /** Has the file replaced while nothing is appended; if that fails, it is as it was. */
-  replace(make: (file: QuietFile) => Promise<Replacement>): Promise<void>
+  /**
+   * Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. What
+   * is not begun after a few seconds, or for a client that is gone by then, is withdrawn: `journal-busy`.
+   */
+  rotateKey(isGone?: () => boolean): Promise<Rotated>
+  /** Has the file replaced while nothing is appended; if that fails, it is as it was. Withdrawn in the same way. */
+  replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void>
 }

@@ -16,7 +16,7 @@ import { certificateFiles } from '../support/certificate.ts'
 import { memoryMiB } from '../support/outside.ts'
 import { startProgram } from '../support/program.ts'
 import { chunked, message } from '../support/raw.ts'
-import { freshFolder } from '../support/service.ts'
+import { freshFolder, startService } from '../support/service.ts'
 
 /** Another build of the same program, to compare with. */
 const DIST = process.env['BOUNDS_DIST'] ?? fileURLToPath(new URL('../../dist', import.meta.url))
@@ -69,9 +69,43 @@ const ROWS: readonly Row[] = [
     sends: [Buffer.concat(Array<Buffer>(1_000).fill(GET))] },
   { way: 'short requests in a series, not read', connections: 300, mostMiB: 150, not: 'embedded',
     sends: ['GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] },
+  { way: 'connections that never say a word', connections: 2_000, mostMiB: 90, sends: [] },
+  { way: 'long targets, not read', connections: 300, mostMiB: 90, not: 'embedded',
+    sends: [`GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5)] },
   { way: 'short requests in a series behind a change', connections: 300, mostMiB: 90, not: 'embedded', isRead: true,
     sends: [message('POST', '/api/updatePassword/200', '{"usuario":"v"}'), 'GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] }
 ]
+
+/** What JSON can be made of that is cheap to send and dear to keep: each as large as a body may be. */
+const MAX_BODY = 65_536
+const filled = (begin: string, unit: string, end: string): string =>
+  begin + unit.repeat(Math.floor((MAX_BODY - begin.length - end.length) / unit.length)) + end
+const JSONS: { readonly [shape: string]: string } = {
+  'arrays in arrays': filled('', '[', ''),
+  'objects in objects': filled('', '{"a":', ''),
+  'an array of empty objects': filled('[{}', ',{}', ']'),
+  'an object of many keys': `{${Array.from({ length: 7_000 }, (_, i) => `"${i.toString(36)}":1`).join()}}`,
+  'one key many times': filled('{"a":1', ',"a":1', '}'),
+  'a string of escapes': filled('{"password":"', '\\u00f1', '"}'),
+  'numbers of many digits': filled('[1', '0', ']'),
+  'an unfinished string': filled('{"password":"', 'ñ', '')
+}
+const SHAPES: readonly Row[] = Object.entries(JSONS).map(([shape, text]) => ({
+  way: `JSON: ${shape}`, connections: 60, mostMiB: 90, isRead: true,
+  sends: [message('POST', '/api/createPassword', text)]
+}))
+
+/** A row for each route that gives something, as the service describes itself: so a new one has a row. */
+async function routes(t: TestContext): Promise<readonly Row[]> {
+  const { url } = await startService(t, { 'extra-routes': 'on' })
+  const { paths } = await (await fetch(`${url}/openapi.json`)).json() as { paths: { [path: string]: { get?: object } } }
+  const gets = ['/', ...Object.keys(paths).filter(path => paths[path]!.get !== undefined)]
+  assert.ok(gets.includes('/api/getPassword/{id}') && gets.includes('/api/historyPassword/{id}'), gets.join())
+  return gets.map(path => ({
+    way: `${path} in a series, not read`, connections: 30, mostMiB: 90,
+    sends: [Buffer.concat(Array<Buffer>(20).fill(message('GET', path.replace('{id}', '400'))))]
+  }))
+}
 
 const HOST = `
 import { createServer } from 'node:http'
@@ -131,7 +165,7 @@ async function answered(socket: Socket, request: Buffer): Promise<number> {
 
 for (const over of OVER) {
   test(`${over}: what a client can make large is bounded, and others are served meanwhile`, async t => {
-    for (const { way, mostMiB, connections, sends, isRead = false, not } of ROWS) {
+    for (const { way, mostMiB, connections, sends, isRead = false, not } of [...ROWS, ...SHAPES, ...await routes(t)]) {
       if (not === over) continue
       await t.test(way, async t => {
         const { pid, connect, isAlive } = await serve(t, over)

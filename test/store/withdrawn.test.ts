@@ -1,6 +1,9 @@
 /** A change that waits for a rewrite: answered 503 after a few seconds, and not carried out later. */
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
+import type { DurableJournal } from '../../src/journal/journal.ts'
 import { composeService, withAccounts } from '../support/compose.ts'
 import { compact } from '../support/rewrite.ts'
 import { send } from '../support/service.ts'
@@ -23,4 +26,46 @@ test('a change that waits behind a long rewrite is answered 503 with Retry-After
   assert.equal((await inTime).status, 200)
   const { json } = await send(url, 'GET', '/api/listPassword')
   assert.deepEqual(json.map(({ password }: { password: string }) => password), ['before', 'in time'])
+})
+
+test('operator\'s work that waits behind a long rewrite is withdrawn after a few seconds, or when its client has gone', async t => {
+  const { store, url } = await composeService(t)
+  await send(url, 'POST', '/api/createPassword', fields('before'))
+  const journal = store.journal as DurableJournal
+  const { keyFile } = journal.location()
+  const before = readFileSync(keyFile, 'latin1')
+  let isHeld = true
+  const rewriting = compact(withAccounts(store), false, () => {}, made =>
+    ({ ...made, compare: function * () { while (isHeld) yield } }))
+  const never = async (): Promise<never> => { throw new Error('it was begun') }
+  for (const waits of [journal.rotateKey(), journal.replace(never)]) await assert.rejects(waits, { code: 'journal-busy' })
+  // In time, but nobody waits for it any more.
+  const left = [journal.rotateKey(() => true), journal.replace(never, () => true)]
+  isHeld = false
+  await rewriting
+  for (const one of left) await assert.rejects(one, { code: 'journal-busy' })
+  assert.equal(readFileSync(keyFile, 'latin1'), before)
+  await journal.rotateKey(() => false)
+  assert.notEqual(readFileSync(keyFile, 'latin1'), before)
+})
+
+test('where the file of the keys is an older one by the end of a rewrite, the journal stays as it was', async t => {
+  const { store, url } = await composeService(t)
+  const create = (): ReturnType<typeof send> => send(url, 'POST', '/api/createPassword', fields('one more'))
+  await create()
+  const journal = store.journal as DurableJournal
+  const { path, keyFile } = journal.location()
+  const older = readFileSync(keyFile)
+  await journal.rotateKey()
+  const newer = readFileSync(keyFile)
+  for (const keepsHistory of [false, true]) {
+    const before = readFileSync(path)
+    const putBack = function * (): Generator<void> { writeFileSync(keyFile, older); yield }
+    await assert.rejects(compact(withAccounts(store), keepsHistory, () => {}, made => ({ ...made, compare: putBack })),
+      { code: 'key-unknown' })
+    assert.deepEqual(readFileSync(path), before)
+    assert.deepEqual(readdirSync(dirname(path)).filter(name => /part|-/.test(name)), [])
+    writeFileSync(keyFile, newer)
+    assert.equal((await create()).status, 200)
+  }
 })

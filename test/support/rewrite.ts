@@ -11,7 +11,7 @@ const NEVER = new AbortController().signal
 export function reencrypt(
   { journal }: Pick<Store, 'journal'>, onProgress: (share: number) => void = () => {}, signal = NEVER
 ): Promise<Rewritten> {
-  return rewriteJournal(journal as DurableJournal, () => ({ onProgress, signal }))
+  return rewriteJournal(journal as DurableJournal, () => ({ onProgress, assertWanted: () => signal.throwIfAborted() }))
 }
 
 export function compact(
@@ -20,6 +20,6 @@ export function compact(
 ): Promise<Rewritten> {
   return rewriteJournal(store.journal as DurableJournal, file => {
     const checkpoint = change(checkpointOf(store.state, tokensToKeep(store.state, file)))
-    return { checkpoint, keepsHistory, onProgress, signal }
+    return { checkpoint, keepsHistory, onProgress, assertWanted: () => signal.throwIfAborted() }
   })
 }

@@ -24,7 +24,8 @@ export interface Rewrite {
   readonly keepsHistory?: boolean
   /** Gets the share that is done, 0 to 1. */
   readonly onProgress: (share: number) => void
-  readonly signal: AbortSignal
+  /** Throws where nobody waits for it any more. */
+  readonly assertWanted: () => void
 }
 
 /** What a journal is once it was written again. */
@@ -44,16 +45,16 @@ export interface Rewritten {
 export type Unnumbered = Omit<JournalRecord, 'seq'>
 
 /**
- * Writes a journal again; `rewriteOf` says how, once nothing is appended any more. When it fails, or its signal is
- * aborted, the old file is as it was. Other requests are served after each slice of bytes.
+ * Writes a journal again; `rewriteOf` says how, once nothing is appended any more. When it fails, or is not wanted any
+ * more, the old file is as it was. Other requests are served after each slice of bytes.
  */
 export async function rewriteJournal(
-  journal: DurableJournal, rewriteOf: (file: QuietFile) => Rewrite
+  journal: DurableJournal, rewriteOf: (file: QuietFile) => Rewrite, isGone?: () => boolean
 ): Promise<Rewritten> {
   let rewritten: Rewritten | undefined
   await journal.replace(async file => {
     const rewrite = rewriteOf(file)
-    rewrite.signal.throwIfAborted()
+    rewrite.assertWanted()
     const { made, archive } = await replaced(file, rewrite)
     const { end, keys: { names, newest } } = file
     rewritten = {
@@ -62,7 +63,7 @@ export async function rewriteJournal(
       before: { records: end.records, head: end.head, bytes: end.goodBytes }
     }
     return { end: { ...made, time: file.time }, first: { seq: 1, ...firstOf(file, rewrite) } }
-  })
+  }, isGone)
   return rewritten!
 }
 
@@ -82,7 +83,7 @@ async function replaced(
   }
   try {
     const made = await makeWhole(files, path, part => writeAndCompare(part, file, rewrite, earlier),
-      { replaces, keepsAs: archive })
+      { replaces, keepsAs: archive, confirm: file.confirm })
     return { made, archive }
   } catch (error) {
     if (archive === undefined || !hasNoLinks(error)) throw error
@@ -94,12 +95,12 @@ async function replaced(
 async function writeAndCompare(
   part: NewFile, file: QuietFile, rewrite: Rewrite, earlier: readonly JournalRecord[]
 ): Promise<Recovered> {
-  const { checkpoint, onProgress, signal } = rewrite
+  const { checkpoint, onProgress, assertWanted } = rewrite
   const { files, keys: { newest: key }, nonce, end: from } = file
   const endSlice = async (share: number): Promise<void> => {
     onProgress(share)
     await new Promise(resolve => setImmediate(resolve))
-    signal.throwIfAborted()
+    assertWanted()
   }
   const [written, read] = [createHash('sha256'), createHash('sha256')]
   const slices = new Slices(part)

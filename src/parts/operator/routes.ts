@@ -46,9 +46,15 @@ export function operatorRoutes(
     pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
     activeEntries: store.activeCount, progress
   })
-  const rewrite = (rewriteOf: (file: QuietFile) => Omit<Rewrite, 'onProgress' | 'signal'>): Promise<Rewritten> => {
+  const rewrite = (
+    isGone: () => boolean, rewriteOf: (file: QuietFile) => Omit<Rewrite, 'onProgress' | 'assertWanted'>
+  ): Promise<Rewritten> => {
     progress = 0
-    return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, signal: stopping }))
+    const assertWanted = (): void => {
+      stopping.throwIfAborted()
+      if (isGone()) throw new Failure('journal-busy', 'who asked for it has gone')
+    }
+    return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, assertWanted }), isGone)
   }
   const routes = [
     { ...get('status', 'status', status), allowsStaleReads: true },
@@ -74,10 +80,10 @@ export function operatorRoutes(
       await recordDisclosure(store, disclosure)
       return true
     }),
-    post('rotateKey', 'key/rotate', undefined, () => journal.rotateKey()),
-    post('rewriteJournal', 'key/rewrite', undefined, () => rewrite(() => ({}))),
-    post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }) =>
-      rewrite(file => ({
+    post('rotateKey', 'key/rotate', undefined, (_body, isGone) => journal.rotateKey(isGone)),
+    post('rewriteJournal', 'key/rewrite', undefined, (_body, isGone) => rewrite(isGone, () => ({}))),
+    post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }, isGone) =>
+      rewrite(isGone, file => ({
         checkpoint: checkpointOf(store.state, tokensToKeep(store.state, file)), keepsHistory: keepsHistory === 1
       }))),
     ...importRoutes(store),
@@ -93,18 +99,18 @@ function get(operation: string, path: string, value: () => unknown): Route {
 }
 
 /**
- * `act` gives the body of the answer, or true for `done`, or false or undefined for `refused`. What the store refuses
+ * `act` gets whether the client is gone by now, and gives the body of the answer, or true for `done`, or false or undefined for `refused`. What the store refuses
  * as invalid is answered 400.
  */
 function post<S extends Shape>(
   operation: string, path: string, shape: S | undefined,
-  act: (body: Shaped<S>) => Promise<object | boolean | undefined>, refused?: Reply, done: Reply = DONE
+  act: (body: Shaped<S>, isGone: () => boolean) => Promise<object | boolean | undefined>, refused?: Reply, done: Reply = DONE
 ): Route {
   return route({
     operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
-    handle: async ({ body }) => {
+    handle: async ({ body, isGone }) => {
       try {
-        const result = await act(body)
+        const result = await act(body, isGone)
         if (typeof result === 'object') return jsonReply(200, result)
         return result === true ? done : refused!
       } catch (error) {
