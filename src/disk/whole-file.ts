@@ -92,9 +92,10 @@ function atFreeName<T>(path: string, make: (name: string) => T): readonly [name:
 }
 
 /**
- * Takes the place of a file; `refuse` throws unless that is, by a name of it, still as it was read. One who writes to it against the rules looks after each
- * write whether the name still leads there, and acknowledges nothing else: so what was acknowledged between the look
- * before the name is given and that itself shows in the old file afterwards, which then gets its name back.
+ * Takes the place of a file; `refuse` throws unless that is, by a name of it, still as it was read. One who writes to
+ * it against the rules looks after each write whether the name still leads there, and acknowledges nothing else: so
+ * what was acknowledged between the look before the name is given and that itself shows in the old file afterwards,
+ * which then gets its name back.
  */
 function replace(
   files: Files, part: string, path: string, keepsAs: string | undefined, refuse: (oldName: string) => void

@@ -13,13 +13,14 @@ import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
 import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
 import type { FolderLock } from '../disk/lock.ts'
-import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_COMMIT_WAIT_MS, MAX_EVENT_BYTES } from '../limits.ts'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,
   JournalRecord, QuietFile, Replacement, Rotated
 } from './journal.ts'
 import { KeyWatch, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 
 /** What a file journal is opened with. */
 export interface FileJournalOptions extends JournalOptions {
@@ -63,9 +64,8 @@ export class FileJournal implements DurableJournal {
   /** How far the journal reaches; what was written after that does not count. */
   #end: End
   #fault: string | undefined
-  /** Whether something is under way that changes the file. */
-  #isBusy = false
-  #turn: Promise<void> = Promise.resolve()
+  /** What changes the file: one thing after the other. */
+  readonly #work = new OneAtATime()
 
   /** Without the lock another process may write: what was read is served while the file is as it was. */
   readonly readBarrier?: () => Promise<void>
@@ -91,7 +91,7 @@ export class FileJournal implements DurableJournal {
   }
 
   health(): JournalHealth {
-    if (this.#fault === undefined && !this.#isBusy) this.#checkFile()
+    if (this.#fault === undefined && !this.#work.isBusy) this.#checkFile()
     const { records, head } = this.#end
     if (this.#fault !== undefined) return { fault: this.#fault, records, head }
     const fault = this.#checkKeys() ?? this.#options.lock?.fault()
@@ -104,17 +104,17 @@ export class FileJournal implements DurableJournal {
   }
 
   append(decide: () => readonly EncodedEvent[]): Promise<void> {
-    return this.#exclusively(async () => {
+    return this.#work.begin(async () => {
       await this.#assertOwn()
       const events = decide()
       if (events.length > 0) await this.#write(events)
     })
   }
 
-  close(): Promise<void> { return this.#exclusively(async () => this.#options.files.close(this.#descriptor)) }
+  close(): Promise<void> { return this.#work.begin(async () => this.#options.files.close(this.#descriptor)) }
 
   rotateKey(isGone?: () => boolean): Promise<Rotated> {
-    return this.#soon(isGone, async () => {
+    return this.#work.soon(isGone, async () => {
       const { addKey } = await import('./new-keys.ts')
       await this.#assertOwn()
       this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
@@ -124,7 +124,7 @@ export class FileJournal implements DurableJournal {
   }
 
   replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void> {
-    return this.#soon(isGone, async () => {
+    return this.#work.soon(isGone, async () => {
       await this.#assertOwn()
       const { files, random, wallMs } = this.#options
       const { end, first } = await make({
@@ -138,36 +138,6 @@ export class FileJournal implements DurableJournal {
       this.#keyWatch = this.#watch([])
       this.#apply(first)
     })
-  }
-
-  /** Does one thing after the other, but nothing that has waited long, or whose client has gone meanwhile. */
-  #soon<T>(isGone: () => boolean = () => false, act: () => Promise<T>): Promise<T> {
-    let isLate = false
-    let withdraw = (_failure: Failure): void => {}
-    const late = new Promise<never>((_resolve, reject) => { withdraw = reject })
-    const busy = new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`)
-    const timer = setTimeout(() => { isLate = true; withdraw(busy) }, MAX_COMMIT_WAIT_MS)
-    const done = this.#exclusively(() => {
-      clearTimeout(timer)
-      if (isLate || isGone()) throw busy
-      return act()
-    })
-    return Promise.race([done, late])
-  }
-
-  /** Does one thing after the other. */
-  async #exclusively<T>(act: () => Promise<T>): Promise<T> {
-    const before = this.#turn
-    let end = (): void => {}
-    this.#turn = new Promise(resolve => { end = resolve })
-    await before
-    this.#isBusy = true
-    try {
-      return await act()
-    } finally {
-      this.#isBusy = false
-      end()
-    }
   }
 
   #watch(names: Iterable<string>): KeyWatch {

@@ -99,12 +99,13 @@ function get(operation: string, path: string, value: () => unknown): Route {
 }
 
 /**
- * `act` gets whether the client is gone by now, and gives the body of the answer, or true for `done`, or false or undefined for `refused`. What the store refuses
- * as invalid is answered 400.
+ * `act` gets the body, and whether the client is gone by now; it gives the body of the answer, or true for `done`, or
+ * false or undefined for `refused`. What the store refuses as invalid is answered 400.
  */
 function post<S extends Shape>(
   operation: string, path: string, shape: S | undefined,
-  act: (body: Shaped<S>, isGone: () => boolean) => Promise<object | boolean | undefined>, refused?: Reply, done: Reply = DONE
+  act: (body: Shaped<S>, isGone: () => boolean) => Promise<object | boolean | undefined>,
+  refused?: Reply, done: Reply = DONE
 ): Route {
   return route({
     operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
