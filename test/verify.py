@@ -138,7 +138,7 @@ def is_of_rewriting(tail, seq):
     """Whether a tail begins with a line of a file that was renamed when it was whole, or with too little to tell."""
     shown = re.match(rb'\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"', tail)
     if shown is None:
-        return seq == 1 and tail[:1] != b'\0'
+        return seq == 1
     return shown[1].startswith(b'journal.') or shown[1].endswith(b'.kept')
 
 

@@ -147,7 +147,9 @@ class Reader {
       }
       if (fault !== undefined) throw fault
     } catch (error) {
-      throw error instanceof Failure ? error : this.#damage((error as Error).message)
+      // What the system has refused is no fault of the line.
+      if (error instanceof Failure || 'syscall' in (error as Error)) throw error
+      throw this.#damage((error as Error).message)
     }
   }
 

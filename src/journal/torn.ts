@@ -21,7 +21,9 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
   const whole = `{"seq":${seq},"time":"`
   const begins = tail.slice(0, whole.length).replace(/\0.*/s, '')
   if (!whole.startsWith(begins)) return `it does not begin as line ${seq} would`
-  if (isOfRewriting(tail, seq)) return 'its type is of a file that was renamed when it was whole'
+  const type = SHOWN_TYPE.exec(tail)?.[1]
+  if (type === undefined && seq === 1) return 'it may have been any journal; if nothing was stored there yet, remove it'
+  if (isOfRewriting(type)) return 'its type is of a file that was renamed when it was whole'
   const runs = zeroRuns(tail)
   // A tail that begins with zeros within a block was being cut back, or nothing of it arrived in that block.
   const isUnwritten = runs[0]?.start === 0 && offset % BLOCK_BYTES !== 0
@@ -44,13 +46,11 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
 const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
 
 /**
- * Whether a tail begins with a line that no append has made: one of a checkpoint, or the first line of a journal that
- * was made whole. A first line that ends before its type may be that; a crash leaves no so short piece of an append.
+ * Whether no append has made a line of a type: one of a checkpoint, or the first line of a journal that was made whole.
+ * A first line that does not show its type may be that.
  */
-function isOfRewriting(tail: string, seq: number): boolean {
-  const type = SHOWN_TYPE.exec(tail)?.[1]
-  if (type === undefined) return seq === 1 && !tail.startsWith('\0')
-  return type.startsWith('journal.') || type.endsWith('.kept')
+function isOfRewriting(type: string | undefined): boolean {
+  return type !== undefined && (type.startsWith('journal.') || type.endsWith('.kept'))
 }
 
 /** Where zeros are, in characters of the tail. */

@@ -41,6 +41,21 @@ for (const how of ['compacted', 're-encrypted'] as const) {
   })
 }
 
+test('a compacted journal whose first sectors are lost is damaged, however few lines it has', async t => {
+  for (let count = 1; count <= 20; count++) {
+    const folder = freshFolder(t)
+    const store = await fileStore(folder)
+    for (let n = 0; n < count; n++) await store.createEntry({ password: `${n}`, sistema: 's', usuario: 'u' }, null)
+    await compact(store, false)
+    await store.close()
+    const bytes = journalBytes(folder)
+    for (let end = 512; end < bytes.length + 512; end += 512) {
+      putJournal(folder, Buffer.from(bytes).fill(0, 0, Math.min(end, bytes.length)))
+      assert.equal(verdictOf(journalPath(folder), keyPath(folder)), 'line 1 at byte 0', `${count} entries, zeros up to ${end}`)
+    }
+  }
+})
+
 test('a compacted journal of the version before is read, and of its checkpoint no line may be torn', async t => {
   const folder = freshFolder(t)
   const secret = randomBytes(32)

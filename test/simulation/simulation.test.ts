@@ -162,9 +162,10 @@ class Life {
     Object.assign(this.#disk.faults, { full: 0, broken: 0, truncate: 0 })
     const before = this.#applied
     await this.#start().catch(async (error: unknown) => {
-      // A piece of the very first line, too short to tell an append from a file that was made whole, is refused.
+      // What is left of the very first write is refused where it does not show that it was an append.
       const file = `${FOLDER}/journal.jsonl`
-      if (this.#acknowledged.length > 0 || this.#disk.contents(file)!.length > FIRST_TYPE_BYTES) throw error
+      const left = this.#disk.contents(file)!
+      if (this.#acknowledged.length > 0 || (left.length > FIRST_TYPE_BYTES && left[0] !== 0)) throw error
       this.#disk.remove(file)
       await this.#start()
     })
