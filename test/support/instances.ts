@@ -112,7 +112,7 @@ export const faultOf = ({ service }: Started): string | undefined => service.sto
 
 /** Waits until something holds, or too long. */
 export async function until(holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + 10_000; !holds() && performance.now() < endMs;) await pause(20)
+  for (const endMs = performance.now() + 60_000; !holds() && performance.now() < endMs;) await pause(20)
 }
 
 /** The names of the keys that sealed the records, in their order. */
