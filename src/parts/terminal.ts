@@ -2,6 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import type { JournalLocation } from '../journal/journal.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
@@ -57,6 +58,11 @@ export class Terminal {
 
   /** What is said beside a result. */
   note(line: string): void { this.#streams.stderr.write(`${visible(line)}\n`) }
+
+  /** Which journal a command is about to act on, said before it does: the settings may mean another than the person. */
+  noteJournal({ path, endpoints }: Pick<JournalLocation, 'path' | 'endpoints'>, to = ''): void {
+    this.note(`journal ${path}${endpoints === undefined ? '' : ` at ${endpoints.join(', ')}`}${to}`)
+  }
 
   warn(line: string): void { this.#streams.stderr.write(`warning: ${visible(line)}\n`) }
 

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { Accounts } from '../../src/store/accounts.ts'
 import { done, refused } from '../support/admin.ts'
 import { etcdMissing, LATE_MS, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
-import { assertCreatedOnce, assertEqual, assertLinearizable, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
+import { assertCreatedOnce, assertEqual, assertLinearizable, create, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
 import { send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
@@ -88,6 +88,21 @@ describe('an outage', { concurrency: true }, () => {
       await assertEqual([one, other])
     })
   }
+
+  test('an append that the watch shows as made is answered then, without its own answer', { skip: NO_ETCD }, async t => {
+    const { members: [member] } = await startCluster(t)
+    const proxy = await startProxy(t, member!.url)
+    const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+    assert.equal(await create(one), 200) // by then it watches
+    await pause(500)
+    proxy.treat = async (_append, hold) => {
+      await hold()()
+      return new Promise(() => {})
+    }
+    assert.equal(await create(one), 200)
+    assert.equal(proxy.appends, 2, 'before a second attempt')
+    assert.equal(one.service.store.entryCount, 2)
+  })
 
   test('an outage is over once etcd answers any request', { skip: NO_ETCD }, async t => {
     const { members: [member] } = await startCluster(t)

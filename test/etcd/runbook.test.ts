@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { done, refused } from '../support/admin.ts'
+import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
 import { create, faultOf, flagsOf, list, startInstances, until } from '../support/instances.ts'
 import { failure, readSecret, writeKeys } from '../support/journal.ts'
@@ -51,6 +51,32 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         assert.equal(await create(moved), 200)
       })
   }
+})
+
+test('what acts on a journal as a whole says first on which, also where it is refused', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1)
+  assert.equal(await create(one!), 200)
+  const back = freshFolder(t)
+  writeKeys(back, readSecret(one!.folder))
+  const path = join(back, 'journal.jsonl')
+  const shared = `journal /pes at ${endpoints}`
+  const says = async (folder: string, command: string, expected: string): Promise<void> => {
+    const { error } = await admin(folder, `${command} --etcd-endpoints ${endpoints}`)
+    assert.equal(error.split('\n')[0], expected, command)
+  }
+  const isSet = '--journal etcd'
+  for (const command of ['key rotate', 'key rewrite', 'journal compact', 'journal compact --drop-history']) {
+    await says(one!.folder, `${command} ${isSet}`, shared)
+  }
+  await one!.service.close()
+  await says(back, `journal copy --to file ${isSet}`, `${shared}, to ${path}`)
+  await says(back, `journal reopen ${isSet}`, shared)
+  await says(back, 'key rotate --journal file', `journal ${path}`)
+  await says(back, 'key rewrite --journal file', `journal ${path}`)
+  await says(back, 'journal compact --journal file', `journal ${path}`)
+  await says(back, `journal copy --to etcd --etcd-prefix /pes-2 ${isSet}`, `journal ${path}, to /pes-2 at ${endpoints}`)
+  await says(back, `journal remove /pes --from etcd --yes ${isSet} --etcd-prefix /pes-2`, shared)
 })
 
 test('records that are gone while the marker is left are no empty journal', { skip: NO_ETCD }, async t => {

@@ -28,6 +28,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   const { path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
   const keys = readKeyFile(disk, keyFile)!
   const settings = store.settings as Context['store']['settings'] & EtcdSettings
+  terminal.noteJournal({ path }, `, to ${settings.etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`)
   const lines = function * (): Generator<string, void, void> {
     let read: string[] = []
     for (const { goodBytes } of readInSteps(disk, path, keys, (_record, text) => { read.push(text) }, bytes)) {
@@ -57,6 +58,7 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
   if (disk.stat(target) !== undefined) throw new OperatorError(`${target} exists already`)
   const settings = store.settings as Context['store']['settings'] & EtcdSettings
   const { etcdPrefix: path, etcdEndpoints: endpoints } = settings
+  terminal.noteJournal({ path, endpoints }, `, to ${target}`)
   await withLog(settings, async log => {
     const before = await found(log)
     const fault = unusable(before, path)
@@ -79,6 +81,7 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
 /** Lets instances write again to a journal that a copy has closed. */
 export async function reopen({ store, terminal }: Context): Promise<void> {
   const settings = store.settings as Context['store']['settings'] & EtcdSettings
+  terminal.noteJournal({ path: settings.etcdPrefix, endpoints: settings.etcdEndpoints })
   await withLog(settings, async log => {
     const { state } = await reopenAt(log)
     terminal.show({ path: log.prefix, state }, `${log.prefix}: instances may write to it again`)
@@ -95,6 +98,7 @@ async function reopenAt(log: EtcdLog): Promise<Marker> {
 /** Removes a journal that is no longer used, records and marker at once: the one named, whatever the settings say. */
 export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
   const settings = { ...store.settings as Context['store']['settings'] & EtcdSettings, etcdPrefix }
+  terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
   await withLog(settings, async log => {
     const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     const { marker } = log
@@ -103,8 +107,7 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
       const how = 'journal copy --to file closes it, and keeps what it holds'
       throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)
     }
-    const where = `${etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`
-    await terminal.confirm(`${where}: ${records} records are then gone for good.`, flags['yes'] === true)
+    await terminal.confirm(`${etcdPrefix}: ${records} records are then gone for good.`, flags['yes'] === true)
     if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
     terminal.show({ path: etcdPrefix, records }, `${etcdPrefix}: ${records} records removed`)
   })

@@ -39,60 +39,34 @@ export async function openEtcdJournal(
   settings: EtcdSettings & StorageSettings, options: JournalOptions, apply: Apply
 ): Promise<DurableJournal> {
   const { etcdPrefix: path, etcdEndpoints: endpoints, staleReads } = settings
-  const { keyFile, wallMs, random, mayCreate, onProgress = () => {} } = options
+  const { keyFile, wallMs, random, mayCreate, warn, onProgress = () => {} } = options
   const keys = readKeyFile(disk, keyFile)
   if (keys === undefined) {
     const why = 'the instances share one, which admin.js init --journal file makes'
     throw new Failure('key-missing', `${keyFile}; ${why}`)
   }
   const client = new EtcdClient(etcdAccess(settings, disk))
-  const log = new EtcdLog(client, path, options.warn)
+  const log = new EtcdLog(client, path, warn)
   const sealing = new Sealing(disk, keyFile, keys, log)
   const replica = new Replica(apply, sealing, path)
-  const follower = new Follower(log, replica, sealing, options.warn, wallMs)
-  let isNew = false
-  const inTime = (ms: number): number => performance.now() + ms
+  const follower = new Follower(log, replica, sealing, warn, wallMs)
+  let isNew: boolean
   try {
-    // First by a mere read: whatever might put something is refused by an etcd that is full.
-    const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-    if (log.marker === undefined && mayCreate === true) {
-      isNew = true
-      await log.change(undefined, keys.newest.name, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
-    }
-    const { marker } = log
-    if (marker === undefined) {
-      const how = records > 0 ? `but ${records} records; put the name of their newest key there, a space, and begun`
-        : 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
-      throw new Failure('journal-missing', `etcd has no key ${path}.key; ${how}`)
-    }
-    const fault = unusable(marker, path) ?? sealing.fault()
-    if (fault !== undefined) throw fault
-    if (records === 0 && hadRecords(marker)) throw emptied(path)
-    const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, records)))
-    await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), onPage)
+    isNew = await start(follower, mayCreate === true ? keys.newest.name : undefined, onProgress)
   } catch (error) {
     client.close()
     throw error
   } finally {
     onProgress(1)
   }
-  const { path: unused } = locationOf(settings)
-  if (disk.stat(unused) !== undefined) {
-    const how = 'and may be out of date; put it away'
-    options.warn(`${unused} is not the journal that is used, which is ${path} in etcd, ${how}`)
-  }
+  warnOfFile(settings, warn)
   const closing = new AbortController()
   void follower.follow(closing.signal)
-  const nonce = nonces(random)
-  const sealNext: SealNext = events => {
-    const seal = { time: isoTime(wallMs()), key: sealing.key(), nonce }
-    return sealBatch(events, replica.newest.seq, replica.head, seal).lines
-  }
   return {
     maxBatchRecords: MAX_ETCD_COMMIT_RECORDS,
     maxBatchBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
-    append: appender(follower, sealNext),
+    append: appender(follower, sealerOf(follower, wallMs, random)),
     readBarrier: async () => {
       const { outage } = follower
       const asked = follower.ask()
@@ -118,5 +92,45 @@ export async function openEtcdJournal(
       closing.abort()
       client.close()
     }
+  }
+}
+
+/** Reads all that is there, or makes a journal that seals with `newKey`, if that is given; gives whether it did. */
+async function start(
+  follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
+): Promise<boolean> {
+  const { log, sealing } = follower
+  const inTime = (ms: number): number => performance.now() + ms
+  // First by a mere read: whatever might put something is refused by an etcd that is full.
+  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  const isNew = log.marker === undefined && newKey !== undefined
+  if (isNew) await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
+  const { marker, prefix } = log
+  if (marker === undefined) {
+    const how = records > 0 ? `but ${records} records; put the name of their newest key there, a space, and begun`
+      : 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
+    throw new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
+  }
+  const fault = unusable(marker, prefix) ?? sealing.fault()
+  if (fault !== undefined) throw fault
+  if (records === 0 && hadRecords(marker)) throw emptied(prefix)
+  const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, records)))
+  await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), onPage)
+  return isNew
+}
+
+/** Names the file that the folder's journal was in before it was copied. */
+function warnOfFile(settings: EtcdSettings & StorageSettings, warn: JournalOptions['warn']): void {
+  const { path } = locationOf(settings)
+  if (disk.stat(path) === undefined) return
+  const how = 'and may be out of date; put it away'
+  warn(`${path} is not the journal that is used, which is ${settings.etcdPrefix} in etcd, ${how}`)
+}
+
+function sealerOf({ replica, sealing }: Follower, wallMs: () => number, random: JournalOptions['random']): SealNext {
+  const nonce = nonces(random)
+  return events => {
+    const seal = { time: isoTime(wallMs()), key: sealing.key(), nonce }
+    return sealBatch(events, replica.newest.seq, replica.head, seal).lines
   }
 }

@@ -9,7 +9,7 @@
  *
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
  * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too
- * late.
+ * late. The moment is long enough for ten: who gives up first comes too late, takes a turn, and puts all out of step.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS } from './etcd-limits.ts'
@@ -63,7 +63,7 @@ export class Turns {
   async wait(endMs: number): Promise<boolean> {
     const { tookMs } = this.#log
     const nextWrite = this.#ownWrite + this.#others
-    const paceMs = Math.min(2 * tookMs * this.#others, MAX_ETCD_PACE_MS)
+    const paceMs = Math.min(4 * tookMs * this.#others, MAX_ETCD_PACE_MS)
     this.#others = 0
     const paceEndMs = Math.min(endMs, performance.now() + paceMs)
     const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite, paceEndMs)

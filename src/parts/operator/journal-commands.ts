@@ -196,7 +196,8 @@ export const COMMANDS: readonly Command[] = [
     },
     help: 'writes the journal again without its history, which stays beside it as an archive',
     run: async context => {
-      const { flags, terminal } = context
+      const { flags, store, terminal } = context
+      terminal.noteJournal(await store.status())
       const drops = flags['drop-history'] === true
       const what = 'All former values, and who made which change, are then gone for good.'
       if (drops) await terminal.confirm(what, flags['yes'] === true)
@@ -212,20 +213,22 @@ export const COMMANDS: readonly Command[] = [
     name: 'key rotate',
     help: 'makes a new key, which seals from now on; old lines stay readable',
     run: async ({ store, terminal }) => {
+      const status = await store.status()
+      terminal.noteJournal(status)
+      const { keyFile } = status
       const { key, seals } = await store.ask('POST', '/operator/key/rotate')
-      const { keyFile, path, endpoints } = await store.status()
-      const shared = endpoints === undefined ? [] : [`journal ${path} at ${endpoints.join(', ')}`]
       const lines = seals === true ? [`key ${key} seals from now on`] : [
         `key ${key} is in ${keyFile}, and does not seal yet`,
         'copy that file to every other instance, then run key rotate again'
       ]
-      terminal.show({ key, keyFile, seals }, ...shared, ...lines)
+      terminal.show({ key, keyFile, seals }, ...lines)
     }
   },
   {
     name: 'key rewrite',
     help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
     run: async context => {
+      context.terminal.noteJournal(await context.store.status())
       const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite')
       context.terminal.show({ head, unneeded }, `head ${head}`, ...unneeded.map(noLongerNeeded))
     }
