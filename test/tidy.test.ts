@@ -47,7 +47,7 @@ const HOUSE: readonly (readonly Room[])[] = [
     { name: 'log', holds: ['log.ts'], modules: [] },
     { name: 'store', holds: ['store/'], modules: ['node:buffer', 'node:crypto'] }
   ],
-  [{ name: 'api', holds: ['api/'], modules: ['node:crypto'] }],
+  [{ name: 'api', holds: ['api/'], modules: ['node:buffer', 'node:crypto'] }],
   [{
     name: 'part', holds: ['part', 'command', 'saved-journal', 'terminal'].map(name => `parts/${name}.ts`),
     modules: ['node:buffer', 'node:path', 'node:readline', 'node:stream']

@@ -7,6 +7,7 @@ import type { RateLimit, Verdict } from '../http/rate-limit.ts'
 import type { Found, Params, Router } from '../http/router.ts'
 import type { Observer } from '../log.ts'
 import type { Session } from '../store/session.ts'
+import type { ByteBudget } from './byte-budget.ts'
 import type { Route } from './route.ts'
 
 /** The step of an option that is undefined is left out. */
@@ -60,6 +61,9 @@ export interface Context {
   session: Session | undefined
   /** What the rate limit says of it. */
   verdict: Verdict | undefined
+  /** What all bodies that are worked on may hold, and what this one does. */
+  readonly bodies: ByteBudget
+  heldBytes: number
   isBodyRead: boolean
   /** Whether it is counted and logged. */
   isRecorded: boolean

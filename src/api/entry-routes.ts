@@ -1,4 +1,5 @@
 /** The five operations (contract §1, §9). */
+import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { Head } from '../http/head.ts'
@@ -15,14 +16,21 @@ const DELETED = messageReply(200, TEXTS.deleted)
 
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
-const found = (entry: string, revision: number): Reply =>
-  ({ status: 200, body: `{"passwords":${entry},"status":200}`, headers: ['ETag', `"${revision}"`] })
+
+/** An entry as it is, between what an answer has before and behind it; undefined for an unknown id. */
+function entryReply(store: Store, id: number, before: string, behind: string): Reply | undefined {
+  const long = store.longText(id)
+  const text = long === undefined ? store.entryText(id) : ''
+  if (text === undefined) return undefined
+  const body = long === undefined ? before + text + behind : [Buffer.from(before), long, Buffer.from(behind)]
+  return { status: 200, body, headers: ['ETag', `"${store.revisionOf(id)}"`] }
+}
 
 /** The revision goes with the entry as it was changed: where others have changed it since, it is not known here. */
 function updated(store: Store, password: Entry): Reply {
-  const isNewest = store.entryText(password.id) === entryText(password)
-  const headers = isNewest ? ['ETag', `"${store.revisionOf(password.id)}"`] : []
-  return jsonReply(200, { password, message: TEXTS.updated, status: 200 }, headers)
+  const rest = { message: TEXTS.updated, status: 200 }
+  if (store.entryText(password.id) !== entryText(password)) return jsonReply(200, { password, ...rest })
+  return entryReply(store, password.id, '{"password":', `,${JSON.stringify(rest).slice(1)}`)!
 }
 
 /**
@@ -37,7 +45,7 @@ export function preconditionIn({ 'if-match': tags }: Head): Precondition | undef
 
 /** Answers an unknown id. */
 export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {
-  return params => store.entryText(idOf(params)) === undefined ? UNKNOWN : undefined
+  return params => store.has(idOf(params)) ? undefined : UNKNOWN
 }
 
 /** The routes of the five operations on a store; `prefix` is the path below which they are served. */
@@ -55,11 +63,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
     {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
-      handle: ({ params }) => {
-        const id = idOf(params)
-        const entry = store.entryText(id)
-        return entry === undefined ? UNKNOWN : found(entry, store.revisionOf(id))
-      }
+      handle: ({ params }) => entryReply(store, idOf(params), '{"passwords":', ',"status":200}') ?? UNKNOWN
     },
     route({
       // contract §4.3

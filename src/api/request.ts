@@ -14,12 +14,15 @@ import type { Params } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
-import { MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS } from '../limits.ts'
+import {
+  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS
+} from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
-  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE, TOO_MANY_FIELDS,
-  UNSUPPORTED
+  BAD_REQUEST, BUSY, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE,
+  TOO_MANY_FIELDS, UNSUPPORTED
 } from './answers.ts'
+import { ByteBudget } from './byte-budget.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
 import { attachLimitHeaders, takeFromLimits } from './counting.ts'
 import { idOf } from './entry-routes.ts'
@@ -29,6 +32,7 @@ const NO_PARAMS: Params = {}
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Handle {
+  const bodies = new ByteBudget(MAX_BODIES_BYTES)
   return (request, response, target, peer, done) => {
     const head = hasTooManyFields(request) ? undefined : readHead(request, target)
     const path = head?.path ?? target
@@ -38,7 +42,7 @@ export function createPipeline(options: PipelineOptions): Handle {
       isUnderApi: path.startsWith('/api/') || path === '/api',
       client: clientAddress(peer, head?.['x-forwarded-for'], options.trustedProxies),
       found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
-      session: undefined, verdict: undefined, isBodyRead: false, isRecorded: false
+      session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isRecorded: false
     }
     attempt(ctx, begin)
   }
@@ -127,6 +131,19 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
     endWith(ctx.response)
     return answer(ctx, statusReply(body))
   }
+  const sinceMs = ctx.options.nowMs()
+  let hasWaited = false
+  ctx.bodies.take(body.length, () => {
+    ctx.heldBytes = body.length
+    attempt(ctx, () => bodyAdmitted(ctx, body, hasWaited ? ctx.options.nowMs() - sinceMs : 0))
+  })
+  hasWaited = true
+}
+
+/** A body is worked on once there is room for what is made of it; not where nobody waits for that any more. */
+function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, waitedMs: number): void {
+  if (waitedMs > 0 && ctx.request.socket.destroyed) return record(ctx, CLIENT_GONE)
+  if (waitedMs > MAX_COMMIT_WAIT_MS) return answer(ctx, BUSY)
   // A body can take its time: what was revoked meanwhile is refused like any other.
   const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
   if (refusal !== undefined) return answer(ctx, refusal)
@@ -177,6 +194,7 @@ function record(ctx: Context, status: number, id?: string, logged?: Reply['logge
   const { options: { nowMs, observers = [], log }, route, session } = ctx
   const ms = nowMs() - ctx.startMs
   ctx.isRecorded = true
+  if (ctx.heldBytes > 0) ctx.bodies.give(ctx.heldBytes)
   for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
     request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,

@@ -1,5 +1,5 @@
 /** Sends a reply: over TCP, over TLS, and behind the middleware of somebody else's server. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { SEND_BYTES } from '../limits.ts'
 import { endAfterAnswer } from './last-answer.ts'
@@ -19,8 +19,9 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   response.writeHead(reply.status, fieldsOf(reply, extra))
   const { body } = reply
-  if (body === undefined || isOnePiece(body)) response.end(body)
-  else sendPieces(response, body)
+  if (body === undefined || (isOnePiece(body) && body.length <= SEND_BYTES)) response.end(body)
+  else if (typeof body === 'string') sendPieces(response, [Buffer.from(body)])
+  else sendPieces(response, Buffer.isBuffer(body) ? [body] : body)
 }
 
 /** Makes an answer that has not begun the last of its connection. */

@@ -15,6 +15,8 @@ export interface Decision<S, T> {
   readonly event?: Event | undefined
   /** Reads the outcome from the overlay that the event was reduced into. */
   readonly outcome: (state: S) => T
+  /** What overlay and outcome hold besides the event, in bytes, where that may be much. */
+  readonly heldBytes?: number | undefined
 }
 
 /** Called when its turn comes, with an overlay of the state; where others write too, perhaps again with a newer one. */
@@ -164,7 +166,8 @@ export class CommitLoop<S> {
       const queued = this.#queue[next]
       if (queued === undefined) break
       try {
-        const { outcome, event } = queued.decide(overlay)
+        const { outcome, event, heldBytes = 0 } = queued.decide(overlay)
+        bytes += heldBytes
         if (event !== undefined) {
           const encoded = this.#encode(event) // before it is reduced: what is too large must leave nothing behind
           this.#state.reduce(overlay, event)

@@ -4,7 +4,7 @@
  * of the garbage-collected heap: a million entries cost the collector no more than their pages do.
  */
 import { Buffer } from 'node:buffer'
-import { PAGE_ENTRIES } from '../limits.ts'
+import { PAGE_ENTRIES, SEND_BYTES } from '../limits.ts'
 import type { Entry } from './entry.ts'
 import type { Table } from './overlay.ts'
 
@@ -34,6 +34,12 @@ export class EntryTable implements Table<number, Entry> {
   /** The JSON text of an entry. */
   text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
 
+  /** Its bytes, where they are too many to be sent at once: shared by all readers, and never changed. */
+  longText(id: number): Buffer | undefined { return this.#pages[pageOf(id)]?.longText((id - 1) % PAGE_ENTRIES) }
+
+  /** Whether there is an entry, a deleted one too. */
+  has(id: number): boolean { return this.#pages[pageOf(id)]?.has((id - 1) % PAGE_ENTRIES) === true }
+
   /** The revision that an entry was marked with last; 0 where there is none. */
   revisionOf(id: number): number { return this.#pages[pageOf(id)]?.revisions[(id - 1) % PAGE_ENTRIES] ?? 0 }
 
@@ -53,7 +59,7 @@ export class EntryTable implements Table<number, Entry> {
 
   /** Removes every value that the entry has here. The size is the highest id, so this leaves it; it may be the next. */
   delete(id: number): void {
-    if (id <= this.#size && this.text(id) === undefined) return
+    if (id <= this.#size && !this.has(id)) return
     this.#put(id, PURGED, false)
     this.#purged++
   }
@@ -109,6 +115,16 @@ class Page {
     const start = this.#bounds[2 * place]
     return start ? this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1]) : undefined
   }
+
+  longText(place: number): Buffer | undefined {
+    const texts = this.#texts
+    if (texts !== undefined && (texts[place]?.length ?? 0) <= SEND_BYTES) return undefined
+    if (texts !== undefined) this.#pack()
+    const [start = 0, end = 0] = this.#bounds.subarray(2 * place, 2 * place + 2)
+    return end - start > SEND_BYTES ? this.#bytes.subarray(start, end) : undefined
+  }
+
+  has(place: number): boolean { return Boolean(this.#texts?.[place] ?? this.#bounds[2 * place]) }
 
   set(place: number, text: string, isDeleted: boolean): void {
     this.#unpack()[place] = text

@@ -4,7 +4,7 @@ import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges, EntryRow } from './entry.ts'
 import { OPERATOR, type Events } from './events.ts'
 import { event } from './state.ts'
-import { expectedEntry, type Precondition, type Store } from './store.ts'
+import { bytesOf, expectedEntry, type Precondition, type Store } from './store.ts'
 
 /** Makes a deleted entry active again; false for an unknown id. */
 export function restoreEntry(
@@ -13,7 +13,7 @@ export function restoreEntry(
   return store.commit(state => {
     const old = expectedEntry(state, id, isExpected)
     const restoration = old?.status === 0 ? event('entry.restored', by, { id: old.id }) : undefined
-    return { event: restoration, outcome: () => old !== undefined }
+    return { event: restoration, outcome: () => old !== undefined, heldBytes: bytesOf(old) }
   })
 }
 

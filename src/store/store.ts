@@ -61,6 +61,12 @@ export class Store {
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
   entryText(id: number): string | undefined { return this.state.entries.text(id) }
 
+  /** Its bytes, where they are too many to be sent at once: shared by all readers, and never changed. */
+  longText(id: number): Buffer | undefined { return this.state.entries.longText(id) }
+
+  /** Whether there is an entry, a deleted one too. */
+  has(id: number): boolean { return this.state.entries.has(id) }
+
   /** The number of the record that changed an entry last, over all journals; 0 for an unknown id. */
   revisionOf(id: number): number { return this.state.entries.revisionOf(id) }
 
@@ -97,7 +103,7 @@ export class Store {
       if (old !== undefined && changed?.length) assertFits({ ...old, ...changes })
       return {
         event: changed?.length ? event('entry.updated', by, { id: old!.id, ...changes }) : undefined,
-        outcome: state => state.entries.get(id)
+        outcome: state => state.entries.get(id), heldBytes: bytesOf(old)
       }
     })
   }
@@ -107,7 +113,7 @@ export class Store {
     return this.commit(state => {
       const old = expectedEntry(state, id, isExpected)
       const deletion = old?.status === 1 ? event('entry.deleted', by, { id: old.id }) : undefined
-      return { event: deletion, outcome: () => old !== undefined }
+      return { event: deletion, outcome: () => old !== undefined, heldBytes: bytesOf(old) }
     })
   }
 
@@ -121,7 +127,12 @@ export class Store {
   close(): Promise<void> { return this.#loop.close() }
 }
 
+/** About as many bytes as an entry takes. */
+export function bytesOf(entry: Entry | undefined): number {
+  return entry === undefined ? 0 : ENTRY_FIELDS.reduce((sum, field) => sum + (entry[field]?.length ?? 0), 0)
+}
+
 /** A decision whose event has the operator's name. */
-function ofOperator<T>({ event, outcome }: Decision<State, T>, name: string): Decision<State, T> {
-  return { event: event && { ...event, data: { ...event.data as object, [OPERATOR]: name } }, outcome }
+function ofOperator<T>({ event, ...rest }: Decision<State, T>, name: string): Decision<State, T> {
+  return { event: event && { ...event, data: { ...event.data as object, [OPERATOR]: name } }, ...rest }
 }

@@ -1,0 +1,41 @@
+/** A bound on the bodies that are worked on at once: what is made of one takes several times its bytes. */
+
+interface Waiting {
+  readonly bytes: number
+  readonly begin: () => void
+}
+
+/** Lets work begin as long as its bytes fit; what comes then waits, in its order, until others have ended. */
+export class ByteBudget {
+  readonly #mostBytes: number
+  #bytes = 0
+  readonly #waiting: Waiting[] = []
+  #isBeginning = false
+
+  constructor(mostBytes: number) { this.#mostBytes = mostBytes }
+
+  /** Calls `begin`, at once or later; `give` has to follow. What does not fit at all is begun alone. */
+  take(bytes: number, begin: () => void): void {
+    this.#waiting.push({ bytes, begin })
+    this.#beginAll()
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes
+    this.#beginAll()
+  }
+
+  /** What begins may end at once, and calls this again: that is left to the loop. */
+  #beginAll(): void {
+    if (this.#isBeginning) return
+    this.#isBeginning = true
+    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#bytes += next.bytes
+      next.begin()
+    }
+    this.#isBeginning = false
+  }
+
+  #fits(bytes: number): boolean { return this.#bytes === 0 || this.#bytes + bytes <= this.#mostBytes }
+}

@@ -1,0 +1,41 @@
+/** What all bodies that are worked on may hold together. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { ByteBudget } from '../../src/api/byte-budget.ts'
+
+test('what does not fit waits in its order, and what never fits is begun alone', () => {
+  const budget = new ByteBudget(10)
+  const begun: string[] = []
+  const take = (name: string, bytes: number): void => budget.take(bytes, () => begun.push(name))
+  take('a', 6)
+  take('b', 4)
+  take('c', 5)
+  take('d', 1)
+  assert.deepEqual(begun, ['a', 'b'])
+  budget.give(4)
+  assert.deepEqual(begun, ['a', 'b'], 'a small one does not overtake')
+  budget.give(6)
+  assert.deepEqual(begun, ['a', 'b', 'c', 'd'])
+  take('huge', 100)
+  take('e', 1)
+  budget.give(5)
+  assert.equal(begun.includes('huge'), false)
+  budget.give(1)
+  assert.deepEqual(begun.slice(4), ['huge'])
+  budget.give(100)
+  assert.deepEqual(begun.slice(4), ['huge', 'e'])
+})
+
+test('any number that wait and end at once are begun one after the other', () => {
+  const budget = new ByteBudget(1)
+  let begun = 0
+  budget.take(1, () => {})
+  for (let n = 0; n < 100_000; n++) {
+    budget.take(1, () => {
+      begun++
+      budget.give(1)
+    })
+  }
+  budget.give(1)
+  assert.equal(begun, 100_000)
+})
