@@ -113,7 +113,7 @@ async function openJournal(
   locked: Locked & { readonly mustExist: boolean }
 ): Promise<Pick<Storage, 'store' | 'readMs'> & { readonly journal: DurableJournal }> {
   const { folder, path, keyFile } = locationOf(settings)
-  const isNew = settings.journal === 'file' && files.stat(path) === undefined
+  const isEmpty = settings.journal === 'file' && (files.stat(path)?.bytes ?? 0) === 0
   const onProgress = (share: number): void => log.progress?.('reading the journal', share)
   const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
   const state = emptyState()
@@ -124,7 +124,7 @@ async function openJournal(
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
   const { records, head } = journal.health()
-  if (isNew) log.info(`new, empty store in ${folder}`)
+  if (isEmpty) log.info(`new, empty store in ${folder}`)
   const entries = counted(store.entryCount, 'entry', 'entries')
   log.info(`journal        ${counted(records, 'record')}, ${entries} (${store.activeCount} active)`)
   log.info(`chain head     ${head}`)
