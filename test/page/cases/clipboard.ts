@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, told
+  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, told, view
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import type { Browser } from '../../support/webdriver.ts'
@@ -43,6 +43,18 @@ inBrowser('a password is copied, and the clipboard emptied after a while', CHROM
   await browser.until('return done.length > 0')
   assert.equal(await clipboard(), 'something else', 'what came since is left alone')
   assert.ok(!(await browser.run<string[]>('return done')).includes('write'))
+})
+
+inBrowser('over plain HTTP the view of an entry copies what it says, not nothing', CHROMIUM, async t => {
+  const { browser, url } = await openService(t)
+  await allowClipboard(t, browser, url)
+  await browser.run("return navigator.clipboard.writeText('something else')")
+  await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+  await view(browser, 'Nómina')
+  await browser.click('#viewer [data-act=copy]')
+  await browser.until("return /no permite vaciar/.test(document.getElementById('messages').textContent)")
+  await browser.run('delete navigator.clipboard')
+  assert.equal(await browser.run('return navigator.clipboard.readText()'), 'mesa-nube-faro-trigo-loro')
 })
 
 inBrowser('a browser that refuses to empty the clipboard is asked again when it may not', CHROMIUM, async t => {

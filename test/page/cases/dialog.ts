@@ -1,8 +1,9 @@
 /** The dialog of an entry, and its generator. */
 import assert from 'node:assert/strict'
+import { Failure } from '../../../src/errors.ts'
 import {
-  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn, sendEntry, settled, textOf,
-  told, valueOf
+  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn, sendEntry,
+  settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -77,6 +78,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   await create('first')
   await browser.press(KEYS.enter)
   await browser.press(KEYS.escape)
+  await browser.click('#discard')
   await create('second')
   await release(1)
   await told(browser, 'Contraseña guardada.')
@@ -87,6 +89,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
   await browser.press(KEYS.enter)
   await browser.press(KEYS.escape)
+  await browser.click('#discard')
   await create('third')
   await releaseFailure(1)
   await told(browser, 'El servicio ha fallado. Respondió:')
@@ -103,6 +106,46 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   assert.deepEqual(await typed(), [true, 'fourth'])
 })
 
+inBrowser('while an entry is saved nothing more is typed, and closing asks; what fails is still there', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'many wait')) })
+  await browser.click('#create')
+  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
+  const release = await holdAnswers(browser)
+  await browser.press(KEYS.enter)
+  await browser.press('x')
+  await browser.press(KEYS.escape)
+  await browser.find('#discard')
+  await release(1)
+  await browser.click('[data-mode=discard] [data-back]')
+  await browser.find('#editor .alert')
+  assert.deepEqual(await browser.run("return ['sistema', 'usuario'].map(id => document.getElementById(id).value)"), ['sistema', 'usuario'])
+  await browser.fill('#usuario', 'again')
+})
+
+inBrowser('an entry that cannot be read as it is now is not opened to be changed', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.run('window.realFetch = window.fetch; window.fetch = () => Promise.reject(new TypeError())')
+  await browser.click('#rows [data-act=edit]')
+  await told(browser, 'El servicio no responde')
+  assert.equal(await isEditing(browser), false)
+  await browser.run('window.fetch = window.realFetch')
+  await browser.click('#rows [data-act=edit]')
+  await browser.find('#sistema')
+})
+
+inBrowser('Enter that is held down acts on nothing that comes next', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const held = (): Promise<unknown> => browser.run(`
+    for (let n = 0; n < 5; n++) {
+      const event = new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true, repeat: true })
+      if (document.activeElement.dispatchEvent(event)) document.activeElement.click()
+    }`)
+  await browser.run("document.querySelector('#rows [data-act=remove]').focus()")
+  await held()
+  assert.equal((await systems(browser)).length, 8)
+})
+
 inBrowser('a password in the dialog is masked, in a field that was never one that browsers offer to keep', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.run(`window.kinds = new Set()
@@ -114,7 +157,7 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
   await browser.press('x')
   assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'disc')
   await browser.click('#peek')
-  assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'none')
+  await browser.until("return getComputedStyle(document.getElementById('password')).webkitTextSecurity === 'none'")
   await browser.click('#generate')
   await browser.click('#use')
   await browser.press(KEYS.enter)

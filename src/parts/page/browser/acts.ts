@@ -150,23 +150,21 @@ export class Acts {
     tell(sentences(say('notRemoved', { name: briefName(entry.sistema) }), ...explain(answer)))
   }
 
-  /** The entry as it is stored now; undefined, with a message, where that cannot be found out or is not allowed. */
-  async permitted(entry: Entry): Promise<Entry | undefined> {
+  /** The entry as it is stored now; undefined, with a message, where that cannot be found out. */
+  async permitted(entry: Entry): Promise<Entry | undefined> { return (await this.current(entry))?.entry }
+
+  /** The same, with the tag by which a change finds out whether it still is. */
+  async current(entry: Entry): Promise<{ readonly entry: Entry, readonly tag: string | undefined } | undefined> {
     const answer = await api.get(entry.id)
-    if (answer.ok) return this.#renew(entry, answer.value.entry)
+    if (answer.ok) {
+      const now = this.#renew(entry, answer.value.entry)
+      return now && { entry: now, tag: answer.value.tag }
+    }
     // Who may see the list and not ask for one entry has the password already.
-    if (answer.why === 'forbidden') return entry
+    if (answer.why === 'forbidden') return { entry, tag: undefined }
     if (answer.why === 'unknown') return this.drop(entry)
     tell(sentences(...explain(answer)))
     return undefined
-  }
-
-  /** The same, or what is known of the entry where nothing answers; undefined if it is gone. */
-  async current(entry: Entry): Promise<{ readonly entry: Entry, readonly tag: string | undefined } | undefined> {
-    const answer = await api.get(entry.id)
-    if (!answer.ok) return answer.why === 'unknown' ? this.drop(entry) : { entry, tag: undefined }
-    const now = this.#renew(entry, answer.value.entry)
-    return now && { entry: now, tag: answer.value.tag }
   }
 
   /** Removes an entry that somebody else has deleted. */

@@ -1,5 +1,5 @@
 /** The client of the service: the contract's operations, login and logout, and the routes of its extra part. */
-import { listIn, textIn, Watch, type OnPart } from './receive.ts'
+import { listIn, SILENCE_MS, textIn, Watch, type OnPart } from './receive.ts'
 import type { Operation } from './rights.ts'
 
 /** The fields of an entry that a person enters. */
@@ -157,7 +157,7 @@ export class Api {
   /** The operations that the service has, and the ability that each asks for; undefined if it does not say. */
   async operations(): Promise<ReadonlyMap<string, string | null> | undefined> {
     try {
-      const response = await fetch(new URL('../web/operations.json', BASE))
+      const response = await fetch(new URL('../web/operations.json', BASE), { signal: AbortSignal.timeout(SILENCE_MS) })
       return response.ok ? new Map(Object.entries(await response.json() as Record<string, string | null>)) : undefined
     } catch {
       return undefined
@@ -175,15 +175,15 @@ export class Api {
 
   /**
    * Forgets the token at once and has it revoked. Where the service asks to wait, that is done again when the time is
-   * over; `onWait` gets the seconds.
+   * over; `onWait` is called then.
    */
-  async logout(onWait: (seconds: number) => void): Promise<Answer<unknown>> {
+  async logout(onWait: () => void): Promise<Answer<unknown>> {
     const headers = this.#authorization()
     this.forget()
     for (;;) {
       const answer = await this.#send('POST', 'logout', { headers, keepalive: true })
       if (answer.ok || (answer.why !== 'limited' && answer.why !== 'busy')) return answer
-      onWait(answer.waitSeconds)
+      onWait()
       await new Promise(resolve => setTimeout(resolve, answer.waitSeconds * 1000))
     }
   }

@@ -24,7 +24,7 @@ export type Copied = 'copied' | 'copiedTillInput' | 'copiedForGood' | 'notCopied
 export async function copyForAWhile(
   text: Promise<string | undefined>, onCleared: () => void
 ): Promise<Copied | undefined> {
-  waiting.abort() // what was copied before must not be emptied by the very click that copies
+  putOff()
   const isWritten = await writeLater(text)
   const known = await text
   if (known === undefined) {
@@ -47,13 +47,19 @@ export async function copyForAWhile(
 
 /** Puts a text into the clipboard that holds nothing secret; undefined: there was none. */
 export async function copyForGood(text: Promise<string | undefined>): Promise<boolean | undefined> {
-  waiting.abort()
+  putOff()
   const isWritten = await writeLater(text)
   const known = await text
   const isCopied = known !== undefined && (isWritten || await write(known) || writeOldWay(known))
   if (isCopied) waitAgain = () => {}
   else waitAgain()
   return known === undefined ? undefined : isCopied
+}
+
+/** What was copied before must not be emptied by the very click that copies; but later, if nothing comes of that. */
+function putOff(): void {
+  waiting.abort()
+  setTimeout(waitAgain)
 }
 
 function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {
@@ -114,7 +120,9 @@ function writeOldWay(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'unseen'
-  document.body.append(field)
+  // Behind an open dialog nothing can be selected.
+  const place = focused?.closest('dialog') ?? document.body
+  place.append(field)
   field.select()
   const isDone = document.execCommand('copy')
   field.remove()

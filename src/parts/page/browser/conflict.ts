@@ -20,6 +20,7 @@ export async function askWhich(id: number, mine: EntryFields, theirs: Entry | un
   part('conflict-text').textContent = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))
   const lines = FIELDS.flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs[name]))
   part('versions').replaceChildren(...lines)
+  part('take-mine').hidden = isGone && !rights.may('createPassword') && !rights.may('restorePassword')
   part('take-mine').textContent = say(isGone ? 'saveAgain' : 'saveMine')
   part('take-theirs').textContent = say(isGone ? 'discard' : 'takeTheirs')
   return new Promise(resolve => {

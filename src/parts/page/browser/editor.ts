@@ -158,7 +158,7 @@ export class Editor {
   /** One step back: out of the generator, out of the question, or out of the dialog. */
   #askToClose(): void {
     if (this.#mode !== 'edit') this.#leaveMode()
-    else if (this.#view.isBusy || !this.#isDirty()) this.close()
+    else if (!this.#isDirty()) this.close()
     else this.#setMode('discard')
   }
 
@@ -178,6 +178,7 @@ export class Editor {
   }
 
   #useGenerated(): void {
+    if (this.#view.isBusy) return
     this.#password.set(this.#generator.password)
     this.#setMode('edit')
     this.#password.show(true)

@@ -47,11 +47,17 @@ export class Form {
   clear(): void {
     this.#stop()
     this.#asked = undefined
-    this.#form.ariaBusy = null
+    this.#setBusy(false)
     this.#button.ariaDisabled = null
     this.#alert.hidden = true
     this.#alert.textContent = ''
     for (const field of this.#fields()) setFault(field, '')
+  }
+
+  /** What is typed while a form is sent would be neither sent nor kept: its fields take nothing meanwhile. */
+  #setBusy(isBusy: boolean): void {
+    this.#form.ariaBusy = isBusy ? 'true' : null
+    for (const field of this.#fields()) field.readOnly = isBusy
   }
 
   #fields(): readonly HTMLInputElement[] { return [...this.#form.querySelectorAll<HTMLInputElement>('.field input')] }
@@ -63,11 +69,11 @@ export class Form {
     for (const field of this.#fields()) if (texts[field.name] === '') setFault(field, say('required'))
     if (this.#focusFault()) return
     const asked = this.#asked = {}
-    this.#form.ariaBusy = 'true'
+    this.#setBusy(true)
     const outcome = await this.#submit(texts)
     if (this.#asked === asked) {
       this.#asked = undefined
-      this.#form.ariaBusy = null
+      this.#setBusy(false)
       if (outcome !== undefined) this.#show(outcome)
     } else if (outcome !== undefined) {
       // The form may be closed by now, or open on something else.

@@ -29,6 +29,12 @@ export function startKeys(options: KeyOptions): void {
   const single = find(HTMLInputElement, '#single-keys')
   single.checked = recall('keys') !== 'off'
   single.addEventListener('change', () => remember('keys', single.checked ? 'on' : 'off'))
+  // Enter that is held down must not act on what comes next.
+  addEventListener('keydown', event => {
+    if (!event.repeat || event.key !== 'Enter') return
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }, true)
   addEventListener('keydown', event => {
     if (event.defaultPrevented || event.altKey) return
     const isControl = event.ctrlKey || event.metaKey

@@ -5,7 +5,7 @@ import { JsonItems } from './json-items.ts'
 export type OnPart<T> = (items: readonly T[], share: number | undefined) => void
 
 /** How long nothing may come before the service counts as gone. */
-const SILENCE_MS = 30_000
+export const SILENCE_MS: number = 30_000
 
 /** Ends a request when nothing has come of its answer for a while. */
 export class Watch {

@@ -1,5 +1,5 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
-import { closeModal, keepFocus } from './dialogs.ts'
+import { closeModal, isModal, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Draft, Editor } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
@@ -79,7 +79,7 @@ export class Session {
     this.#options.editor.close()
     hideList()
     await pending
-    const leaving = api.logout(seconds => this.#noteAtLogin('notYetRevoked', { seconds }))
+    const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
     this.end(note)
     const answer = await leaving
     // Without a valid token there was nothing left to revoke.
@@ -110,8 +110,10 @@ export class Session {
     await this.#options.load()
     const kept = this.#draft
     this.#draft = undefined
-    if (kept !== undefined && kept.email === api.user?.email && this.isOpen) this.#options.editor.resume(kept.draft)
-    else keepFocus()
+    if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
+    // What is typed by now is not replaced; what was kept comes back after the next login.
+    if (isModal()) this.#draft = kept
+    else this.#options.editor.resume(kept.draft)
   }
 
   #lock(): void {
@@ -149,9 +151,9 @@ export class Session {
     hideList()
   }
 
-  #noteAtLogin(note: TextName, filled: { readonly [name: string]: number } = {}): void {
+  #noteAtLogin(note: TextName): void {
     part('login-note').dataset['text'] = note
-    part('login-note').textContent = say(note, filled)
+    part('login-note').textContent = say(note)
   }
 
   /** The page is left: deletions take effect, all else is forgotten. On the way back a link to open it is shown. */

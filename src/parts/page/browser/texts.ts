@@ -15,7 +15,7 @@ const SPANISH = {
   notRevoked:
     'Has salido en esta página, pero el servicio no lo confirmó: tu sesión puede seguir siendo válida allí.',
   notYetRevoked:
-    'Has salido en esta página. El servicio pide esperar {seconds} s para cerrar la sesión: no cierres la página.',
+    'Has salido en esta página. El servicio pide esperar para cerrar la sesión: no cierres la página.',
   idle: 'La página se bloqueará en {seconds} s por inactividad. Mueve el ratón o pulsa una tecla para seguir.',
   lockedTitle: 'Página bloqueada', lockedText: 'Han pasado 10 minutos sin actividad, y la lista se ha ocultado.',
   unlock: 'Mostrar la lista',
@@ -114,7 +114,7 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   ownChanged: 'Your password was changed. Log in with the new one.',
   notRevoked: 'You are logged out on this page, but the service did not confirm it: your session may be valid there.',
   notYetRevoked:
-    'You are logged out on this page. The service asks to wait {seconds} s to end the session: keep the page open.',
+    'You are logged out on this page. The service asks to wait before it ends the session: keep the page open.',
   idle: 'This page locks in {seconds} s because of inactivity. Move the mouse or press a key to continue.',
   lockedTitle: 'Page locked', lockedText: 'The list was hidden after 10 minutes without activity.',
   unlock: 'Show the list',

@@ -26,6 +26,8 @@ export class Trash {
   #count = SHOWN_COUNT
   /** The load that was begun last, while it goes on. */
   #loading: object | undefined
+  /** Why there may be more than are here. */
+  #fault = ''
   /** Restored since the dialog was opened. */
   readonly #restored = new Set<number>()
 
@@ -60,6 +62,7 @@ export class Trash {
     this.#query.value = ''
     this.#entries = []
     this.#restored.clear()
+    this.#fault = ''
     this.#count = SHOWN_COUNT
     const loading = this.#loading = {}
     this.#show()
@@ -84,7 +87,10 @@ export class Trash {
         nextMs = performance.now() + REDRAWN_MS
       })
       if (!isWanted()) return
-      if (!answer.ok) return void tell(sentences(...explain(answer)))
+      if (!answer.ok) {
+        this.#fault = sentences(...explain(answer))
+        return
+      }
       if (answer.value.length === 0) return
       this.#entries = [...before, ...answer.value]
     }
@@ -102,8 +108,9 @@ export class Trash {
     this.#more.hidden = hits.length <= this.#count
     this.#more.textContent = say('moreDeleted', { count: number(hits.length - this.#count) })
     const none = present.length === 0 ? 'noDeleted' : 'noHitTitle'
-    part('deleted-count').textContent = hits.length > 0 ? say('deletedCount', { count: number(hits.length) })
+    const count = hits.length > 0 ? say('deletedCount', { count: number(hits.length) })
       : say(this.#loading === undefined ? none : 'loading')
+    part('deleted-count').textContent = this.#fault === '' ? count : sentences(count, this.#fault)
   }
 
   #item(entry: Entry): HTMLElement {
