@@ -115,3 +115,92 @@ test('damage in a checkpoint takes nobody\'s access', async t => {
   assert.deepEqual([report.entries, report.users, report.lockedUsers, report.tokens], [0, 1, [], 1])
   assert.ok(report.nextId > 3)
 })
+
+test('a line is opened whose predecessor is left as the end of what begins as another line', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 5; n++) await store.createEntry(ENTRY, null)
+  })
+  const [one, two, three, four, five] = linesOf(journalBytes(folder)) as [string, string, string, string, string]
+  const half = two.indexOf('"sealed":"') + 30
+  writeFileSync(bad, bytesOf([one, two.slice(0, half) + four.slice(half), three, five]))
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lost } = JSON.parse(out)
+  assert.deepEqual([code, opened, lost.map(({ from, to }: any) => [from, to])], [3, 2, [[2, 4]]])
+})
+
+/** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
+async function compactedFolder(
+  t: TestContext, ...lines: readonly number[]
+): Promise<{ readonly folder: string, readonly bad: string, readonly good: string, readonly archive: string }> {
+  const { compact } = await import('../support/rewrite.ts')
+  const made = await damagedFolder(t, async store => {
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await compact(store)
+    await store.updateEntry(2, { password: 'newer' }, null)
+    await store.createEntry(ENTRY, null)
+  }, ...lines)
+  return { ...made, archive: join(made.folder, 'journal-1-5.jsonl') }
+}
+
+for (const [what, lines] of [
+  ['its entries', [2]], ['its users', [3]], ['its end', [5]], ['all but its end', [2, 3, 4]]
+] as const) {
+  test(`an archive gives what is lost of a checkpoint: ${what}`, async t => {
+    const { folder, bad, good, archive } = await compactedFolder(t, ...lines)
+    const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)
+    const report = JSON.parse(out)
+    assert.deepEqual([code, error, report.archive, report.lostLines], [0, '', archive, 0])
+    assert.deepEqual([report.entries, report.users, report.tokens, report.unplaced], [4, 1, 1, 0])
+    const shown = (await done(folder, `journal show ${good}`)).split('\n')
+    assert.match(shown[0]!, new RegExp(`"why":"salvaged".*"archive":"${archive}"`))
+    await done(folder, `journal verify ${good}`)
+    renameSync(journalPath(folder), `${bad}.whole`)
+    await done(folder, `journal restore ${good}`)
+    assert.equal(await done(folder, 'entry get 2 --field password --reveal'), 'newer\n')
+    assert.match(await done(folder, 'entry list'), /^4 /m)
+  })
+}
+
+test('where more than the checkpoint may be lost with its end, an archive gives its part, and access ends', async t => {
+  const { folder, bad, good, archive } = await compactedFolder(t, 2, 3, 4, 5, 6)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)).out)
+  assert.deepEqual([report.archive, report.entries, report.lostLines, report.tokens], [archive, 4, 5, 0])
+})
+
+test('the end of a checkpoint alone takes nobody\'s access with it', async t => {
+  const { folder, bad, good } = await compactedFolder(t, 5)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual([report.lostLines, report.tokens, report.mayLackChanges], [1, 1, ''])
+})
+
+test('an archive is not needed where the checkpoint is whole, and refused where nothing says that it is one', async t => {
+  const { folder, bad, good, archive } = await compactedFolder(t, 6)
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)
+  const { archive: used, lostLines } = JSON.parse(out)
+  assert.deepEqual([code, used, lostLines], [3, null, 1])
+  await refused(folder, `journal salvage ${bad} --to ${good}.2 --archive ${journalPath(folder)}`, 1, /where no journal ended/)
+  const first = await compactedFolder(t, 1)
+  await refused(first.folder, `journal salvage ${first.bad} --to ${first.good} --archive ${first.archive}`, 1, /its first line, is lost/)
+  assert.ok(!existsSync(first.good))
+})
+
+test('a noted head shows that lines are gone from the end without a trace', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await store.accounts.revokeAll('ana@x')
+  })
+  const lines = linesOf(journalBytes(folder))
+  const heads = lines.map(line => line.slice(-66, -2))
+  writeFileSync(bad, bytesOf(lines.slice(0, 2)))
+  const salvage = async (name: string, head: string): Promise<readonly unknown[]> => {
+    const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good}.${name} --head ${head} --json`)
+    const { noted, lost, tokens } = JSON.parse(out)
+    return [code, noted, lost, tokens]
+  }
+  assert.deepEqual(await salvage('last', heads[1]!), [0, true, [], 1])
+  assert.deepEqual(await salvage('gone', heads[2]!), [3, false, [{ from: 3, to: null, bytes: 0 }], 0])
+  await refused(folder, `journal salvage ${bad} --to ${good} --head 12`, 2, /64 hexadecimal digits/)
+})
