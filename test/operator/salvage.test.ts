@@ -128,6 +128,17 @@ test('a line is opened whose predecessor is left as the end of what begins as an
   assert.deepEqual([code, opened, lost.map(({ from, to }: any) => [from, to])], [3, 2, [[2, 4]]])
 })
 
+test('a file that was cut right behind a seal may lack its newest lines', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+  })
+  const [one, two = ''] = linesOf(journalBytes(folder))
+  writeFileSync(bad, `${one}\n${two.slice(0, two.indexOf(',"hash"') + 1)}`)
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lost } = JSON.parse(out)
+  assert.deepEqual([code, opened, lost], [3, 2, [{ from: 3, to: null, bytes: 1 }]])
+})
+
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
 async function compactedFolder(
   t: TestContext, ...lines: readonly number[]

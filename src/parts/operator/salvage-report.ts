@@ -20,8 +20,8 @@ export interface Losses {
 }
 
 /** What is lost, as far as the numbers of lines and the bytes that are no line show it. */
-export function lossesOf({ runs, again, bytes, last, hasHead }: Scan): Losses {
-  const free = freeBytes([...runs, ...again], bytes)
+export function lossesOf({ runs, again, bytes, isEnded, last, hasHead }: Scan): Losses {
+  const free = freeBytes([...runs, ...again], bytes, isEnded)
   const isInOrder = runs.every((run, i) => i === 0 || run.at >= runs[i - 1]!.end)
   // Lines that are there twice may stand where others were.
   const twice = again.reduce((sum, run) => sum + run.end - run.at, 0)
@@ -43,7 +43,8 @@ export function lossesOf({ runs, again, bytes, last, hasHead }: Scan): Losses {
   // A noted head that is nowhere may be that of a line which is gone from the end without a trace.
   if (left === 0 && hasHead) return { before, after: undefined, lines }
   lines.push({ from: last + 1, to: null, bytes: left })
-  return { before, after: { lines: 1, bytes: left + twice }, lines }
+  // Where they are is not known: they may have been moved to where others are missing, and have been lost there.
+  return { before, after: { lines: 1, bytes: all }, lines }
 }
 
 interface FreeBytes {
@@ -54,7 +55,7 @@ interface FreeBytes {
 }
 
 /** The parts of a file that belong to no line that was opened, without line ends. */
-function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
+function freeBytes(runs: readonly Run[], bytes: number, isEnded: boolean): readonly FreeBytes[] {
   const found: FreeBytes[] = []
   let at = 0
   let head = ''
@@ -66,7 +67,7 @@ function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
     head = run.head
   }
   // A file whose last line is not ended was cut.
-  if (bytes !== at) found.push({ at: Math.min(at, bytes), bytes: Math.max(1, bytes - at), mayBeLine: true })
+  if (bytes !== at || !isEnded) found.push({ at: Math.min(at, bytes), bytes: Math.max(1, bytes - at), mayBeLine: true })
   return found
 }
 

@@ -4,12 +4,12 @@
  * with the damage, and not with the file.
  */
 import { Buffer } from 'node:buffer'
-import type { Files } from '../../disk/files.ts'
+import { readPieces, type Files } from '../../disk/files.ts'
 import { isContinuation, WHOLE, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { OperatorError } from '../command.ts'
-import { openPiece, piecesOf, type Opened, type Piece } from './salvage-lines.ts'
+import { LINE_FEED, openPiece, piecesOf, type Opened, type Piece } from './salvage-lines.ts'
 
 /** Lines that were opened one after the other. */
 export interface Run {
@@ -36,6 +36,8 @@ export interface Scan {
   /** Runs that contradict those, or are older than what comes before them, as what is left of another journal is. */
   readonly foreign: readonly Run[]
   readonly bytes: number
+  /** Whether its last byte is the end of a line. */
+  readonly isEnded: boolean
   /** How many pieces of lines there are, and how many lines were opened, each once. */
   readonly lines: number
   readonly opened: number
@@ -67,7 +69,13 @@ export function scanDamaged(
   const placed = place(runs, run => openRun(files, path, keys, run))
   const opened = placed.runs.reduce((sum, run) => sum + run.last - run.first + 1, 0)
   const last = placed.runs.at(-1)?.last ?? 0
-  return { ...placed, bytes, lines, opened, last, missingKeys: [...missingKeys], hasHead }
+  const isEnded = endsLine(files, path, bytes)
+  return { ...placed, bytes, isEnded, lines, opened, last, missingKeys: [...missingKeys], hasHead }
+}
+
+function endsLine(files: Files, path: string, bytes: number): boolean {
+  for (const [piece] of readPieces(files, path, bytes - 1, bytes)) return piece[0] === LINE_FEED
+  return false
 }
 
 /** A line that does not follow the one before it in the file. */
