@@ -1,6 +1,6 @@
 /** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
 import { strict as assert } from 'node:assert'
-import { copyFileSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, refused } from '../support/admin.ts'
@@ -214,4 +214,26 @@ test('a noted head shows that lines are gone from the end without a trace', asyn
   assert.deepEqual(await salvage('last', heads[1]!), [0, true, [], 1])
   assert.deepEqual(await salvage('gone', heads[2]!), [3, false, [{ from: 3, to: null, bytes: 0 }], 0])
   await refused(folder, `journal salvage ${bad} --to ${good} --head 12`, 2, /64 hexadecimal digits/)
+})
+
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
+
+test('root salvages from and into a folder of another user, whose service it does not keep out', { skip: NOT_ROOT }, async t => {
+  const { folder: own, bad, archive } = await compactedFolder(t, 2)
+  const place = freshFolder(t)
+  chmodSync(place, 0o711)
+  const folder = join(place, 'data')
+  mkdirSync(folder, { mode: 0o700 })
+  for (const name of ['journal.key', 'journal.jsonl']) {
+    copyFileSync(name === 'journal.jsonl' ? bad : join(own, name), join(folder, name))
+    chownSync(join(folder, name), 54_321, 54_322)
+  }
+  chownSync(folder, 54_321, 54_322)
+  const owners = (at: string): unknown => readdirSync(at).sort().map(name => [name, statSync(join(at, name)).uid])
+  const given = `journal salvage ${journalPath(folder)} --archive ${archive}`
+  await done(folder, `${given} --to ${own}/salvaged.jsonl`)
+  assert.equal(statSync(`${own}/salvaged.jsonl`).uid, 0)
+  await done(own, `${given} --to ${own}/again.jsonl`)
+  await done(folder, `${given} --to ${folder}/salvaged.jsonl`)
+  assert.deepEqual(owners(folder), [['journal.jsonl', 54_321], ['journal.key', 54_321], ['salvaged.jsonl', 54_321]])
 })

@@ -1,6 +1,5 @@
 /** Where a journal came from: the ends of those before it that it names, and the archives that join it there. */
 import { resolve } from 'node:path'
-import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { isContinuation, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import { locationOf } from '../../journal/open-file.ts'
@@ -33,7 +32,7 @@ export function notedHead({ head }: Arguments['flags']): string | undefined {
 /** A file that is a journal, or a copy of one. */
 export function fileStatus({ store }: Pick<Context, 'store'>, file: string): JournalStatus {
   const path = resolve(file)
-  const stat = disk.stat(path)
+  const stat = store.files.stat(path)
   if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
   return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes, file: stat }
 }

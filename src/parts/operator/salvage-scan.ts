@@ -166,7 +166,7 @@ function runOf({ piece: { at, end }, record, hash, previousHash }: Opened): Run 
  */
 function timeOf(record: JournalRecord): string | undefined {
   const isCompaction = isContinuation(record) && (record.data as Continued).why === 'compacted'
-  return record.type.startsWith('journal.') && !(isCompaction && record.seq === 1) ? undefined : record.time
+  return record.type.startsWith('journal.') && !(isCompaction && record.seq === 1) ? undefined : copied(record.time)
 }
 
 /** Opens the lines whose predecessor is elsewhere in the file; each becomes a run of its own. */
@@ -212,7 +212,7 @@ function shortOf({ at, end, hash }: Piece): Piece {
 }
 
 /** A text of its own: a part of another one would keep that, a whole line, in memory. */
-function copied(hash: string): string { return Buffer.from(hash, 'latin1').toString('latin1') }
+function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Puts runs in the order of their numbers, each line once. */
 function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' | 'foreign'> {

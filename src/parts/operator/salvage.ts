@@ -14,6 +14,7 @@ import { readJournal } from '../../journal/recover.ts'
 import { lockJournal } from '../../storage.ts'
 import { OperatorError, UsageError, type Command, type Context, type OnRecord } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
+import { becomeOwner } from './as-owner.ts'
 import { ARCHIVE, fileStatus, joinArchives, notedHead } from './archives.ts'
 import { checkState } from './check.ts'
 import { add, Slices, type Unnumbered } from './rewrite.ts'
@@ -162,31 +163,45 @@ function compare({ files, keys, onProgress }: Salvage, path: string, digest: str
   if (read.digest('hex') !== digest) throw new Error('what was written does not read back the same')
 }
 
-/** Works while no service has a folder that one of these files is in. */
+/** Works while no service has a folder that one of these files is in; in its own folder as the owner of that. */
 async function alone<T>(
-  { store }: Context, source: string, target: string, work: (files: Files) => Promise<T>
+  { store, flags }: Context, source: string, target: string, work: (files: Files) => Promise<T>
 ): Promise<T> {
   const { folder } = locationOf(store.settings)
-  const folders = [...new Set([source, target].map(path => disk.real(dirname(path))))]
-  const own = disk.real(folder)
-  const locks: { release(): Promise<void> }[] = []
+  const [sources, targets] = [disk.real(dirname(source)), disk.real(dirname(target))]
+  const isOwn = targets === disk.real(folder)
+  const releases: (() => Promise<void>)[] = []
   try {
-    for (const other of folders.filter(one => one !== own)) {
-      if (disk.stat(join(other, JOURNAL_FILE)) === undefined) continue
+    for (const other of new Set(isOwn ? [sources] : [sources, targets])) {
+      if ((isOwn && other === targets) || disk.stat(join(other, JOURNAL_FILE)) === undefined) continue
       try {
-        locks.push(await lockJournal(disk, other, localSockets(new RequestGate().handle)))
+        releases.push(await lockAsOwner(other))
       } catch (error) {
         // Where nothing can be written, no service writes.
         const { cause = error } = error as Error
-        const isReadOnly = ['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))
-        if (!isReadOnly || other !== disk.real(dirname(source))) throw error
+        if (other !== sources || !['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))) throw error
       }
     }
-    if (!folders.includes(own)) return await work(disk)
-    return await store.alone([source], () => work(store.files))
+    const archives = (flags['archive'] ?? []) as readonly string[]
+    const reads = [source, ...archives.map(path => resolve(path))]
+    return isOwn ? await store.alone(reads, () => work(store.files)) : await work(disk)
   } finally {
-    for (const lock of locks) await lock.release()
+    for (const release of releases) await release()
   }
+}
+
+/** Locks a folder; gives what ends that. The lock of a root that is killed must not keep the folder's owner out. */
+async function lockAsOwner(folder: string): Promise<() => Promise<void>> {
+  const asOwner = async <T>(act: (files: Files) => Promise<T>): Promise<T> => {
+    const owner = becomeOwner(folder, [])
+    try {
+      return await act(owner.files)
+    } finally {
+      owner.end()
+    }
+  }
+  const lock = await asOwner(files => lockJournal(files, folder, localSockets(new RequestGate().handle)))
+  return () => asOwner(() => lock.release())
 }
 
 async function run(context: Context): Promise<number> {
