@@ -51,7 +51,7 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   }, 2)
   const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
   assert.deepEqual([code, error], [3, ''])
-  const { opened, lost, entries, whole, mayLackChanges, unplaced, unplacedFile, nextId } = JSON.parse(out)
+  const { opened, lost, entries, whole, mayLackChanges, unplaced, unplacedFile, unplacedRecords, nextId } = JSON.parse(out)
   assert.deepEqual({ opened, entries, whole, mayLackChanges, unplaced },
     { opened: 2, entries: 1, whole: 0, mayLackChanges: '1', unplaced: 1 })
   assert.ok(nextId > 2, 'what is lost may have been an import of several')
@@ -59,6 +59,8 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   assert.equal(statSync(unplacedFile).mode & 0o777, 0o600)
   const { data, line, type } = JSON.parse(readFileSync(unplacedFile, 'utf8'))
   assert.deepEqual([data, line, type], [{ id: 2, password: 'sécret' }, 3, 'entry.updated'])
+  assert.deepEqual(unplacedRecords.map(({ line, type, id, why }: any) => [line, type, id, why]),
+    [[3, 'entry.updated', 2, 'id 2 does not exist']])
   await done(folder, `journal verify ${good}`)
   renameSync(good, journalPath(folder))
   await done(folder, 'entry add --system a --user b --password-stdin', 'pw\n')

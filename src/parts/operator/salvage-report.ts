@@ -6,6 +6,8 @@ import type { StandIn } from './salvage-archive.ts'
 import type { Loss, Rebuilding } from './salvage-state.ts'
 import type { Run, Scan } from './salvage-scan.ts'
 
+/** The most places and records that are shown. */
+const MAX_SHOWN = 20
 /** What the command ends with where something is lost. */
 const LOST = 3
 
@@ -71,6 +73,15 @@ function freeBytes(runs: readonly Run[], bytes: number, isEnded: boolean): reado
   return found
 }
 
+/** A record that has no place, without what it holds. */
+export interface Unplaced {
+  readonly line: number
+  readonly time: string
+  readonly type: string
+  readonly id: number | null
+  readonly why: string
+}
+
 /** What came of it. */
 export interface Salvaged {
   readonly scan: Scan
@@ -80,13 +91,15 @@ export interface Salvaged {
   readonly records: number
   readonly head: string
   readonly unplaced: number
+  /** The first of them. */
+  readonly named: readonly Unplaced[]
 }
 
 /** Prints what came of a salvage; gives the exit code. */
 export function report(
   { terminal, flags }: Context, source: string, target: string, salvaged: Salvaged, keepsAccess: boolean
 ): number {
-  const { scan, losses, standIn, made, records, head, unplaced } = salvaged
+  const { scan, losses, standIn, made, records, head, unplaced, named } = salvaged
   const { entries, users } = made.state
   const lostLines = losses.lines.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const lostBytes = losses.lines.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -102,14 +115,16 @@ export function report(
     lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
     mayLackChanges: doubtful,
     users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
-    until: made.until, nextId: entries.size + 1, unplaced, ...aside && { unplacedFile: aside },
+    until: made.until, nextId: entries.size + 1, unplaced,
+    ...aside && { unplacedFile: aside, unplacedRecords: named },
     ...flags['archive'] !== undefined && { archive: standIn?.path ?? null },
     ...flags['head'] !== undefined && { noted: scan.hasHead }
   }
   terminal.show(result,
     `lines    ${scan.lines} found, ${scan.opened} opened, ${lostLines} known to be lost`,
-    ...losses.lines.slice(0, 20).map(shownLoss),
-    ...losses.lines.length > 20 ? [`lost     and ${losses.lines.length - 20} more places; --json names them`] : [],
+    ...losses.lines.slice(0, MAX_SHOWN).map(shownLoss),
+    ...losses.lines.length > MAX_SHOWN
+      ? [`lost     and ${losses.lines.length - MAX_SHOWN} more places; --json names them`] : [],
     ...flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],
     ...flags['head'] === undefined ? []
       : [`noted    ${scan.hasHead ? 'the head is there' : 'no line that was opened has the head'}`],
@@ -122,6 +137,9 @@ export function report(
     ...made.tokensLeftOut === 0 ? [] : [`         ${made.tokensLeftOut} are left out, which may have been revoked`],
     `until    ${made.until ?? '-'}`, `next id  ${entries.size + 1}`,
     ...aside === undefined ? [] : [`unplaced ${unplaced} records, kept in ${aside}, which holds passwords`],
+    ...named.slice(0, MAX_SHOWN).map(({ line, time, type, id, why }) =>
+      `         line ${line}, ${time} ${type}${id === null ? '' : ` ${id}`}: ${why}`),
+    ...unplaced > MAX_SHOWN ? [`         and ${unplaced - MAX_SHOWN} more, which that file names`] : [],
     `journal  ${target}: ${records} records, head ${head}`)
   return hasLost ? LOST : 0
 }

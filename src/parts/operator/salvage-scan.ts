@@ -212,7 +212,7 @@ function shortOf({ at, end, hash }: Piece): Piece {
 }
 
 /** A text of its own: a part of another one would keep that, a whole line, in memory. */
-function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
+export function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Puts runs in the order of their numbers, each line once. */
 function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' | 'foreign'> {

@@ -19,12 +19,14 @@ import { ARCHIVE, fileStatus, joinArchives, notedHead } from './archives.ts'
 import { checkState } from './check.ts'
 import { add, Slices, type Unnumbered } from './rewrite.ts'
 import { lossesBeside, recordsLeft, standInFor, type JoinArchives } from './salvage-archive.ts'
-import { lossesOf, report, type Salvaged } from './salvage-report.ts'
-import { openRun, scanDamaged, type Run, type Scan } from './salvage-scan.ts'
+import { lossesOf, report, type Salvaged, type Unplaced } from './salvage-report.ts'
+import { copied, openRun, scanDamaged, type Run, type Scan } from './salvage-scan.ts'
 import { Rebuilding } from './salvage-state.ts'
 
 /** The most ranges of lost lines that the first record names. */
 const MAX_RANGES = 1_000
+/** The most unplaced records that the report names. */
+const MAX_NAMED = 1_000
 
 /** What is salvaged, into which file, and how. */
 interface Salvage {
@@ -93,6 +95,7 @@ function rebuild(
   const nonce = nonces(randomBytes)
   const written = createHash('sha256')
   let [records, head, unplaced] = [0, FIRST_HASH, 0]
+  const named: Unplaced[] = []
   let line = 0
   const write = ({ time, type, by, data }: Unnumbered): void => {
     const event = { type, by, data, json: JSON.stringify(data) }
@@ -104,6 +107,9 @@ function rebuild(
   }
   const unplace = ({ time, type, by, data }: Unnumbered, why: string): void => {
     unplaced++
+    const { id, first } = data as { readonly id?: number, readonly first?: number }
+    const about = { line, time: copied(time), type: copied(type), id: id ?? first ?? null, why }
+    if (named.length < MAX_NAMED) named.push(about)
     others.add(asciiLine({ line, time, type, by, why, data }))
   }
   const made = new Rebuilding({ time, lockedHash: lockedHash(), keepsAccess, write, unplace })
@@ -137,7 +143,7 @@ function rebuild(
   slices.end()
   others.end()
   onProgress('', 1)
-  return { made, records, head, unplaced, digest: written.digest('hex') }
+  return { made, records, head, unplaced, named, digest: written.digest('hex') }
 }
 
 /** A line of JSON in ASCII. */
