@@ -213,11 +213,11 @@ function newestId(records: readonly JournalRecord[]): number {
   }, 0)
 }
 
-/** The newest user that records have given an id. */
-function newestUser(records: readonly JournalRecord[]): number {
+/** What records make. */
+function stateOf(records: readonly JournalRecord[]): CommittedState {
   const state = emptyState()
   for (const record of records) apply(state, record)
-  return state.users.size
+  return state
 }
 
 /** What a salvage cost, and what it saved. */
@@ -226,6 +226,9 @@ export interface Outcome {
   readonly opened: number
   readonly ms: number
   readonly skippedIds: number
+  /** Entries that are gone or have lost a change, and tokens that end. */
+  readonly entries: number
+  readonly tokens: number
 }
 
 /** Salvages damaged bytes of a journal and holds the result against the model. Throws where something is wrong. */
@@ -243,7 +246,9 @@ export async function salvageAndCheck(
   if (expected.length === 0) {
     await assert.rejects(making)
     assert.ok(!existsSync(target))
-    return { lines: source.lines.length, opened: 0, ms: performance.now() - beganMs, skippedIds: 0 }
+    const { entries, tokens } = stateOf(source.records)
+    const ms = performance.now() - beganMs
+    return { lines: source.lines.length, opened: 0, ms, skippedIds: 0, entries: entries.count, tokens: tokens.size }
   }
   const { scan, losses } = await making
   const ms = performance.now() - beganMs
@@ -258,13 +263,16 @@ export async function salvageAndCheck(
   checkEntries(state, expected)
   const given = newestId(source.records)
   if (!mayLoseNewestIds) assert.ok(state.entries.size >= given, `id ${state.entries.size + 1} would be given again`)
-  checkAccess(state, source, expected.length === source.lines.length && losses.lines.length === 0)
+  const last = stateOf(source.records)
+  checkAccess(state, last, source, expected.length === source.lines.length && losses.lines.length === 0)
   if (!mayLoseNewestIds) {
-    const users = newestUser(source.records)
+    const users = last.users.size
     assert.ok(state.users.size >= users, `user ${state.users.size + 1} would be given again`)
   }
   if (source.archive !== undefined && is[0]!) await checkWithArchive(source, path, target, keys, expected)
-  return { lines: source.lines.length, opened: expected.length, ms, skippedIds: state.entries.size - given }
+  const entries = [...last.entries.entries()].filter(([id]) => last.entries.text(id) !== state.entries.text(id)).length
+  const tokens = last.tokens.size - state.tokens.size
+  return { lines: source.lines.length, opened: expected.length, ms, skippedIds: state.entries.size - given, entries, tokens }
 }
 
 /** The same journal with the archive: if a line of the checkpoint is lost, what comes is as if none were. */
@@ -283,7 +291,7 @@ async function checkWithArchive(
   const left = expected.filter(({ seq }) => seq <= last).length
   assert.ok(left === last || standIn !== undefined, 'a damaged checkpoint has an archive in its place')
   checkEntries(state, standIn === undefined ? expected : [...records, ...expected.filter(({ seq }) => seq > last)])
-  checkAccess(state, source, false)
+  checkAccess(state, stateOf(source.records), source, false)
 }
 
 function checkEntries(state: CommittedState, expected: readonly JournalRecord[]): void {
@@ -293,9 +301,7 @@ function checkEntries(state: CommittedState, expected: readonly JournalRecord[])
 }
 
 /** Nobody has access who had not at the end of the journal; where nothing is lost, all have. */
-function checkAccess(state: CommittedState, source: Source, isWhole: boolean): void {
-  const last = emptyState()
-  for (const record of source.records) apply(last, record)
+function checkAccess(state: CommittedState, last: CommittedState, source: Source, isWhole: boolean): void {
   for (const [hash] of state.tokens.entries()) assert.ok(last.tokens.get(hash), 'a token that was revoked would work')
   const open = [...state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
   const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`, passwordHash]))
