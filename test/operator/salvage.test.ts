@@ -182,6 +182,12 @@ test('where more than the checkpoint may be lost with its end, an archive gives 
   assert.deepEqual([report.archive, report.entries, report.lostLines, report.tokens], [archive, 4, 5, 0])
 })
 
+test('the report names the archive that would help', async t => {
+  const { folder, bad, good } = await compactedFolder(t, 2)
+  const shown = await admin(folder, `journal salvage ${bad} --to ${good}`)
+  assert.match(shown.out, /^archive  --archive with the journal before the compaction of \S+, 5 records, gives what is lost/m)
+})
+
 test('the end of a checkpoint alone takes nobody\'s access with it', async t => {
   const { folder, bad, good } = await compactedFolder(t, 5)
   const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)

@@ -31,24 +31,32 @@ export interface Sources {
   readonly keys: KeyFinder
 }
 
-/** What takes the place of the checkpoint, if a part of that is lost and one of the archives is the journal before. */
+/** What takes the place of a checkpoint of which a part is lost; or the end of the archive that could, were it given. */
+export interface Found {
+  readonly standIn?: StandIn
+  readonly missing?: EarlierEnd
+}
+
+/** Looks whether a part of the checkpoint is lost, and whether one of the archives is the journal before. */
 export async function standInFor(
   sources: Sources, scan: Scan, lost: readonly LostLines[], join: JoinArchives, onRecord: OnRecord
-): Promise<StandIn | undefined> {
+): Promise<Found> {
   const named = continuations(sources, scan)
   const ends = named.map(record => earlierEnd(record)!)
   const archives = await join(ends, onRecord).catch((error: unknown) => { throw refusal(error, ends.length > 0) })
   const before = ends.findIndex(({ why }) => why !== 're-encrypted')
-  const archive = archives.find(({ end }) => end === ends[before])
-  if (archive === undefined || ends[before]!.why !== 'compacted') return undefined
-  const to = endOfCheckpoint(scan, lost, named, before)
-  if (to === undefined) return undefined
-  const { status: { path, bytes }, end: { head, records } } = archive
+  const end = ends[before]
+  const to = end?.why === 'compacted' ? endOfCheckpoint(scan, lost, named, before) : undefined
+  if (end === undefined || to === undefined) return {}
+  const archive = archives.find(one => one.end === end)
+  if (archive === undefined) return { missing: end }
+  const { status: { path, bytes } } = archive
+  const { head, records } = end
   const run = {
     at: 0, end: bytes, previousHash: FIRST_HASH, head, first: 1, last: records, since: undefined, until: undefined,
     kept: 0, whole: 0
   }
-  return { path, run, after: before + 1, to }
+  return { standIn: { path, run, after: before + 1, to } }
 }
 
 /** The last line that is known to belong to the checkpoint; undefined where nothing of it is lost. */

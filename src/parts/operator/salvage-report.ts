@@ -2,6 +2,7 @@
 import type { LostLines } from '../../journal/journal.ts'
 import type { EntryTable } from '../../store/entry-pages.ts'
 import type { Context } from '../command.ts'
+import { before, type EarlierEnd } from './archives.ts'
 import type { StandIn } from './salvage-archive.ts'
 import type { Loss, Rebuilding } from './salvage-state.ts'
 import type { Run, Scan } from './salvage-scan.ts'
@@ -87,6 +88,7 @@ export interface Salvaged {
   readonly scan: Scan
   readonly losses: Losses
   readonly standIn: StandIn | undefined
+  readonly missing: EarlierEnd | undefined
   readonly made: Rebuilding
   readonly records: number
   readonly head: string
@@ -99,7 +101,7 @@ export interface Salvaged {
 export function report(
   { terminal, flags }: Context, source: string, target: string, salvaged: Salvaged, keepsAccess: boolean
 ): number {
-  const { scan, losses, standIn, made, records, head, unplaced, named } = salvaged
+  const { scan, losses, standIn, missing, made, records, head, unplaced, named } = salvaged
   const { entries, users } = made.state
   const lostLines = losses.lines.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
   const lostBytes = losses.lines.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -117,7 +119,7 @@ export function report(
     users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
     until: made.until, nextId: entries.size + 1, unplaced,
     ...aside && { unplacedFile: aside, unplacedRecords: named },
-    ...flags['archive'] !== undefined && { archive: standIn?.path ?? null },
+    archive: standIn?.path ?? null, missingArchive: missing ?? null,
     ...flags['head'] !== undefined && { noted: scan.hasHead }
   }
   terminal.show(result,
@@ -125,7 +127,9 @@ export function report(
     ...losses.lines.slice(0, MAX_SHOWN).map(shownLoss),
     ...losses.lines.length > MAX_SHOWN
       ? [`lost     and ${losses.lines.length - MAX_SHOWN} more places; --json names them`] : [],
-    ...flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],
+    ...missing === undefined ? [] : [`archive  --archive with the journal ${before(missing)}, ${missing.records} ` +
+      'records, gives what is lost of the checkpoint'],
+    ...missing !== undefined || flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],
     ...flags['head'] === undefined ? []
       : [`noted    ${scan.hasHead ? 'the head is there' : 'no line that was opened has the head'}`],
     ...scan.missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),

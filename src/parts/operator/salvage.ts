@@ -42,7 +42,7 @@ interface Salvage {
   readonly onProgress: (what: string, share: number) => void
 }
 
-type Plan = Pick<Salvaged, 'scan' | 'losses' | 'standIn'>
+type Plan = Pick<Salvaged, 'scan' | 'losses' | 'standIn' | 'missing'>
 
 /** Salvages a file into a new one, and what has no place there into `FILE.unplaced.jsonl`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
@@ -51,10 +51,10 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
   if (found.opened === 0) throw new OperatorError(`${source}: ${whyNothing(found)}`)
   let { hasHead } = found
   const lookForHead: OnRecord = (_record, _state, text) => { hasHead ||= text.endsWith(`"hash":"${head}"}`) }
-  const standIn = await standInFor(given, found, lossesOf(found).lines, join, lookForHead)
+  const { standIn, missing } = await standInFor(given, found, lossesOf(found).lines, join, lookForHead)
   const scan = { ...found, hasHead }
   const losses = lossesBeside(lossesOf(scan), scan, standIn)
-  const plan = { scan, losses, standIn }
+  const plan = { scan, losses, standIn, missing }
   const aside = `${target}.unplaced.jsonl`
   let hasAside = false
   try {
