@@ -44,8 +44,12 @@ export interface Continued {
   readonly head: string
   readonly records: number
   readonly time: string | null
-  /** Of one that was salvaged: its file, how many lines were opened, which are lost (the first 1,000 places). */
+  /**
+   * Of one that was salvaged: its file, the archive that took the place of its checkpoint, how many lines were opened,
+   * which are lost (the first 1,000 places).
+   */
   readonly source?: string
+  readonly archive?: string
   readonly opened?: number
   readonly lost?: readonly LostLines[]
 }

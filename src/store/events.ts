@@ -75,7 +75,7 @@ export const OPERATOR = 'operator'
 
 type Fields<T> = readonly (keyof T)[]
 
-const CONTINUED_FIELDS: Fields<Continued> = ['why', 'head', 'records', 'time', 'source', 'opened', 'lost']
+const CONTINUED_FIELDS: Fields<Continued> = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost']
 
 /** The fields of each type of record. */
 const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {

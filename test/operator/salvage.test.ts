@@ -1,6 +1,6 @@
 /** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
 import { strict as assert } from 'node:assert'
-import { copyFileSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { admin, done, refused } from '../support/admin.ts'
@@ -51,7 +51,7 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   }, 2)
   const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
   assert.deepEqual([code, error], [3, ''])
-  const { opened, lost, entries, whole, mayLackChanges, unplaced, unplacedFile, nextId } = JSON.parse(out)
+  const { opened, lost, entries, whole, mayLackChanges, unplaced, unplacedFile, unplacedRecords, nextId } = JSON.parse(out)
   assert.deepEqual({ opened, entries, whole, mayLackChanges, unplaced },
     { opened: 2, entries: 1, whole: 0, mayLackChanges: '1', unplaced: 1 })
   assert.ok(nextId > 2, 'what is lost may have been an import of several')
@@ -59,6 +59,8 @@ test('a change to an entry that is lost is kept aside, and its id is not given a
   assert.equal(statSync(unplacedFile).mode & 0o777, 0o600)
   const { data, line, type } = JSON.parse(readFileSync(unplacedFile, 'utf8'))
   assert.deepEqual([data, line, type], [{ id: 2, password: 'sécret' }, 3, 'entry.updated'])
+  assert.deepEqual(unplacedRecords.map(({ line, type, id, why }: any) => [line, type, id, why]),
+    [[3, 'entry.updated', 2, 'id 2 does not exist']])
   await done(folder, `journal verify ${good}`)
   renameSync(good, journalPath(folder))
   await done(folder, 'entry add --system a --user b --password-stdin', 'pw\n')
@@ -114,4 +116,132 @@ test('damage in a checkpoint takes nobody\'s access', async t => {
   const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
   assert.deepEqual([report.entries, report.users, report.lockedUsers, report.tokens], [0, 1, [], 1])
   assert.ok(report.nextId > 3)
+})
+
+test('a line is opened whose predecessor is left as the end of what begins as another line', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 5; n++) await store.createEntry(ENTRY, null)
+  })
+  const [one, two, three, four, five] = linesOf(journalBytes(folder)) as [string, string, string, string, string]
+  const half = two.indexOf('"sealed":"') + 30
+  writeFileSync(bad, bytesOf([one, two.slice(0, half) + four.slice(half), three, five]))
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lost } = JSON.parse(out)
+  assert.deepEqual([code, opened, lost.map(({ from, to }: any) => [from, to])], [3, 2, [[2, 4]]])
+})
+
+test('a file that was cut right behind a seal may lack its newest lines', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+  })
+  const [one, two = ''] = linesOf(journalBytes(folder))
+  writeFileSync(bad, `${one}\n${two.slice(0, two.indexOf(',"hash"') + 1)}`)
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lost } = JSON.parse(out)
+  assert.deepEqual([code, opened, lost], [3, 2, [{ from: 3, to: null, bytes: 1 }]])
+})
+
+/** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
+async function compactedFolder(
+  t: TestContext, ...lines: readonly number[]
+): Promise<{ readonly folder: string, readonly bad: string, readonly good: string, readonly archive: string }> {
+  const { compact } = await import('../support/rewrite.ts')
+  const made = await damagedFolder(t, async store => {
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await compact(store)
+    await store.updateEntry(2, { password: 'newer' }, null)
+    await store.createEntry(ENTRY, null)
+  }, ...lines)
+  return { ...made, archive: join(made.folder, 'journal-1-5.jsonl') }
+}
+
+for (const [what, lines] of [
+  ['its entries', [2]], ['its users', [3]], ['its end', [5]], ['all but its end', [2, 3, 4]]
+] as const) {
+  test(`an archive gives what is lost of a checkpoint: ${what}`, async t => {
+    const { folder, bad, good, archive } = await compactedFolder(t, ...lines)
+    const { code, out, error } = await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)
+    const report = JSON.parse(out)
+    assert.deepEqual([code, error, report.archive, report.lostLines], [0, '', archive, 0])
+    assert.deepEqual([report.entries, report.users, report.tokens, report.unplaced], [4, 1, 1, 0])
+    const shown = (await done(folder, `journal show ${good}`)).split('\n')
+    assert.match(shown[0]!, new RegExp(`"why":"salvaged".*"archive":"${archive}"`))
+    await done(folder, `journal verify ${good}`)
+    renameSync(journalPath(folder), `${bad}.whole`)
+    await done(folder, `journal restore ${good}`)
+    assert.equal(await done(folder, 'entry get 2 --field password --reveal'), 'newer\n')
+    assert.match(await done(folder, 'entry list'), /^4 /m)
+  })
+}
+
+test('where more than the checkpoint may be lost with its end, an archive gives its part, and access ends', async t => {
+  const { folder, bad, good, archive } = await compactedFolder(t, 2, 3, 4, 5, 6)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)).out)
+  assert.deepEqual([report.archive, report.entries, report.lostLines, report.tokens], [archive, 4, 5, 0])
+})
+
+test('the report names the archive that would help', async t => {
+  const { folder, bad, good } = await compactedFolder(t, 2)
+  const shown = await admin(folder, `journal salvage ${bad} --to ${good}`)
+  assert.match(shown.out, /^archive  --archive with the journal before the compaction of \S+, 5 records, gives what is lost/m)
+})
+
+test('the end of a checkpoint alone takes nobody\'s access with it', async t => {
+  const { folder, bad, good } = await compactedFolder(t, 5)
+  const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual([report.lostLines, report.tokens, report.mayLackChanges], [1, 1, ''])
+})
+
+test('an archive is not needed where the checkpoint is whole, and refused where nothing says that it is one', async t => {
+  const { folder, bad, good, archive } = await compactedFolder(t, 6)
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --archive ${archive} --json`)
+  const { archive: used, lostLines } = JSON.parse(out)
+  assert.deepEqual([code, used, lostLines], [3, null, 1])
+  await refused(folder, `journal salvage ${bad} --to ${good}.2 --archive ${journalPath(folder)}`, 1, /where no journal ended/)
+  const first = await compactedFolder(t, 1)
+  await refused(first.folder, `journal salvage ${first.bad} --to ${first.good} --archive ${first.archive}`, 1, /its first line, is lost/)
+  assert.ok(!existsSync(first.good))
+})
+
+test('a noted head shows that lines are gone from the end without a trace', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await store.accounts.revokeAll('ana@x')
+  })
+  const lines = linesOf(journalBytes(folder))
+  const heads = lines.map(line => line.slice(-66, -2))
+  writeFileSync(bad, bytesOf(lines.slice(0, 2)))
+  const salvage = async (name: string, head: string): Promise<readonly unknown[]> => {
+    const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good}.${name} --head ${head} --json`)
+    const { noted, lost, tokens } = JSON.parse(out)
+    return [code, noted, lost, tokens]
+  }
+  assert.deepEqual(await salvage('last', heads[1]!), [0, true, [], 1])
+  assert.deepEqual(await salvage('gone', heads[2]!), [3, false, [{ from: 3, to: null, bytes: 0 }], 0])
+  await refused(folder, `journal salvage ${bad} --to ${good} --head 12`, 2, /64 hexadecimal digits/)
+})
+
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
+
+test('root salvages from and into a folder of another user, whose service it does not keep out', { skip: NOT_ROOT }, async t => {
+  const { folder: own, bad, archive } = await compactedFolder(t, 2)
+  const place = freshFolder(t)
+  chmodSync(place, 0o711)
+  const folder = join(place, 'data')
+  mkdirSync(folder, { mode: 0o700 })
+  for (const name of ['journal.key', 'journal.jsonl']) {
+    copyFileSync(name === 'journal.jsonl' ? bad : join(own, name), join(folder, name))
+    chownSync(join(folder, name), 54_321, 54_322)
+  }
+  chownSync(folder, 54_321, 54_322)
+  const owners = (at: string): unknown => readdirSync(at).sort().map(name => [name, statSync(join(at, name)).uid])
+  const given = `journal salvage ${journalPath(folder)} --archive ${archive}`
+  await done(folder, `${given} --to ${own}/salvaged.jsonl`)
+  assert.equal(statSync(`${own}/salvaged.jsonl`).uid, 0)
+  await done(own, `${given} --to ${own}/again.jsonl`)
+  await done(folder, `${given} --to ${folder}/salvaged.jsonl`)
+  assert.deepEqual(owners(folder), [['journal.jsonl', 54_321], ['journal.key', 54_321], ['salvaged.jsonl', 54_321]])
 })

@@ -1,5 +1,5 @@
 /**
- * The campaign against `journal salvage`: `DAMAGES` journals (10,000 without it) damaged at random and salvaged, one or
+ * The campaign against `journal salvage`: `COUNT` journals (10,000 without it; `SEED`) damaged at random and salvaged, one or
  * two damages each; every result is held against the model. Prints what it saw; the first fault ends it, with its seed.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -22,7 +22,9 @@ for (const kind of KINDS) {
 }
 console.log(`seed ${seed}; journals of ${sources.map(({ lines }) => lines.length).join(', ')} lines`)
 const names = Object.keys(DAMAGES)
-const seen = new Map<string, { times: number, lost: number, most: number }>()
+/** What damages of a kind have cost: all of their lines, and the worst of those that came alone. */
+interface Cost { times: number, lost: number, most: number, entries: number, tokens: number }
+const seen = new Map<string, Cost>()
 let [worstMs, worstIds, idsUnknown] = [0, 0, 0]
 for (let n = 0; n < count; n++) {
   const each = seeded((seed + n * 7919) >>> 0)
@@ -32,11 +34,15 @@ for (let n = 0; n < count; n++) {
   // Of lines that are gone without their bytes it is not known how many ids they gave.
   const mayLoseNewestIds = kinds.some(kind => / lost|cut/.test(kind))
   try {
-    const { lines, opened, ms, skippedIds } = await salvageAndCheck(source, damaged, mayLoseNewestIds)
+    const { lines, opened, ms, skippedIds, entries, tokens } = await salvageAndCheck(source, damaged, mayLoseNewestIds)
     for (const kind of new Set(kinds)) {
-      const before = seen.get(kind) ?? { times: 0, lost: 0, most: 0 }
+      const before = seen.get(kind) ?? { times: 0, lost: 0, most: 0, entries: 0, tokens: 0 }
       const lost = lines - opened
-      seen.set(kind, { times: before.times + 1, lost: before.lost + lost, most: Math.max(before.most, kinds.length === 1 ? lost : 0) })
+      const worst = (most: number, one: number): number => Math.max(most, kinds.length === 1 ? one : 0)
+      seen.set(kind, {
+        times: before.times + 1, lost: before.lost + lost, most: worst(before.most, lost),
+        entries: worst(before.entries, entries), tokens: worst(before.tokens, tokens)
+      })
     }
     worstMs = Math.max(worstMs, ms)
     worstIds = Math.max(worstIds, skippedIds)
@@ -47,8 +53,9 @@ for (let n = 0; n < count; n++) {
   }
 }
 rmSync(folder, { recursive: true })
-for (const [kind, { times, lost, most }] of seen) {
-  console.log(`${kind.padEnd(15)} ${times} times, ${(lost / times).toFixed(1)} lines lost, alone at most ${most}`)
+for (const [kind, { times, lost, most, entries, tokens }] of seen) {
+  const worst = `alone at most ${most} lines, ${entries} entries or their newest values, ${tokens} tokens`
+  console.log(`${kind.padEnd(15)} ${times} times, ${(lost / times).toFixed(1)} lines lost, ${worst}`)
 }
 console.log(`${count} damages without a fault; slowest ${worstMs.toFixed(0)} ms; at most ${worstIds} ids skipped; ` +
   `${idsUnknown} times the newest ids could not be known`)

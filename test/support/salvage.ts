@@ -5,16 +5,17 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { disk } from '../../src/disk/files.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
-import { readKeyFile } from '../../src/journal/keys.ts'
+import { readKeyFile, type Keyring } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { apply, emptyState, type CommittedState } from '../../src/store/state.ts'
 import { salvage } from '../../src/parts/operator/salvage.ts'
+import type { JoinArchives } from '../../src/parts/operator/salvage-archive.ts'
 import { checkState } from './check.ts'
 import { fileStore, rotateKey, type FullStore } from './compose.ts'
 import { journalBytes, keyPath, keysOf, linesOf, verify } from './journal.ts'
@@ -33,6 +34,8 @@ export interface Source {
   readonly records: readonly JournalRecord[]
   /** The hash of each line. */
   readonly hashes: readonly string[]
+  /** The journal before its last compaction. */
+  readonly archive?: { readonly path: string, readonly records: readonly JournalRecord[], readonly head: string }
 }
 
 let clockMs = Date.UTC(2026, 0, 31, 12)
@@ -41,10 +44,11 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 export async function makeSource(random: Random, folder: string, kind: Kind, changes: number): Promise<Source> {
   const hasher = new PasswordHasher(randomBytes, { ln: 4, r: 1, p: 1 })
   const store = await fileStore(folder, { hasher, wallMs: () => ++clockMs })
+  let archive: string | undefined
   const parts = kind === 'mixed' ? ['compact', 'rotate', 're-encrypt', 'compact', 'rotate'] : [kind]
   for (const part of parts) {
     for (let n = 0; n < changes / parts.length; n++) await change(random, store)
-    if (part.startsWith('compact')) await compact(store, false)
+    if (part.startsWith('compact')) archive = (await compact(store)).archive
     if (part === 'rotate') await rotateKey(store)
     if (part.startsWith('re-')) await reencrypt(store)
   }
@@ -52,7 +56,10 @@ export async function makeSource(random: Random, folder: string, kind: Kind, cha
   await store.close()
   const bytes = journalBytes(folder)
   const verified = verify(bytes, keysOf(folder))
-  return { kind, folder, bytes, lines: linesOf(bytes), records: verified, hashes: verified.map(({ hash }) => hash) }
+  const source = { kind, folder, bytes, lines: linesOf(bytes), records: verified, hashes: verified.map(({ hash }) => hash) }
+  if (archive === undefined) return source
+  const before = verify(readFileSync(archive), keysOf(folder))
+  return { ...source, archive: { path: archive, records: before, head: before.at(-1)!.hash } }
 }
 
 async function change(random: Random, store: FullStore): Promise<void> {
@@ -160,7 +167,7 @@ export const DAMAGES: { readonly [name: string]: Damage } = {
   },
   'zeros put in': (random, bytes) => {
     const to = at(random, bytes)
-    return Buffer.concat([bytes.subarray(0, to), Buffer.alloc(1 + random.int(100_000)), bytes.subarray(to)])
+    return Buffer.concat([bytes.subarray(0, to), Buffer.alloc(1 + random.int(random.int(10) === 0 ? 3_000_000 : 100_000)), bytes.subarray(to)])
   },
   zeros: (random, bytes) => filled(bytes, ...part(random, bytes, bytes.length))
 }
@@ -206,12 +213,22 @@ function newestId(records: readonly JournalRecord[]): number {
   }, 0)
 }
 
+/** What records make. */
+function stateOf(records: readonly JournalRecord[]): CommittedState {
+  const state = emptyState()
+  for (const record of records) apply(state, record)
+  return state
+}
+
 /** What a salvage cost, and what it saved. */
 export interface Outcome {
   readonly lines: number
   readonly opened: number
   readonly ms: number
   readonly skippedIds: number
+  /** Entries that are gone or have lost a change, and tokens that end. */
+  readonly entries: number
+  readonly tokens: number
 }
 
 /** Salvages damaged bytes of a journal and holds the result against the model. Throws where something is wrong. */
@@ -229,7 +246,9 @@ export async function salvageAndCheck(
   if (expected.length === 0) {
     await assert.rejects(making)
     assert.ok(!existsSync(target))
-    return { lines: source.lines.length, opened: 0, ms: performance.now() - beganMs, skippedIds: 0 }
+    const { entries, tokens } = stateOf(source.records)
+    const ms = performance.now() - beganMs
+    return { lines: source.lines.length, opened: 0, ms, skippedIds: 0, entries: entries.count, tokens: tokens.size }
   }
   const { scan, losses } = await making
   const ms = performance.now() - beganMs
@@ -244,8 +263,35 @@ export async function salvageAndCheck(
   checkEntries(state, expected)
   const given = newestId(source.records)
   if (!mayLoseNewestIds) assert.ok(state.entries.size >= given, `id ${state.entries.size + 1} would be given again`)
-  checkAccess(state, source, expected.length === source.lines.length && losses.lines.length === 0)
-  return { lines: source.lines.length, opened: expected.length, ms, skippedIds: state.entries.size - given }
+  const last = stateOf(source.records)
+  checkAccess(state, last, source, expected.length === source.lines.length && losses.lines.length === 0)
+  if (!mayLoseNewestIds) {
+    const users = last.users.size
+    assert.ok(state.users.size >= users, `user ${state.users.size + 1} would be given again`)
+  }
+  if (source.archive !== undefined && is[0]!) await checkWithArchive(source, path, target, keys, expected)
+  const entries = [...last.entries.entries()].filter(([id]) => last.entries.text(id) !== state.entries.text(id)).length
+  const tokens = last.tokens.size - state.tokens.size
+  return { lines: source.lines.length, opened: expected.length, ms, skippedIds: state.entries.size - given, entries, tokens }
+}
+
+/** The same journal with the archive: if a line of the checkpoint is lost, what comes is as if none were. */
+async function checkWithArchive(
+  source: Source, path: string, target: string, keys: Keyring, expected: readonly JournalRecord[]
+): Promise<void> {
+  for (const old of [target, `${target}.unplaced.jsonl`]) rmSync(old, { force: true })
+  const { path: archive, records, head } = source.archive!
+  const status = { path: archive, keyFile: keyPath(source.folder), bytes: statSync(archive).size }
+  const join: JoinArchives = async ends => [{ status, end: ends.find(end => end.head === head)! }]
+  const { standIn } = await salvage({ files: disk, source: path, target, keys, keepsAccess: false, nextId: 1, join, onProgress: () => {} })
+  const state = emptyState()
+  readJournal(disk, target, keys, record => apply(state, record))
+  checkState(state)
+  const last = source.records.findLast(({ type }) => /\.(kept|whole)$/.test(type))!.seq
+  const left = expected.filter(({ seq }) => seq <= last).length
+  assert.ok(left === last || standIn !== undefined, 'a damaged checkpoint has an archive in its place')
+  checkEntries(state, standIn === undefined ? expected : [...records, ...expected.filter(({ seq }) => seq > last)])
+  checkAccess(state, stateOf(source.records), source, false)
 }
 
 function checkEntries(state: CommittedState, expected: readonly JournalRecord[]): void {
@@ -255,9 +301,7 @@ function checkEntries(state: CommittedState, expected: readonly JournalRecord[])
 }
 
 /** Nobody has access who had not at the end of the journal; where nothing is lost, all have. */
-function checkAccess(state: CommittedState, source: Source, isWhole: boolean): void {
-  const last = emptyState()
-  for (const record of source.records) apply(last, record)
+function checkAccess(state: CommittedState, last: CommittedState, source: Source, isWhole: boolean): void {
   for (const [hash] of state.tokens.entries()) assert.ok(last.tokens.get(hash), 'a token that was revoked would work')
   const open = [...state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
   const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`, passwordHash]))

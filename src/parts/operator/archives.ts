@@ -1,10 +1,11 @@
 /** Where a journal came from: the ends of those before it that it names, and the archives that join it there. */
 import { resolve } from 'node:path'
-import { disk } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import { isContinuation, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import { locationOf } from '../../journal/open-file.ts'
-import { OperatorError, type Context, type JournalStatus, type OnRecord, type Option } from '../command.ts'
+import {
+  OperatorError, UsageError, type Arguments, type Context, type JournalStatus, type OnRecord, type Option
+} from '../command.ts'
 
 /** An end that a journal names: of the one before it, or of one before that. */
 export interface EarlierEnd extends Continued {
@@ -22,10 +23,16 @@ export const ARCHIVE: { readonly archive: Option } = {
   archive: { value: 'FILE', help: 'the journal before a compaction, also; may be given again', repeats: true }
 }
 
+/** A head that was noted, if one is given. */
+export function notedHead({ head }: Arguments['flags']): string | undefined {
+  if (head === undefined || /^[0-9a-f]{64}$/.test(head as string)) return head as string | undefined
+  throw new UsageError('--head must be 64 hexadecimal digits')
+}
+
 /** A file that is a journal, or a copy of one. */
 export function fileStatus({ store }: Pick<Context, 'store'>, file: string): JournalStatus {
   const path = resolve(file)
-  const stat = disk.stat(path)
+  const stat = store.files.stat(path)
   if (stat === undefined) throw new OperatorError(`there is no file ${path}`)
   return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes, file: stat }
 }

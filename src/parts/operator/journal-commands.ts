@@ -9,10 +9,12 @@ import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
 import { counted } from '../../log.ts'
 import {
-  OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord
+  OperatorError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../command.ts'
 import { saveJournal } from '../saved-journal.ts'
-import { ARCHIVE, before, earlierEnd, fileStatus, joinArchives, withArchives, type EarlierEnd } from './archives.ts'
+import {
+  ARCHIVE, before, earlierEnd, fileStatus, joinArchives, notedHead, withArchives, type EarlierEnd
+} from './archives.ts'
 import { backupToOutput } from './backup-output.ts'
 import { checkState } from './check.ts'
 import { scanDamaged } from './salvage-scan.ts'
@@ -66,8 +68,7 @@ interface Noted { readonly record: number, readonly file?: string }
 
 async function verify(context: Context): Promise<void> {
   const { store, terminal, flags } = context
-  const head = flags['head'] as string | undefined
-  if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) throw new UsageError('--head must be 64 hexadecimal digits')
+  const head = notedHead(flags)
   const status = await statusOf(context)
   let noted: Noted | undefined = head === FIRST_HASH ? { record: 0 } : undefined
   const ends: EarlierEnd[] = []

@@ -11,7 +11,7 @@ import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, openLine, parseLine, type Line } from '../../journal/line.ts'
 import { MAX_LINE_BYTES } from '../../limits.ts'
 
-const LINE_FEED = 0x0a
+export const LINE_FEED = 0x0a
 const START = '{"seq":'
 const SEALED = '","sealed":"'
 const OWN_HASH = /^,"hash":"([0-9a-f]{64})"\}/

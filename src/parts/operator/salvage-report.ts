@@ -1,8 +1,16 @@
 /** What is lost of a damaged journal, and how that is told. */
 import type { LostLines } from '../../journal/journal.ts'
 import type { EntryTable } from '../../store/entry-pages.ts'
-import type { Loss } from './salvage-state.ts'
+import type { Context } from '../command.ts'
+import { before, type EarlierEnd } from './archives.ts'
+import type { StandIn } from './salvage-archive.ts'
+import type { Loss, Rebuilding } from './salvage-state.ts'
 import type { Run, Scan } from './salvage-scan.ts'
+
+/** The most places and records that are shown. */
+const MAX_SHOWN = 20
+/** What the command ends with where something is lost. */
+const LOST = 3
 
 /** Less than any line, and more than the end of one from its seal on. */
 const LESS_THAN_A_LINE_BYTES = 200
@@ -15,8 +23,8 @@ export interface Losses {
 }
 
 /** What is lost, as far as the numbers of lines and the bytes that are no line show it. */
-export function lossesOf({ runs, again, bytes, last }: Scan): Losses {
-  const free = freeBytes([...runs, ...again], bytes)
+export function lossesOf({ runs, again, bytes, isEnded, last, hasHead }: Scan): Losses {
+  const free = freeBytes([...runs, ...again], bytes, isEnded)
   const isInOrder = runs.every((run, i) => i === 0 || run.at >= runs[i - 1]!.end)
   // Lines that are there twice may stand where others were.
   const twice = again.reduce((sum, run) => sum + run.end - run.at, 0)
@@ -35,9 +43,11 @@ export function lossesOf({ runs, again, bytes, last }: Scan): Losses {
   // What no missing line explains may be the newest ones, wherever it is by now.
   const newest = free.filter(({ at, mayBeLine }) => mayBeLine && !gaps.some(([from, to]) => at > from && at < to))
   const left = newest.reduce((sum, range) => sum + range.bytes, 0)
-  if (left === 0) return { before, after: undefined, lines }
+  // A noted head that is nowhere may be that of a line which is gone from the end without a trace.
+  if (left === 0 && hasHead) return { before, after: undefined, lines }
   lines.push({ from: last + 1, to: null, bytes: left })
-  return { before, after: { lines: 1, bytes: left + twice }, lines }
+  // Where they are is not known: they may have been moved to where others are missing, and have been lost there.
+  return { before, after: { lines: 1, bytes: all }, lines }
 }
 
 interface FreeBytes {
@@ -48,7 +58,7 @@ interface FreeBytes {
 }
 
 /** The parts of a file that belong to no line that was opened, without line ends. */
-function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
+function freeBytes(runs: readonly Run[], bytes: number, isEnded: boolean): readonly FreeBytes[] {
   const found: FreeBytes[] = []
   let at = 0
   let head = ''
@@ -60,12 +70,102 @@ function freeBytes(runs: readonly Run[], bytes: number): readonly FreeBytes[] {
     head = run.head
   }
   // A file whose last line is not ended was cut.
-  if (bytes !== at) found.push({ at: Math.min(at, bytes), bytes: Math.max(1, bytes - at), mayBeLine: true })
+  if (bytes !== at || !isEnded) found.push({ at: Math.min(at, bytes), bytes: Math.max(1, bytes - at), mayBeLine: true })
   return found
 }
 
+/** A record that has no place, without what it holds. */
+export interface Unplaced {
+  readonly line: number
+  readonly time: string
+  readonly type: string
+  readonly id: number | null
+  readonly why: string
+}
+
+/** What came of it. */
+export interface Salvaged {
+  readonly scan: Scan
+  readonly losses: Losses
+  readonly standIn: StandIn | undefined
+  readonly missing: EarlierEnd | undefined
+  readonly made: Rebuilding
+  readonly records: number
+  readonly head: string
+  readonly unplaced: number
+  /** The first of them. */
+  readonly named: readonly Unplaced[]
+}
+
+/** Prints what came of a salvage; gives the exit code. */
+export function report(
+  { terminal, flags }: Context, source: string, target: string, salvaged: Salvaged, keepsAccess: boolean
+): number {
+  const { scan, losses, standIn, missing, made, records, head, unplaced, named } = salvaged
+  const { entries, users } = made.state
+  const lostLines = losses.lines.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
+  const lostBytes = losses.lines.reduce((sum, { bytes }) => sum + bytes, 0)
+  const doubtful = idsUpTo(entries, made.doubtfulIds)
+  const doubtfulCount = countOf(doubtful)
+  const all = [...users.entries()]
+  const locked = keepsAccess ? [] : all.filter(([id]) => made.isLocked(id)).map(([, { email }]) => email)
+  const kept = all.filter(([, { passwordHash }]) => passwordHash !== undefined).length
+  const hasLost = losses.lines.length > 0 || unplaced > 0 || scan.missingKeys.length > 0
+  const aside = unplaced === 0 ? undefined : `${target}.unplaced.jsonl`
+  const result = {
+    source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines,
+    lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
+    mayLackChanges: doubtful,
+    users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
+    until: made.until, nextId: entries.size + 1, unplaced,
+    ...aside && { unplacedFile: aside, unplacedRecords: named },
+    archive: standIn?.path ?? null, missingArchive: missing ?? null,
+    ...flags['head'] !== undefined && { noted: scan.hasHead }
+  }
+  terminal.show(result,
+    `lines    ${scan.lines} found, ${scan.opened} opened, ${lostLines} known to be lost`,
+    ...losses.lines.slice(0, MAX_SHOWN).map(shownLoss),
+    ...losses.lines.length > MAX_SHOWN
+      ? [`lost     and ${losses.lines.length - MAX_SHOWN} more places; --json names them`] : [],
+    ...missing === undefined ? [] : [`archive  --archive with the journal ${before(missing)}, ${missing.records} ` +
+      'records, gives what is lost of the checkpoint'],
+    ...missing !== undefined || flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],
+    ...flags['head'] === undefined ? []
+      : [`noted    ${scan.hasHead ? 'the head is there' : 'no line that was opened has the head'}`],
+    ...scan.missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
+    `entries  ${entries.count}, of which ${entries.count - doubtfulCount} are whole`,
+    ...doubtful === '' ? [] : [`         these may lack changes: ${shortened(doubtful)}`],
+    `users    ${kept}`,
+    ...locked.length === 0 ? [] : [`         these need a new password: ${shortened(locked.join(', '))}`],
+    `tokens   ${made.state.tokens.size}`,
+    ...made.tokensLeftOut === 0 ? [] : [`         ${made.tokensLeftOut} are left out, which may have been revoked`],
+    `until    ${made.until ?? '-'}`, `next id  ${entries.size + 1}`,
+    ...aside === undefined ? [] : [`unplaced ${unplaced} records, kept in ${aside}, which holds passwords`],
+    ...named.slice(0, MAX_SHOWN).map(({ line, time, type, id, why }) =>
+      `         line ${line}, ${time} ${type}${id === null ? '' : ` ${id}`}: ${why}`),
+    ...unplaced > MAX_SHOWN ? [`         and ${unplaced - MAX_SHOWN} more, which that file names`] : [],
+    `journal  ${target}: ${records} records, head ${head}`)
+  return hasLost ? LOST : 0
+}
+
+function shownLoss({ from, to, bytes }: Losses['lines'][number]): string {
+  if (to === null) return `lost     perhaps the newest, from ${from} on: ${bytes} bytes are no line`
+  return `lost     ${from === to ? from : `${from} to ${to}`}, ${bytes} bytes`
+}
+
+function shortened(text: string): string {
+  return text.length <= 400 ? text : `${text.slice(0, 400)}… (--json names all)`
+}
+
+function countOf(ids: string): number {
+  return ids === '' ? 0 : ids.split(',').reduce((sum, range) => {
+    const [first, last = first] = range.split('-').map(Number)
+    return sum + last! - first! + 1
+  }, 0)
+}
+
 /** The ids of all entries up to one, as `1-5,7`. */
-export function idsUpTo(entries: EntryTable, newest: number): string {
+function idsUpTo(entries: EntryTable, newest: number): string {
   const ranges: string[] = []
   let first = 0
   for (let id = 1; id <= newest + 1; id++) {

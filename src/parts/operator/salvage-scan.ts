@@ -3,12 +3,13 @@
  * another in the file, each opened by the hash of the one before, are kept as one run; so what is kept in memory grows
  * with the damage, and not with the file.
  */
-import type { Files } from '../../disk/files.ts'
-import { isContinuation, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { Buffer } from 'node:buffer'
+import { readPieces, type Files } from '../../disk/files.ts'
+import { isContinuation, WHOLE, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { OperatorError } from '../command.ts'
-import { openPiece, piecesOf, type Opened, type Piece } from './salvage-lines.ts'
+import { LINE_FEED, openPiece, piecesOf, type Opened, type Piece } from './salvage-lines.ts'
 
 /** Lines that were opened one after the other. */
 export interface Run {
@@ -22,6 +23,9 @@ export interface Run {
   /** When its first and last records were made that are not the journal's own. */
   since: string | undefined
   until: string | undefined
+  /** Its last line with a part of a checkpoint, and the one that ends what was written again; 0: none. */
+  kept: number
+  whole: number
 }
 
 /** What was found. */
@@ -32,6 +36,8 @@ export interface Scan {
   /** Runs that contradict those, or are older than what comes before them, as what is left of another journal is. */
   readonly foreign: readonly Run[]
   readonly bytes: number
+  /** Whether its last byte is the end of a line. */
+  readonly isEnded: boolean
   /** How many pieces of lines there are, and how many lines were opened, each once. */
   readonly lines: number
   readonly opened: number
@@ -39,6 +45,8 @@ export interface Scan {
   readonly last: number
   /** The names of the keys that are missing. */
   readonly missingKeys: readonly string[]
+  /** Whether the noted head, if there is one, is of a line opened or the one before it, or ended a journal before. */
+  readonly hasHead: boolean
 }
 
 /** How often a line is tried behind a hash of which nothing is known but that it is somewhere in the file. */
@@ -46,10 +54,10 @@ const MAX_TRIES = 200_000
 
 /** Looks through a file. */
 export function scanDamaged(
-  files: Files, path: string, keys: KeyFinder, onProgress: (share: number) => void = () => {}
+  files: Files, path: string, keys: KeyFinder, onProgress: (share: number) => void = () => {}, head?: string
 ): Scan {
   const bytes = files.stat(path)?.bytes ?? 0
-  const first = new FirstLook(keys)
+  const first = new FirstLook(keys, head)
   let reported = 0
   for (const piece of piecesOf(files, path, 0, bytes)) {
     first.take(piece)
@@ -57,10 +65,17 @@ export function scanDamaged(
   }
   onProgress(1)
   const runs = [...first.runs, ...openLost(files, path, keys, first)]
-  const { lines, missingKeys } = first
+  const { lines, missingKeys, hasHead } = first
   const placed = place(runs, run => openRun(files, path, keys, run))
   const opened = placed.runs.reduce((sum, run) => sum + run.last - run.first + 1, 0)
-  return { ...placed, bytes, lines, opened, last: placed.runs.at(-1)?.last ?? 0, missingKeys: [...missingKeys] }
+  const last = placed.runs.at(-1)?.last ?? 0
+  const isEnded = endsLine(files, path, bytes)
+  return { ...placed, bytes, isEnded, lines, opened, last, missingKeys: [...missingKeys], hasHead }
+}
+
+function endsLine(files: Files, path: string, bytes: number): boolean {
+  for (const [piece] of readPieces(files, path, bytes - 1, bytes)) return piece[0] === LINE_FEED
+  return false
 }
 
 /** A line that does not follow the one before it in the file. */
@@ -77,16 +92,22 @@ class FirstLook {
   readonly tails: string[] = []
   readonly missingKeys = new Set<string>()
   lines = 0
+  hasHead = false
   readonly #keys: KeyFinder
+  readonly #noted: string | undefined
   #run: Run | undefined
   #previousHash: string | undefined = FIRST_HASH
 
-  constructor(keys: KeyFinder) { this.#keys = keys }
+  constructor(keys: KeyFinder, noted: string | undefined) {
+    this.#keys = keys
+    this.#noted = noted
+    this.hasHead = noted === undefined || noted === FIRST_HASH
+  }
 
   take(piece: Piece): void {
     const { line, hash } = piece
     if (line === undefined) {
-      if (hash !== undefined) this.tails.push(hash)
+      if (hash !== undefined) this.tails.push(copied(hash))
       this.#run = undefined
       this.#previousHash = hash
       return
@@ -99,11 +120,18 @@ class FirstLook {
     this.#previousHash = hash
     const isLocked = this.#keys.find(line.key) === undefined
     if (isLocked && before !== undefined && isChained(line, before)) this.missingKeys.add(line.key)
-    else this.lost.push({ piece, seq: line.seq })
+    else this.lost.push({ piece: shortOf(piece), seq: line.seq })
+  }
+
+  /** Looks whether an opened line shows the noted head. */
+  note({ record, hash, previousHash }: Opened): void {
+    const ended = isContinuation(record) ? (record.data as Continued).head : undefined
+    this.hasHead ||= [hash, previousHash, ended].includes(this.#noted)
   }
 
   #extend(opened: Opened): void {
-    const { seq } = opened.record
+    const { seq, type } = opened.record
+    this.note(opened)
     const run = this.#run
     // Bytes between two lines, but for the line end, end a run: they may be what is left of another line.
     const isNext = run?.head === opened.previousHash && seq === run.last + 1 && opened.piece.at === run.end + 1
@@ -116,6 +144,8 @@ class FirstLook {
       const time = timeOf(opened.record)
       run.since ??= time
       run.until = time ?? run.until
+      if (type.endsWith('.kept')) run.kept = seq
+      if (type === WHOLE) run.whole = seq
     }
     this.#previousHash = opened.hash
   }
@@ -123,7 +153,11 @@ class FirstLook {
 
 function runOf({ piece: { at, end }, record, hash, previousHash }: Opened): Run {
   const time = timeOf(record)
-  return { at, end, previousHash, head: hash, first: record.seq, last: record.seq, since: time, until: time }
+  const { seq, type } = record
+  const kept = type.endsWith('.kept') ? seq : 0
+  const whole = type === WHOLE ? seq : 0
+  const ends = { at, end, previousHash: copied(previousHash), head: hash }
+  return { ...ends, first: seq, last: seq, since: time, until: time, kept, whole }
 }
 
 /**
@@ -132,11 +166,12 @@ function runOf({ piece: { at, end }, record, hash, previousHash }: Opened): Run 
  */
 function timeOf(record: JournalRecord): string | undefined {
   const isCompaction = isContinuation(record) && (record.data as Continued).why === 'compacted'
-  return record.type.startsWith('journal.') && !(isCompaction && record.seq === 1) ? undefined : record.time
+  return record.type.startsWith('journal.') && !(isCompaction && record.seq === 1) ? undefined : copied(record.time)
 }
 
 /** Opens the lines whose predecessor is elsewhere in the file; each becomes a run of its own. */
-function openLost(files: Files, path: string, keys: KeyFinder, { runs, lost, tails }: FirstLook): readonly Run[] {
+function openLost(files: Files, path: string, keys: KeyFinder, first: FirstLook): readonly Run[] {
+  const { runs, lost, tails } = first
   const hashes = new Map<number, Set<string>>([[0, new Set([FIRST_HASH])]])
   const know = (seq: number, hash: string | undefined): void => {
     if (hash === undefined) return
@@ -148,25 +183,36 @@ function openLost(files: Files, path: string, keys: KeyFinder, { runs, lost, tai
   for (const { seq, piece } of lost) know(seq, piece.hash)
   const found: Run[] = []
   let tries = MAX_TRIES
-  let left = lost.map(one => ({ ...one, piece: shortOf(one.piece) })).sort((a, b) => a.seq - b.seq)
-  for (let before = -1; before !== left.length;) {
-    before = left.length
-    left = left.filter(({ seq, piece }) => {
-      const candidates = [...hashes.get(seq - 1) ?? [], ...tails.slice(0, Math.max(0, tries))]
-      tries -= candidates.length
-      const again = piecesOf(files, path, piece.at, piece.end).next().value
-      const opened = again && candidates.map(hash => openPiece(again, hash, keys)).find(one => one !== undefined)
-      if (opened === undefined) return true
-      found.push(runOf(opened))
-      know(seq, opened.hash)
-      return false
-    })
+  let left = lost.sort((a, b) => a.seq - b.seq)
+  const isLeft = ({ seq, piece }: Lost): boolean => {
+    const candidates = [...hashes.get(seq - 1) ?? [], ...tails.slice(0, Math.max(0, tries))]
+    tries -= candidates.length
+    const again = piecesOf(files, path, piece.at, piece.end).next().value
+    const opened = again && candidates.map(hash => openPiece(again, hash, keys)).find(one => one !== undefined)
+    if (opened === undefined) return true
+    found.push(runOf(opened))
+    first.note(opened)
+    know(seq, opened.hash)
+    return false
+  }
+  for (const isLast of [false, true]) {
+    // What is left may be the beginning of one line with the end of another, whose hash it then has.
+    if (isLast) tails.push(...left.flatMap(({ piece: { hash } }) => hash ?? []))
+    for (let before = -1; before !== left.length;) {
+      before = left.length
+      left = left.filter(isLeft)
+    }
   }
   return found
 }
 
 /** A piece without what it holds: it can be read again. */
-function shortOf({ at, end, hash }: Piece): Piece { return { at, end, hash, line: undefined } }
+function shortOf({ at, end, hash }: Piece): Piece {
+  return { at, end, hash: hash && copied(hash), line: undefined }
+}
+
+/** A text of its own: a part of another one would keep that, a whole line, in memory. */
+export function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Puts runs in the order of their numbers, each line once. */
 function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' | 'foreign'> {

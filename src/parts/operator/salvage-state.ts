@@ -33,13 +33,13 @@ export interface Loss {
   readonly bytes: number
 }
 
-const NO_LOSS: Loss = { lines: 0, bytes: 0 }
-/** The least that an imported entry takes in a line, a row of a checkpoint, and a line with a user. */
+/** The least that an imported entry takes in a line, a row of what was written again, and a line with a user. */
 const LEAST_IMPORTED_BYTES = 70
 const LEAST_KEPT_BYTES = 6
 const LEAST_USER_BYTES = 350
 /** The most ids that are left out at the end, and those that one record says to be lost. */
-const MAX_RESERVED_IDS = 1_000_000
+const MAX_RESERVED_ENTRIES = 1_000_000
+const MAX_RESERVED_USERS = 100_000
 const FILL_ROWS = 2_000
 
 export class Rebuilding {
@@ -53,14 +53,16 @@ export class Rebuilding {
   #seq = 0
   /** Users whose passwords may have been changed by records that are lost from here on. */
   #open = new Set<number>()
-  /** What is lost since the newest entry, and since the newest user, that are known. */
-  #entryLoss = NO_LOSS
-  #userLoss = NO_LOSS
+  /** How many entries may be lost since the newest one that is known, and how many users. */
+  #lostEntries = 0
+  #lostUsers = 0
   /** Entries of which a part was kept so far. */
   readonly #parts = new Set<number>()
   /** Where the journal came from, as its first records say; undefined: that is not known. */
   #origin: 'begun' | Continued['why'] | undefined
   #isInCheckpoint = true
+  /** Whether the record that ends a checkpoint is still to come, or is lost. */
+  #mustEnd = false
 
   constructor(options: RebuildOptions) { this.#options = options }
 
@@ -72,11 +74,18 @@ export class Rebuilding {
 
   /** Records are lost here; `next` comes behind them. */
   lose(loss: Loss, next?: JournalRecord): void {
-    this.#entryLoss = sum(this.#entryLoss, loss)
-    this.#userLoss = sum(this.#userLoss, loss)
+    const isPlain = this.#origin === 'begun' || !this.#isInCheckpoint
+    this.#lostEntries += most(loss, isPlain ? LEAST_IMPORTED_BYTES : LEAST_KEPT_BYTES)
+    // Where it is known how many lines are lost, each of them gave one user at most.
+    const isCounted = isPlain && next !== undefined
+    this.#lostUsers += isCounted ? loss.lines : most(loss, isPlain ? LEAST_USER_BYTES : LEAST_KEPT_BYTES)
     const isWithin = next !== undefined && (next.type.endsWith('.kept') || next.type === WHOLE)
     // Within a checkpoint are no changes, and nobody lost access.
     if (this.#origin === 'compacted' && this.#isInCheckpoint && isWithin) return
+    // One line alone is of the checkpoint as long as the record that ends it has not come: it may be that one.
+    const isOfCheckpoint = this.#isInCheckpoint && this.#mustEnd && loss.lines === 1 && next !== undefined
+    this.#mustEnd = false
+    if (isOfCheckpoint) return
     this.doubtfulIds = this.state.entries.size
     if (!this.#options.keepsAccess) this.#endAccess()
   }
@@ -98,11 +107,9 @@ export class Rebuilding {
   /** Ends the journal: no id is free that may have been given; `nextId` is one that the operator knows to be free. */
   end(nextId: number): void {
     for (const id of this.#parts) this.#dropPart(id)
-    const { size } = this.state.entries
-    const isPlain = this.#origin === 'begun' || !this.#isInCheckpoint
-    const least = isPlain ? LEAST_IMPORTED_BYTES : LEAST_KEPT_BYTES
-    this.#fillEntries(Math.max(size + most(this.#entryLoss, least), nextId - 1))
-    this.#fillUsers(this.state.users.size + most(this.#userLoss, LEAST_USER_BYTES))
+    const { entries, users } = this.state
+    this.#fillEntries(Math.max(entries.size + Math.min(MAX_RESERVED_ENTRIES, this.#lostEntries), nextId - 1))
+    this.#fillUsers(users.size + Math.min(MAX_RESERVED_USERS, this.#lostUsers))
   }
 
   #add(record: Unnumbered): void {
@@ -119,10 +126,14 @@ export class Rebuilding {
     if (isContinuation({ type, by: null, data })) {
       const { why } = data as Continued
       if (seq === 1 || this.#origin === 're-encrypted') this.#origin = why
+      if (seq === 1) this.#mustEnd = why === 'compacted' && type === REWRITTEN
     } else if (seq === 1) {
       this.#origin = 'begun'
     }
-    if (type === WHOLE || (!isOwn && !type.endsWith('.kept') && type !== 'entry.updated')) this.#isInCheckpoint = false
+    // In one that was salvaged are such rows among changes, up to its end.
+    const isMixed = this.#origin === 'salvaged' || this.#origin === undefined
+    const isChange = !isOwn && !isMixed && !type.endsWith('.kept') && type !== 'entry.updated'
+    if (type === WHOLE || isChange) this.#isInCheckpoint = false
   }
 
   #assertKnown({ seq, type, data }: JournalRecord): void {
@@ -173,8 +184,8 @@ export class Rebuilding {
       return
     }
     const { type, data } = record
-    if (['entry.created', 'entries.imported', 'entries.kept'].includes(type)) this.#entryLoss = NO_LOSS
-    if (['user.added', 'users.kept'].includes(type)) this.#userLoss = NO_LOSS
+    if (['entry.created', 'entries.imported', 'entries.kept'].includes(type)) this.#lostEntries = 0
+    if (['user.added', 'users.kept'].includes(type)) this.#lostUsers = 0
     if (type === 'user.added' || type.startsWith('password.')) this.#open.add((data as { readonly id: number }).id)
     if (type === 'users.kept') {
       const { first, users } = data as Events['users.kept']
@@ -223,11 +234,9 @@ export class Rebuilding {
   }
 }
 
-function sum(a: Loss, b: Loss): Loss { return { lines: a.lines + b.lines, bytes: a.bytes + b.bytes } }
-
 /** How many rows there may have been in what is lost. */
 function most({ lines, bytes }: Loss, leastBytes: number): number {
-  return Math.min(MAX_RESERVED_IDS, Math.max(lines, Math.floor(bytes / leastBytes)))
+  return Math.max(lines, Math.floor(bytes / leastBytes))
 }
 
 function isPart(row: EntryRow): boolean {

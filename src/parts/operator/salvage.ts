@@ -12,20 +12,21 @@ import { FIRST_HASH, isoTime } from '../../journal/line.ts'
 import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { lockJournal } from '../../storage.ts'
-import { apply, emptyState } from '../../store/state.ts'
-import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
+import { OperatorError, UsageError, type Command, type Context, type OnRecord } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
-import { fileStatus } from './archives.ts'
+import { becomeOwner } from './as-owner.ts'
+import { ARCHIVE, fileStatus, joinArchives, notedHead } from './archives.ts'
 import { checkState } from './check.ts'
 import { add, Slices, type Unnumbered } from './rewrite.ts'
-import { idsUpTo, lossesOf, type Losses } from './salvage-report.ts'
-import { openRun, scanDamaged, type Run, type Scan } from './salvage-scan.ts'
+import { lossesBeside, recordsLeft, standInFor, type JoinArchives } from './salvage-archive.ts'
+import { lossesOf, report, type Salvaged, type Unplaced } from './salvage-report.ts'
+import { copied, openRun, scanDamaged, type Run, type Scan } from './salvage-scan.ts'
 import { Rebuilding } from './salvage-state.ts'
 
 /** The most ranges of lost lines that the first record names. */
 const MAX_RANGES = 1_000
-/** What ends the command where something is lost. */
-const LOST = 3
+/** The most unplaced records that the report names. */
+const MAX_NAMED = 1_000
 
 /** What is salvaged, into which file, and how. */
 interface Salvage {
@@ -35,25 +36,25 @@ interface Salvage {
   readonly keys: Keyring
   readonly keepsAccess: boolean
   readonly nextId: number
+  /** A head that was noted, and the archives that were given. */
+  readonly head?: string | undefined
+  readonly join?: JoinArchives
   readonly onProgress: (what: string, share: number) => void
 }
 
-/** What came of it. */
-interface Salvaged {
-  readonly scan: Scan
-  readonly losses: Losses
-  readonly made: Rebuilding
-  readonly records: number
-  readonly head: string
-  readonly unplaced: number
-}
+type Plan = Pick<Salvaged, 'scan' | 'losses' | 'standIn' | 'missing'>
 
 /** Salvages a file into a new one, and what has no place there into `FILE.unplaced.jsonl`. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
-  const { files, source, target, keys, onProgress } = given
-  const scan = scanDamaged(files, source, keys, share => onProgress('reading what is left', share))
-  if (scan.opened === 0) throw new OperatorError(`${source}: ${whyNothing(scan)}`)
-  const losses = lossesOf(scan)
+  const { files, source, target, keys, head, join = async () => [], onProgress } = given
+  const found = scanDamaged(files, source, keys, share => onProgress('reading what is left', share), head)
+  if (found.opened === 0) throw new OperatorError(`${source}: ${whyNothing(found)}`)
+  let { hasHead } = found
+  const lookForHead: OnRecord = (_record, _state, text) => { hasHead ||= text.endsWith(`"hash":"${head}"}`) }
+  const { standIn, missing } = await standInFor(given, found, lossesOf(found).lines, join, lookForHead)
+  const scan = { ...found, hasHead }
+  const losses = lossesBeside(lossesOf(scan), scan, standIn)
+  const plan = { scan, losses, standIn, missing }
   const aside = `${target}.unplaced.jsonl`
   let hasAside = false
   try {
@@ -61,7 +62,8 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
       const result = await makeFile(aside, async unplaced => {
         const slices = new Slices(file)
         const others = new Slices(unplaced)
-        const result = rebuild(given, scan, losses, slices, others)
+        const result = rebuild(given, plan, slices, others)
+        checkState(result.made.state)
         compare(given, file.path, result.digest)
         return result
       }, files)
@@ -70,7 +72,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
       hasAside = result.unplaced > 0
       return result
     }, files)
-    return { scan, losses, ...salvaged }
+    return { ...plan, ...salvaged }
   } catch (error) {
     if (hasAside) files.remove(aside)
     throw error
@@ -86,13 +88,14 @@ function whyNothing({ bytes, lines, missingKeys }: Scan): string {
 
 /** Writes the new journal; `digest` is that of its records. */
 function rebuild(
-  { files, source, keys, keepsAccess, nextId, onProgress }: Salvage, scan: Scan, losses: Losses,
-  slices: Slices, others: Slices
-): Omit<Salvaged, 'scan' | 'losses'> & { readonly digest: string } {
+  given: Salvage, { scan, losses, standIn }: Plan, slices: Slices, others: Slices
+): Omit<Salvaged, keyof Plan> & { readonly digest: string } {
+  const { files, source, keys, keepsAccess, nextId, onProgress } = given
   const time = isoTime(Date.now())
   const nonce = nonces(randomBytes)
   const written = createHash('sha256')
   let [records, head, unplaced] = [0, FIRST_HASH, 0]
+  const named: Unplaced[] = []
   let line = 0
   const write = ({ time, type, by, data }: Unnumbered): void => {
     const event = { type, by, data, json: JSON.stringify(data) }
@@ -104,30 +107,29 @@ function rebuild(
   }
   const unplace = ({ time, type, by, data }: Unnumbered, why: string): void => {
     unplaced++
+    const { id, first } = data as { readonly id?: number, readonly first?: number }
+    const about = { line, time: copied(time), type: copied(type), id: id ?? first ?? null, why }
+    if (named.length < MAX_NAMED) named.push(about)
     others.add(asciiLine({ line, time, type, by, why, data }))
   }
   const made = new Rebuilding({ time, lockedHash: lockedHash(), keepsAccess, write, unplace })
   const { head: last, until } = scan.runs.at(-1)!
   const { lines: lost } = losses
   const first: Continued = {
-    why: 'salvaged', head: last, records: scan.last, time: until ?? null, source, opened: scan.opened,
-    lost: lost.slice(0, MAX_RANGES)
+    why: 'salvaged', head: last, records: scan.last, time: until ?? null, source,
+    ...standIn && { archive: standIn.path }, opened: scan.opened, lost: lost.slice(0, MAX_RANGES)
   }
   made.begin({ time, type: REWRITTEN, by: null, data: first })
   let opened = 0
   const again = new Map<number, Run[]>()
   for (const run of scan.again) again.set(run.last, [...again.get(run.last) ?? [], run])
   const foreign = [...scan.foreign]
-  for (const [i, run] of scan.runs.entries()) {
-    let loss = losses.before[i]
-    for (const { record, hash } of openRun(files, source, keys, run)) {
-      foreign.push(...again.get(record.seq)?.filter(other => other.head !== hash) ?? [])
-      if (loss !== undefined) made.lose(loss, record)
-      loss = undefined
-      line = record.seq
-      made.take(record)
-      if (++opened % 1_000 === 0) onProgress('writing the new journal', opened / scan.opened)
-    }
+  for (const { record, loss, hash } of recordsLeft(given, scan, losses, standIn)) {
+    if (hash !== undefined) foreign.push(...again.get(record.seq)?.filter(({ head }) => head !== hash) ?? [])
+    if (loss !== undefined) made.lose(loss, record)
+    line = record.seq
+    made.take(record)
+    if (++opened % 1_000 === 0) onProgress('writing the new journal', Math.min(1, opened / scan.opened))
   }
   if (losses.after !== undefined) made.lose(losses.after)
   made.end(nextId)
@@ -141,7 +143,7 @@ function rebuild(
   slices.end()
   others.end()
   onProgress('', 1)
-  return { made, records, head, unplaced, digest: written.digest('hex') }
+  return { made, records, head, unplaced, named, digest: written.digest('hex') }
 }
 
 /** A line of JSON in ASCII. */
@@ -156,41 +158,56 @@ function lockedHash(): string {
   return `$scrypt$ln=15,r=8,p=3$${random(16)}$${random(32)}`
 }
 
-/** Reads the new journal as a start does: it must hold what was written, and agree with itself. */
+/**
+ * Reads the new journal as a start does: it must hold the records that were written. The state that these have made is
+ * not made a second time, which would take as much memory again.
+ */
 function compare({ files, keys, onProgress }: Salvage, path: string, digest: string): void {
   const read = createHash('sha256')
-  const state = emptyState()
-  const take = (record: JournalRecord): void => { add(read, record); apply(state, record) }
+  const take = (record: JournalRecord): void => add(read, record)
   readJournal(files, path, keys, take, { onProgress: share => onProgress('verifying it', share) })
   if (read.digest('hex') !== digest) throw new Error('what was written does not read back the same')
-  checkState(state)
 }
 
-/** Works while no service has a folder that one of these files is in. */
+/** Works while no service has a folder that one of these files is in; in its own folder as the owner of that. */
 async function alone<T>(
-  { store }: Context, source: string, target: string, work: (files: Files) => Promise<T>
+  { store, flags }: Context, source: string, target: string, work: (files: Files) => Promise<T>
 ): Promise<T> {
   const { folder } = locationOf(store.settings)
-  const folders = [...new Set([source, target].map(path => disk.real(dirname(path))))]
-  const own = disk.real(folder)
-  const locks: { release(): Promise<void> }[] = []
+  const [sources, targets] = [disk.real(dirname(source)), disk.real(dirname(target))]
+  const isOwn = targets === disk.real(folder)
+  const releases: (() => Promise<void>)[] = []
   try {
-    for (const other of folders.filter(one => one !== own)) {
-      if (disk.stat(join(other, JOURNAL_FILE)) === undefined) continue
+    for (const other of new Set(isOwn ? [sources] : [sources, targets])) {
+      if ((isOwn && other === targets) || disk.stat(join(other, JOURNAL_FILE)) === undefined) continue
       try {
-        locks.push(await lockJournal(disk, other, localSockets(new RequestGate().handle)))
+        releases.push(await lockAsOwner(other))
       } catch (error) {
         // Where nothing can be written, no service writes.
         const { cause = error } = error as Error
-        const isReadOnly = ['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))
-        if (!isReadOnly || other !== disk.real(dirname(source))) throw error
+        if (other !== sources || !['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))) throw error
       }
     }
-    if (!folders.includes(own)) return await work(disk)
-    return await store.alone([source], () => work(store.files))
+    const archives = (flags['archive'] ?? []) as readonly string[]
+    const reads = [source, ...archives.map(path => resolve(path))]
+    return isOwn ? await store.alone(reads, () => work(store.files)) : await work(disk)
   } finally {
-    for (const lock of locks) await lock.release()
+    for (const release of releases) await release()
   }
+}
+
+/** Locks a folder; gives what ends that. The lock of a root that is killed must not keep the folder's owner out. */
+async function lockAsOwner(folder: string): Promise<() => Promise<void>> {
+  const asOwner = async <T>(act: (files: Files) => Promise<T>): Promise<T> => {
+    const owner = becomeOwner(folder, [])
+    try {
+      return await act(owner.files)
+    } finally {
+      owner.end()
+    }
+  }
+  const lock = await asOwner(files => lockJournal(files, folder, localSockets(new RequestGate().handle)))
+  return () => asOwner(() => lock.release())
 }
 
 async function run(context: Context): Promise<number> {
@@ -198,6 +215,7 @@ async function run(context: Context): Promise<number> {
   if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
   const nextId = Number(flags['next-id'] ?? 1)
   if (!Number.isSafeInteger(nextId) || nextId < 1) throw new UsageError('--next-id must be a positive integer')
+  const head = notedHead(flags)
   const { path: source, keyFile } = fileStatus(context, file)
   const target = resolve(flags['to'])
   const keepsAccess = flags['keep-tokens'] === true
@@ -205,63 +223,10 @@ async function run(context: Context): Promise<number> {
   const salvaged = await alone(context, source, target, files => {
     const keys = readKeyFile(files, keyFile)
     if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
-    return salvage({ files, source, target, keys, keepsAccess, nextId, onProgress })
+    const join: JoinArchives = (ends, onRecord) => joinArchives(context, ends, () => onRecord)
+    return salvage({ files, source, target, keys, keepsAccess, nextId, head, join, onProgress })
   })
   return report(context, source, target, salvaged, keepsAccess)
-}
-
-function report(
-  { terminal }: Context, source: string, target: string, salvaged: Salvaged, keepsAccess: boolean
-): number {
-  const { scan, losses, made, records, head, unplaced } = salvaged
-  const { entries, users } = made.state
-  const lostLines = losses.lines.reduce((sum, { from, to }) => sum + (to === null ? 0 : to - from + 1), 0)
-  const lostBytes = losses.lines.reduce((sum, { bytes }) => sum + bytes, 0)
-  const doubtful = idsUpTo(entries, made.doubtfulIds)
-  const doubtfulCount = countOf(doubtful)
-  const all = [...users.entries()]
-  const locked = keepsAccess ? [] : all.filter(([id]) => made.isLocked(id)).map(([, { email }]) => email)
-  const kept = all.filter(([, { passwordHash }]) => passwordHash !== undefined).length
-  const hasLost = losses.lines.length > 0 || unplaced > 0 || scan.missingKeys.length > 0
-  const aside = unplaced === 0 ? undefined : `${target}.unplaced.jsonl`
-  const result = {
-    source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines,
-    lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
-    mayLackChanges: doubtful,
-    users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
-    until: made.until, nextId: entries.size + 1, unplaced, ...aside && { unplacedFile: aside }
-  }
-  terminal.show(result,
-    `lines    ${scan.lines} found, ${scan.opened} opened, ${lostLines} known to be lost`,
-    ...losses.lines.slice(0, 20).map(shownLoss),
-    ...losses.lines.length > 20 ? [`lost     and ${losses.lines.length - 20} more places; --json names them`] : [],
-    ...scan.missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
-    `entries  ${entries.count}, of which ${entries.count - doubtfulCount} are whole`,
-    ...doubtful === '' ? [] : [`         these may lack changes: ${shortened(doubtful)}`],
-    `users    ${kept}`,
-    ...locked.length === 0 ? [] : [`         these need a new password: ${shortened(locked.join(', '))}`],
-    `tokens   ${made.state.tokens.size}`,
-    ...made.tokensLeftOut === 0 ? [] : [`         ${made.tokensLeftOut} are left out, which may have been revoked`],
-    `until    ${made.until ?? '-'}`, `next id  ${entries.size + 1}`,
-    ...aside === undefined ? [] : [`unplaced ${unplaced} records, kept in ${aside}, which holds passwords`],
-    `journal  ${target}: ${records} records, head ${head}`)
-  return hasLost ? LOST : 0
-}
-
-function shownLoss({ from, to, bytes }: Losses['lines'][number]): string {
-  if (to === null) return `lost     perhaps the newest, from ${from} on: ${bytes} bytes are no line`
-  return `lost     ${from === to ? from : `${from} to ${to}`}, ${bytes} bytes`
-}
-
-function shortened(text: string): string {
-  return text.length <= 400 ? text : `${text.slice(0, 400)}… (--json names all)`
-}
-
-function countOf(ids: string): number {
-  return ids === '' ? 0 : ids.split(',').reduce((sum, range) => {
-    const [first, last = first] = range.split('-').map(Number)
-    return sum + last! - first! + 1
-  }, 0)
 }
 
 export const COMMANDS: readonly Command[] = [{
@@ -269,7 +234,9 @@ export const COMMANDS: readonly Command[] = [{
   options: {
     to: { value: 'FILE', help: 'the new journal, which is made whole' },
     'keep-tokens': { help: 'keep tokens and passwords, even if records that end them may be lost' },
-    'next-id': { value: 'N', help: 'give no id below this one to a new entry' }
+    'next-id': { value: 'N', help: 'give no id below this one to a new entry' },
+    head: { value: 'HEAD', help: 'a noted head; if it is not there, the newest lines are lost' },
+    archive: { ...ARCHIVE.archive, help: 'the journal before a compaction, for what is lost of its checkpoint' }
   },
   help: 'makes a whole journal of what can be read of a damaged one; the service must not run',
   journal: () => 'file',
