@@ -31,7 +31,7 @@ export interface Sources {
   readonly keys: KeyFinder
 }
 
-/** What takes the place of a checkpoint of which a part is lost; or the end of the archive that could, were it given. */
+/** What takes the place of a checkpoint of which a part is lost; or the end of the archive that could. */
 export interface Found {
   readonly standIn?: StandIn
   readonly missing?: EarlierEnd
