@@ -141,6 +141,19 @@ test('a file that was cut right behind a seal may lack its newest lines', async 
   assert.deepEqual([code, opened, lost], [3, 2, [{ from: 3, to: null, bytes: 1 }]])
 })
 
+test('lines that are there twice, elsewhere too, lose nothing', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    for (let n = 0; n < 6; n++) await store.createEntry(ENTRY, null)
+  })
+  const lines = linesOf(journalBytes(folder))
+  writeFileSync(bad, bytesOf([...lines.slice(0, 6), ...lines.slice(2, 5), ...lines.slice(6), ...lines.slice(3, 4)]))
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lost, tokens, unplaced, nextId } = JSON.parse(out)
+  assert.deepEqual([code, opened, lost, tokens, unplaced, nextId], [0, 8, [], 1, 0, 7])
+})
+
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
 async function compactedFolder(
   t: TestContext, ...lines: readonly number[]

@@ -181,6 +181,11 @@ function openLost(files: Files, path: string, keys: KeyFinder, first: FirstLook)
   }
   for (const run of runs) know(run.last, run.head)
   for (const { seq, piece } of lost) know(seq, piece.hash)
+  // One that is there twice follows a line within a run.
+  const wanted = new Set(lost.map(({ seq }) => seq - 1))
+  for (const run of runs.filter(({ first, last }) => lost.some(({ seq }) => seq > first && seq <= last))) {
+    for (const { record, hash } of openRun(files, path, keys, run)) if (wanted.has(record.seq)) know(record.seq, hash)
+  }
   const found: Run[] = []
   let tries = MAX_TRIES
   let left = lost.sort((a, b) => a.seq - b.seq)
