@@ -198,7 +198,7 @@ test('where more than the checkpoint may be lost with its end, an archive gives 
 test('the report names the archive that would help', async t => {
   const { folder, bad, good } = await compactedFolder(t, 2)
   const shown = await admin(folder, `journal salvage ${bad} --to ${good}`)
-  assert.match(shown.out, /^archive  --archive with the journal before the compaction of \S+, 5 records, gives what is lost/m)
+  assert.match(shown.out, /^archive  --archive with the journal before the compaction of \S+, 5 records, can give what is lost/m)
 })
 
 test('the end of a checkpoint alone takes nobody\'s access with it', async t => {

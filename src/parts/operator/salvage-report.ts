@@ -128,7 +128,7 @@ export function report(
     ...losses.lines.length > MAX_SHOWN
       ? [`lost     and ${losses.lines.length - MAX_SHOWN} more places; --json names them`] : [],
     ...missing === undefined ? [] : [`archive  --archive with the journal ${before(missing)}, ${missing.records} ` +
-      'records, gives what is lost of the checkpoint'],
+      'records, can give what is lost of the checkpoint'],
     ...missing !== undefined || flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],
     ...flags['head'] === undefined ? []
       : [`noted    ${scan.hasHead ? 'the head is there' : 'no line that was opened has the head'}`],
