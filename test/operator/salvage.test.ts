@@ -148,10 +148,15 @@ test('lines that are there twice, elsewhere too, lose nothing', async t => {
     for (let n = 0; n < 6; n++) await store.createEntry(ENTRY, null)
   })
   const lines = linesOf(journalBytes(folder))
-  writeFileSync(bad, bytesOf([...lines.slice(0, 6), ...lines.slice(2, 5), ...lines.slice(6), ...lines.slice(3, 4)]))
-  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
-  const { opened, lost, tokens, unplaced, nextId } = JSON.parse(out)
-  assert.deepEqual([code, opened, lost, tokens, unplaced, nextId], [0, 8, [], 1, 0, 7])
+  for (const [n, twice] of [
+    [...lines.slice(0, 6), ...lines.slice(2, 5), ...lines.slice(6), ...lines.slice(3, 4)],
+    [...lines.slice(0, 5), ...lines.slice(2)], [...lines.slice(0, 7), ...lines.slice(1, 4), ...lines.slice(3)]
+  ].entries()) {
+    writeFileSync(bad, bytesOf(twice))
+    const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good}.${n} --json`)
+    const { opened, lost, tokens, unplaced, nextId } = JSON.parse(out)
+    assert.deepEqual([code, opened, lost, tokens, unplaced, nextId], [0, 8, [], 1, 0, 7])
+  }
 })
 
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */

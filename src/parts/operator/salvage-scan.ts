@@ -241,6 +241,8 @@ function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' 
       foreign.push(run)
       continue
     }
+    // What comes before the rest is there twice.
+    if (rest !== run) again.push({ ...run, end: rest.at - 1, last: before!.last, head: before!.head })
     runs.push(rest)
     until = rest.until ?? until
   }
