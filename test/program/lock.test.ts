@@ -1,9 +1,15 @@
 /** What happens to a running service whose lock is taken away: nothing that it acknowledged is lost. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { admin, done } from '../support/admin.ts'
+import { disk } from '../../src/disk/files.ts'
+import { localSockets } from '../../src/http/local-socket.ts'
+import { RequestGate } from '../../src/http/request-gate.ts'
+import { lockJournal } from '../../src/storage.ts'
+import { ADMIN, admin, done, initialized } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
@@ -110,4 +116,17 @@ test('a socket that came back from a backup is not taken for the lock', async t 
   assert.equal(await create(service, 'a'), 200)
   await service.printed(/made again/)
   assert.match(readFileSync(join(service.folder, 'journal.jsonl'), 'utf8'), /entry\.created/)
+})
+
+test('a command that waits for a busy service says so after a while, and is carried out once the service has time', async t => {
+  const folder = await initialized(t)
+  const held = await lockJournal(disk, folder, localSockets(new RequestGate().handle))
+  const command = spawn(process.execPath, [ADMIN, 'key', 'rotate', '--data', folder])
+  const ended = once(command, 'close')
+  let said = ''
+  command.stderr.setEncoding('utf8').on('data', text => { said += text })
+  await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
+  await held.release()
+  assert.deepEqual((await ended)[0], 0, said)
+  assert.equal(said.split('waiting').length, 2, 'it is said once')
 })

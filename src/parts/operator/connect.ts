@@ -30,6 +30,9 @@ const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
+/** A refusal sooner than that is that of a process that is just opening or closing. */
+const SILENT_MS = 2_000
+const WAITING = 'the service is busy with the journal, or cannot reach it: waiting; Ctrl+C gives up'
 const MAX_NAME_CHARACTERS = 64
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
@@ -61,6 +64,8 @@ export class StoreAccess implements Reached {
   get files(): Files { return this.#asOwner.files }
 
   async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
+    const begunMs = performance.now()
+    let isSaid = false
     for (let tries = 1; ; tries++) {
       let asked = this.#folder
       try {
@@ -70,6 +75,10 @@ export class StoreAccess implements Reached {
         if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
       } catch (error) {
         if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
+      }
+      if (!isSaid && performance.now() - begunMs > SILENT_MS) {
+        this.#terminal.note(WAITING)
+        isSaid = true
       }
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
