@@ -96,8 +96,9 @@ for (const words of ['journal compact', 'journal compact --drop-history --yes', 
     for (let n = 0; n < 200; n++) if (await create(service, `before ${n}`) === 200) acknowledged.push(`before ${n}`)
     service.child.kill('SIGSTOP')
     clean(service.folder)
-    const running = admin(service.folder, words)
-    await until('the command has the folder', () => socketsIn(service.folder).some(name => name.startsWith('held-')))
+    let isOver = false // it may be, before it was seen
+    const running = admin(service.folder, words).finally(() => { isOver = true })
+    await until('the command has the folder', () => isOver || socketsIn(service.folder).some(name => name.startsWith('held-')))
     service.child.kill('SIGCONT')
     for (let n = 0; n < 50; n++) if (await create(service, `after ${n}`) === 200) acknowledged.push(`after ${n}`)
     await running
