@@ -57,12 +57,22 @@ function load(offset: number, bytes: number): Buffer {
   return data
 }
 
-/** Writes each sector of some data with a probability of `share`; ext4 does not bear that its superblock is torn. */
+/**
+ * Writes each sector of some data with a probability of `share`. Some blocks of a file system come whole or not at all:
+ * a torn one cannot be mounted again, whatever was in the files.
+ */
 function storeSome(into: Content, { offset, data }: Operation, share: number, random: () => number): void {
-  const unit = offset < PAGE_BYTES ? PAGE_BYTES : SECTOR_BYTES
-  for (let at = 0; at < data!.length; at += unit) {
+  for (let at = 0; at < data!.length;) {
+    const unit = isUntorn(offset + at, data!.subarray(at)) ? PAGE_BYTES : SECTOR_BYTES
     if (random() < share) store(into, offset + at, data!.subarray(at, at + unit))
+    at += unit
   }
+}
+
+/** The superblock of ext4; blocks of directories and trees of XFS, whose recovery believes what their first sector says. */
+function isUntorn(offset: number, data: Buffer): boolean {
+  if (offset % PAGE_BYTES !== 0) return offset < PAGE_BYTES
+  return offset === 0 || /^(XD[BDF]3|AB3[BC]|IAB3|FIB3|BMA3|RMB3|R3FC)/.test(data.toString('latin1', 0, 4))
 }
 
 function take(operation: Operation): void {
