@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -111,6 +111,44 @@ async function routes(t: TestContext, over: Over): Promise<readonly Row[]> {
     sends: [Buffer.concat(Array<Buffer>(over === 'embedded' ? 1 : 20).fill(message('GET', path.replace('{id}', '400'))))]
   }))
 }
+
+/** What shows each bound of the listener: a row, or the test that reaches it. A new bound without one of them fails. */
+const SHOWN: { readonly [bound: string]: string } = {
+  CORS_MAX_AGE_SECONDS: 'http/cors',
+  DRAIN_TIMEOUT_MS: 'http/connections',
+  HEADERS_TIMEOUT_MS: 'program/hostile',
+  KEEP_ALIVE_TIMEOUT_MS: 'program/hostile',
+  MAX_ACCESS_LOG_PENDING_BYTES: 'http/access-log',
+  MAX_CONNECTIONS: 'program/hostile',
+  MAX_CONNECTIONS_PER_CLIENT: 'program/hostile',
+  MAX_DRAIN_BYTES: 'bodies in one-byte chunks that are not needed',
+  MAX_HEADER_BYTES: 'unfinished heads of one long field',
+  MAX_HEADER_FIELDS: 'unfinished heads of many short fields',
+  MAX_HEADLESS_PER_CLIENT: 'program/hostile',
+  MAX_HELD_ANSWERS: 'short requests in a series, not read',
+  MAX_HELD_ANSWER_BYTES: 'gets of large entries in a series, not read',
+  MAX_RATE_LIMIT_CLIENTS: 'http/rate-limit',
+  MAX_SMALL_PIECES: 'bodies in one-byte chunks',
+  REQUEST_TIMEOUT_MS: 'program/hostile',
+  SEND_BYTES: 'the list, not read',
+  SHUTDOWN_SWEEP_MS: 'program/stop',
+  SMALL_PIECE_BYTES: 'bodies in one-byte chunks',
+  SOCKET_TIMEOUT_MS: 'program/slow-reader',
+  TIMEOUT_CHECK_MS: 'program/hostile',
+  TLS_CHECK_MS: 'program/tls'
+}
+
+test('each bound of the listener has a row, or a test that reaches it', () => {
+  const [src, tests] = ['../../src/http/', '../'].map(path => fileURLToPath(new URL(path, import.meta.url)))
+  const used = readdirSync(src!).filter(name => name.endsWith('.ts')).flatMap(name => {
+    const [, names = ''] = /import \{([^}]*)\} from '\.\.\/limits\.ts'/.exec(readFileSync(join(src!, name), 'utf8')) ?? []
+    return names.match(/\w+/g) ?? []
+  })
+  assert.deepEqual([...new Set(used)].sort(), Object.keys(SHOWN).sort())
+  const ways = new Set(ROWS.map(({ way }) => way))
+  const missing = Object.values(SHOWN).filter(by => !ways.has(by) && !existsSync(join(tests!, `${by}.test.ts`)))
+  assert.deepEqual(missing, [])
+})
 
 const HOST = `
 import { createServer } from 'node:http'
