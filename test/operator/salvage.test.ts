@@ -1,8 +1,13 @@
 /** Salvage: what comes of damaged journals, against a model; the command, its report and its exit codes. */
 import { strict as assert } from 'node:assert'
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { admin, done, refused } from '../support/admin.ts'
 import { fileStore, type FullStore } from '../support/compose.ts'
 import { bytesOf, journalPath, linesOf, journalBytes } from '../support/journal.ts'
@@ -262,4 +267,16 @@ test('root salvages from and into a folder of another user, whose service it doe
   await done(own, `${given} --to ${own}/again.jsonl`)
   await done(folder, `${given} --to ${folder}/salvaged.jsonl`)
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321], ['journal.key', 54_321], ['salvaged.jsonl', 54_321]])
+})
+
+test('the first copy that the runbook makes of a damaged folder holds its files, also where systemd made that a link', t => {
+  const text = readFileSync(fileURLToPath(new URL('../../src/parts/operator/SALVAGE.md', import.meta.url)), 'utf8')
+  const [, words = ''] = /^cp (-a .*?) +#/m.exec(text) ?? []
+  const top = freshFolder(t)
+  mkdirSync(join(top, 'private'))
+  writeFileSync(join(top, 'private/journal.jsonl'), 'damaged')
+  symlinkSync('private', join(top, 'password-entry-service'))
+  execFileSync('cp', words.replace('/var/lib', top).replace('/root', top).split(' '))
+  renameSync(join(top, 'private'), join(top, 'gone'))
+  assert.equal(readFileSync(join(top, 'damaged/journal.jsonl'), 'utf8'), 'damaged')
 })
