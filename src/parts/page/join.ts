@@ -12,6 +12,8 @@ const MAIN = 'main.js'
 /** In the order of the cascade. */
 const STYLES = ['page.css', 'list.css', 'dialog.css']
 const IMPORT = /^import \{[^}]*\} from ["']\.\/([\w-]+\.js)["'];\n/gm
+/** Comments stay in the source, as those of the modules do. */
+const COMMENT = /\/\*[^]*?\*\/\n?/g
 const EXPORT = /^export (?=(?:async )?(?:class|const|function) )/gm
 
 const textOf = (name: string): string => disk.read(join(FOLDER, name)).toString()
@@ -42,4 +44,4 @@ function replace(name: string, parts: readonly string[], joined: string): void {
 
 const modules = ordered(MAIN)
 replace(MAIN, modules, modules.map(withoutLinks).join('\n'))
-replace(STYLES[0]!, STYLES, STYLES.map(textOf).join('\n'))
+replace(STYLES[0]!, STYLES, STYLES.map(textOf).join('\n').replace(COMMENT, ''))
