@@ -8,8 +8,8 @@ import { atEnd } from '../../support/service.ts'
 import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
-  CHROMIUM, createEntry, edit, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf, settled,
-  systems, textOf, told, valueOf
+  CHROMIUM, createEntry, edit, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf, sendEntry,
+  settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -110,6 +110,22 @@ inBrowser('while the list cannot be read either, saving again checks first and m
   await browser.press(KEYS.enter)
   await told(browser, 'El servicio no respondió, pero')
   assert.equal(service.store.activeCount, 9)
+})
+
+inBrowser('what is typed after a create of which nothing is known was given up is an entry of its own', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await hurryCheck(browser)
+  await lose(browser, 'listPassword', false)
+  await lose(browser, 'createPassword', true)
+  await createEntry(browser)
+  await browser.until("return /No se sabe si se guardó/.test(document.querySelector('#editor .alert').textContent)")
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  await browser.until("return !document.getElementById('editor').open")
+  await browser.click('#create')
+  await sendEntry(browser, ' of the next one')
+  await told(browser, 'Contraseña guardada.')
+  assert.deepEqual([9, 10].map(id => service.store.entry(id)?.sistema), ['sistema', 'sistema of the next one'])
 })
 
 inBrowser('an update whose answer was lost is checked, and not reported as failed', CHROMIUM, async t => {

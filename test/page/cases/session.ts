@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, EVERYWHERE, holdAnswers, inBrowser, isEditing, logIn, openProtected, openService,
+  CHROMIUM, createEntry, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected, openService,
   passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
@@ -115,12 +115,31 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
   }
 })
 
-inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
-  // The page looks every second, and when it comes back into sight.
-  const later = (browser: Browser, minutes: number, comesBack: boolean = true): Promise<unknown> => browser.run(`
+/** Lets minutes pass; the page looks every second, and when it comes back into sight. */
+function later(browser: Browser, minutes: number, comesBack: boolean = true): Promise<unknown> {
+  return browser.run(`
     const now = window.Date.now
     window.Date.now = () => now() + arguments[0] * 60000
     if (arguments[1]) document.dispatchEvent(new Event('visibilitychange'))`, minutes, comesBack)
+}
+
+inBrowser('a create that was on its way when the page locked itself is not stored twice', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await hurryCheck(browser)
+  const release = await holdAnswers(browser)
+  await createEntry(browser)
+  await until(() => service.store.activeCount === 9)
+  await later(browser, 10.1)
+  await browser.find('#locked')
+  await release(1)
+  await browser.click('#locked button')
+  await browser.until("return document.getElementById('editor').open")
+  await browser.press(KEYS.enter)
+  await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
+  assert.equal(service.store.activeCount, 9)
+})
+
+inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
   const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
   const open = await openService(t)
   await later(open.browser, 9.5, false)

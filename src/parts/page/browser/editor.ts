@@ -28,8 +28,9 @@ export interface Draft extends Opened {
   readonly typed: EntryFields
 }
 
-/** What is to be saved: the fields that were changed, and all of them as they are to be. */
+/** What is to be saved: the fields that were changed, and all as they are to be; `before` is another object each time. */
 export interface Changed extends Opened {
+  readonly before: EntryFields
   readonly fields: Partial<EntryFields>
   readonly all: EntryFields
 }
@@ -108,7 +109,8 @@ export class Editor {
     }
     const fields = Object.fromEntries(names.map(name => [name, typed[name]]))
     // What was not typed keeps what the fields cannot hold.
-    return this.#options.save({ ...this.#opened, fields, all: { ...typed, ...this.#opened.entry, ...fields } }, close)
+    const all = { ...typed, ...this.#opened.entry, ...fields }
+    return this.#options.save({ ...this.#opened, before, fields, all }, close)
   }
 
   #listen(): void {

@@ -15,10 +15,11 @@ import { clearSearch } from './view.ts'
 /** Between a failure and the look whether the service has stored it all the same. */
 const CHECK_AFTER_MS = 1000
 
-/** A create that may have been stored: its fields, and the entries that there were before. */
+/** A create that may have been stored: of which editing, its fields, and the entries that there were before. */
 interface Unsure {
+  readonly of: object
   readonly fields: EntryFields
-  readonly before: ReadonlySet<number>
+  readonly known: ReadonlySet<number>
 }
 
 interface SavingParts {
@@ -30,40 +31,41 @@ interface SavingParts {
 /** What becomes of a form that was sent. */
 export class Saving {
   readonly #parts: SavingParts
-  /** Set while it is not known whether a create was stored. */
+  /** Set from when a create is sent until it is known whether it was stored: the session may end before. */
   #unsure: Unsure | undefined
 
   constructor(parts: SavingParts) { this.#parts = parts }
 
   /** Saves what was typed; `close` closes the dialog, unless that is open on something else by now. */
   async save(changed: Changed, close: () => void): Promise<Outcome> {
-    return changed.entry === undefined ? this.#create(changed.all, close) : this.#update(changed.entry, changed, close)
+    return changed.entry === undefined ? this.#create(changed, close) : this.#update(changed.entry, changed, close)
   }
 
-  async #create(fields: EntryFields, close: () => void): Promise<Outcome> {
+  async #create(changed: Changed, close: () => void): Promise<Outcome> {
     const { session } = this.#parts
-    const unsure = this.#unsure
-    if (unsure !== undefined) {
-      const found = await this.#findStored(unsure)
+    const { all: fields, before } = changed
+    // Another editing has nothing to do with it.
+    if (this.#unsure?.of === before && rights.may('listPassword')) {
+      const found = await this.#findStored(this.#unsure)
       if (found === 'unreadable') return 'stillUnsure'
-      this.#unsure = undefined
       if (found !== undefined) {
         const isChanged = JSON.stringify({ ...found, ...fields }) !== JSON.stringify(found)
         if (!isChanged) return this.#created(found, 'wasStored', close)
-        return this.#update(found, { entry: found, fields, all: fields, tag: undefined }, close)
+        return this.#update(found, { ...changed, entry: found, fields }, close)
       }
     }
-    const before = entries.ids()
+    this.#unsure = { of: before, fields, known: entries.ids() }
     const answer = await api.create(fields)
     if (answer.ok) return this.#created(answer.value, 'created', close)
-    if (!mayHaveStored(answer)) return answer
-    if (!rights.may('listPassword')) return { refusal: answer, note: 'cannotCheck' }
-    const found = await this.#findStored({ fields, before })
-    if (found === 'unreadable') {
-      this.#unsure = { fields, before }
-      return { refusal: answer, note: 'unsure' }
+    if (!mayHaveStored(answer)) {
+      this.#unsure = undefined
+      return answer
     }
+    if (!rights.may('listPassword')) return { refusal: answer, note: 'cannotCheck' }
+    const found = await this.#findStored(this.#unsure)
+    if (found === 'unreadable') return { refusal: answer, note: 'unsure' }
     if (found !== undefined) return this.#created(found, 'wasStored', close)
+    this.#unsure = undefined
     return session.isOpen ? { refusal: answer, note: 'notStored' } : undefined
   }
 
@@ -80,7 +82,7 @@ export class Saving {
   }
 
   /** Looks whether a create was stored all the same; that may come a moment after the failure. */
-  async #findStored({ fields, before }: Unsure): Promise<Entry | 'unreadable' | undefined> {
+  async #findStored({ fields, known }: Unsure): Promise<Entry | 'unreadable' | undefined> {
     await new Promise(resolve => setTimeout(resolve, CHECK_AFTER_MS))
     entries.expect()
     const answer = await api.list()
@@ -88,20 +90,21 @@ export class Saving {
     loaded.is = true
     entries.load(answer.value)
     this.#parts.acts.show()
-    return entries.newest(fields, before)
+    return entries.newest(fields, known)
   }
 
-  async #update(entry: Entry, { fields, all, tag }: Changed, close: () => void): Promise<Outcome> {
+  async #update(entry: Entry, changed: Changed, close: () => void): Promise<Outcome> {
+    const { fields, all, tag } = changed
     const answer = await api.update(entry.id, fields, tag)
     if (answer.ok && answer.value.entry.status === 1) return this.#updated(answer.value.entry, close)
-    if (answer.ok) return this.#settleConflict(entry, all, answer.value, close)
+    if (answer.ok) return this.#settleConflict(entry, changed, answer.value, close)
     if (answer.why === 'changed' || answer.why === 'unknown') {
       const now = await api.get(entry.id)
       if (!now.ok && now.why !== 'unknown') return now
       const theirs = now.ok ? now.value : undefined
       // What was sent before, and seemed to be lost.
       if (theirs !== undefined && isStored(all, theirs.entry)) return this.#updated(theirs.entry, close)
-      return this.#settleConflict(entry, all, theirs, close)
+      return this.#settleConflict(entry, changed, theirs, close)
     }
     if (!mayHaveStored(answer)) return answer
     const now = await api.get(entry.id)
@@ -121,8 +124,12 @@ export class Saving {
 
   /** Somebody else has changed or deleted the entry: the person sees both and says which is to stay. */
   async #settleConflict(
-    entry: Entry, mine: EntryFields, theirs: Stored | undefined, close: () => void
+    entry: Entry, changed: Changed, theirs: Stored | undefined, close: () => void
   ): Promise<Outcome> {
+    // What this person left alone is as the other one has it.
+    const { sistema, usuario, password } = { ...changed.all, ...theirs?.entry, ...changed.fields }
+    const mine = { sistema, usuario, password }
+    const again = { ...changed, fields: mine, all: mine, tag: theirs?.tag }
     const isGone = theirs === undefined || theirs.entry.status === 0
     if (isGone) entries.drop(entry.id)
     else entries.put(theirs.entry)
@@ -134,18 +141,18 @@ export class Saving {
       if (!isModal() && (isGone || !this.#parts.grid.focusOn(entry.id))) this.#parts.acts.focusList()
       return undefined
     }
-    if (!isGone) return this.#update(entry, { entry, fields: mine, all: mine, tag: theirs.tag }, close)
-    if (theirs === undefined || !rights.may('restorePassword')) return this.#create(mine, close)
-    return this.#restoreAs(entry, mine, close)
+    if (!isGone) return this.#update(entry, again, close)
+    if (theirs === undefined || !rights.may('restorePassword')) return this.#create(again, close)
+    return this.#restoreAs(entry, again, close)
   }
 
   /** Makes a deleted entry active again, with what was typed. */
-  async #restoreAs(entry: Entry, mine: EntryFields, close: () => void): Promise<Outcome> {
+  async #restoreAs(entry: Entry, again: Changed, close: () => void): Promise<Outcome> {
     const restored = await api.restore(entry.id)
     if (!restored.ok) return restored
     const now = await api.get(entry.id)
     if (!now.ok) return now
-    return this.#update(entry, { entry, fields: mine, all: mine, tag: now.value.tag }, close)
+    return this.#update(entry, { ...again, tag: now.value.tag }, close)
   }
 }
 
