@@ -166,6 +166,27 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
   assert.equal(await browser.run("return document.getElementById('password').autocomplete"), 'off')
 })
 
+inBrowser('typing a password goes on where it was; what was stored before is replaced', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.fill('#password', 'first-half-')
+  await browser.click('#usuario')
+  assert.equal(await valueOf(browser, 'password'), '', 'it is in the document only while it is typed')
+  await browser.click('#password') // where the key leads there, WebKit selects all of it
+  await browser.press(...'second')
+  assert.equal(await valueOf(browser, 'password'), 'first-half-second')
+  await browser.click('#usuario')
+  assert.equal(await passwordIn(browser), 'first-half-second')
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  await edit(browser, 'Banco Central')
+  await browser.click('#password')
+  assert.equal(await valueOf(browser, 'password'), '')
+  await browser.press(...'new')
+  await browser.click('#usuario')
+  assert.equal(await passwordIn(browser), 'new')
+})
+
 inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], async t => {
   const { browser } = await openService(t)
   await browser.click('#create')

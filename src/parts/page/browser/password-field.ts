@@ -10,26 +10,33 @@ import { REVEALED_MS } from './wait.ts'
 export class PasswordField {
   readonly #field = find(HTMLInputElement, '#password')
   readonly #button = find(HTMLButtonElement, '#peek')
-  /** What the field stands for while it is empty because it is hidden. */
-  #kept = ''
+  #password = ''
+  /** Whether its text is in the field; else the field is empty, or has what is typed in its place. */
+  #isIn = false
   #isShown = false
+  /** What was typed is gone on with; what came from elsewhere is replaced. */
+  #isTyped = false
   #hiding: ReturnType<typeof setTimeout> | undefined
 
   constructor(onInput: () => void) {
     this.#button.addEventListener('click', () => this.show(!this.#isShown))
-    this.#field.addEventListener('input', onInput)
+    this.#field.addEventListener('input', () => {
+      this.#isTyped = true
+      onInput()
+    })
+    this.#field.addEventListener('focus', () => this.#place())
     // Who turns to another window goes on typing later.
-    this.#field.addEventListener('blur', () => { if (document.activeElement !== this.#field) this.#hideTyped() })
+    this.#field.addEventListener('blur', () => { if (document.activeElement !== this.#field) this.#place() })
     inEachLanguage(() => this.#label())
   }
 
-  get value(): string { return this.#isShown || this.#field.value !== '' ? this.#field.value : this.#kept }
+  get value(): string { return this.#isIn || this.#field.value !== '' ? this.#field.value : this.#password }
 
   /** Stands for another password from now on, hidden. */
   set(password: string): void {
-    this.#isShown = false
+    this.#isIn = this.#isTyped = false
     this.#field.value = ''
-    this.#kept = password
+    this.#password = password
     this.show(false)
   }
 
@@ -37,22 +44,24 @@ export class PasswordField {
   show(isShown: boolean): void {
     clearTimeout(this.#hiding)
     if (isShown) this.#hiding = setTimeout(() => this.show(false), REVEALED_MS)
-    this.#kept = this.value
     this.#isShown = isShown
-    this.#field.value = isShown ? this.#kept : ''
-    this.#label()
+    this.#place()
   }
 
   focus(): void { this.#field.focus() }
 
-  #hideTyped(): void {
-    if (this.#isShown || this.#field.value === '') return
-    this.show(false)
+  /** Takes the text out of the field, or puts it there, where it is shown or typed. */
+  #place(): void {
+    this.#password = this.value
+    this.#isIn = this.#isShown || (this.#isTyped && document.activeElement === this.#field)
+    const text = this.#isIn ? this.#password : ''
+    if (this.#field.value !== text) this.#field.value = text
+    this.#label()
   }
 
   #label(): void {
     this.#field.classList.toggle('masked', !this.#isShown)
-    this.#field.placeholder = this.#isShown || this.#kept === '' ? '' : say('hiddenField')
+    this.#field.placeholder = this.#isIn || this.#password === '' ? '' : say('hiddenField')
     this.#button.ariaPressed = String(this.#isShown)
     find(SVGUseElement, 'use', this.#button).setAttribute('href', this.#isShown ? '#i-hide' : '#i-eye')
   }
