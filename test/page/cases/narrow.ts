@@ -86,3 +86,17 @@ inBrowser('the head of a person who is logged in, and an empty list, fit at 320 
   await browser.find('#blank')
   assert.deepEqual(await browser.run(OUT), [])
 })
+
+inBrowser('the dialogs of one\'s account and of one\'s own password do not scroll sideways', EVERYWHERE, async t => {
+  const { browser } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
+  await logIn(browser)
+  for (const width of [browser.native.prefer === undefined ? 360 : 320, 1280]) {
+    await show(browser, width, 640, 'light')
+    for (const opens of ['show-account', 'show-own']) {
+      await browser.run('document.getElementById(arguments[0]).click()', opens)
+      const state = await browser.run(`${OUT.replace('return !wide', 'const left = top.scrollLeft; return !wide && left === 0')}`)
+      assert.deepEqual(state, [], `${opens}, ${width} px`)
+    }
+    await browser.press(KEYS.escape)
+  }
+})
