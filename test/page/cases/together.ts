@@ -86,6 +86,12 @@ inBrowser('showing and copying give what is stored now', CHROMIUM, async t => {
   await service.store.updateEntry(1, { usuario: 'last user' }, null)
   await view(browser, 'Correo')
   await browser.until("return document.querySelector('#view-user bdi').textContent === 'last user'")
+  const isShown = "return document.querySelector('#view-password .revealed .code')?.textContent === arguments[0]"
+  await browser.click('#view-password button')
+  await browser.until(isShown, 'the newest one')
+  await service.store.updateEntry(1, { password: 'the last one' }, null)
+  await browser.click('#viewer [data-act=copyUser]')
+  await browser.until(isShown, 'the last one')
   await browser.press(KEYS.escape)
   await service.store.deleteEntry(1, null)
   await browser.click(`${await rowOf(browser, 'Correo')} .system`)

@@ -58,6 +58,7 @@ export class Viewer {
 
   #show(entry: Entry): void {
     const isNew = this.#entry?.id !== entry.id
+    const isOther = this.#entry?.password !== entry.password
     this.#entry = entry
     showTile(find(HTMLElement, '.tile', this.#dialog), entry)
     showName(part('viewer-title'), entry.sistema)
@@ -68,6 +69,9 @@ export class Viewer {
     for (const [act, operation] of [['edit', 'updatePassword'], ['remove', 'deletePassword']] as const) {
       find(HTMLElement, `[data-act=${act}]`, this.#dialog).hidden = !rights.may(operation)
     }
+    // A password that is shown and was changed is hidden, and shown as it is now.
+    const shown = part('view-password').querySelector<HTMLElement>('.revealed button')
+    if (!isNew && isOther) for (const button of [shown, shown]) button?.click()
     if (!isNew) return
     const read = async (): Promise<string | undefined> => this.#entry && this.#options.read(this.#entry)
     part('view-password').replaceChildren(createSecret(read))
