@@ -71,6 +71,11 @@ inBrowser('a list may take longer than any time limit as long as something comes
   await browser.until("return !document.getElementById('notice').hidden")
   assert.match(await textOf(browser, '#notice'), /Faltan entradas[^]*solo en parte/)
   assert.ok((await systems(browser)).length > 10)
+  // Another failure does not make it whole.
+  await browser.run("const real = window.fetch; window.fetch = async () => { window.fetch = real; window.hasFailed = true; throw new TypeError('lost') }")
+  await browser.click('#notice button')
+  await browser.until("return window.hasFailed && !document.getElementById('notice').hidden")
+  assert.match(await textOf(browser, '#notice'), /Faltan entradas[^]*solo en parte/)
   await browser.click('#notice button')
   await browser.until("return document.getElementById('count').textContent === '8 entradas'")
 })

@@ -33,6 +33,8 @@ export class Acts {
   #parts!: Parts
   /** The load that was begun last; what an earlier one brings is not shown. */
   #loading: object | undefined
+  /** Whether what is shown is the beginning of a list whose rest has never come. */
+  #isPart = false
 
   connect(parts: Parts): void { this.#parts = parts }
 
@@ -54,6 +56,7 @@ export class Acts {
     this.#showLoading(false)
     if (answer.ok) {
       loaded.is = true
+      this.#isPart = false
       entries.load(answer.value)
     } else if (answer.why !== 'forbidden') {
       // Without a connection nothing that is stored stays in sight.
@@ -62,8 +65,9 @@ export class Acts {
         entries.load([])
         this.#parts.grid.hideAll()
       }
-      const shows = loaded.is ? 'all' : 'nothing'
-      notice.show(answer, loaded.is && isFirst ? 'part' : shows, () => void this.load())
+      this.#isPart = loaded.is && (isFirst || this.#isPart)
+      const shows = this.#isPart ? 'part' : 'all'
+      notice.show(answer, loaded.is ? shows : 'nothing', () => void this.load())
     }
     if (session.isOpen) this.show()
     return answer.ok
