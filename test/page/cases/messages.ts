@@ -11,8 +11,8 @@ const offers = (browser: Browser): Promise<number> =>
 inBrowser('each deletion keeps its own way back until its time is over, whatever else is told', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   const timeIsOver = await holdTime(browser)
-  for (const system of ['Correo', 'GitHub']) await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
-  assert.equal(await focus(browser), 'rowheader: Impresora', 'the focus goes to the next row')
+  for (const system of ['Correo', 'Impresora']) await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
+  assert.equal(await focus(browser), 'rowheader: Nómina', 'the focus goes to the next row')
   await browser.click(`${await rowOf(browser, 'Ágora')} [data-act=copyUser]`)
   await browser.until("return document.querySelectorAll('.message').length === 3")
   assert.equal(await offers(browser), 2)
@@ -24,8 +24,19 @@ inBrowser('each deletion keeps its own way back until its time is over, whatever
   await browser.hover('#query')
   await timeIsOver()
   await until(() => service.store.activeCount === 7)
-  assert.equal(service.store.entry(5)?.status, 0)
+  assert.equal(service.store.entry(6)?.status, 0)
   assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
+})
+
+inBrowser('a double click on a bin deletes one entry', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const left = await browser.run<number>(`
+    const { left, top } = document.querySelector('#rows [data-act=remove]').getBoundingClientRect()
+    for (const detail of [1, 2]) {
+      document.elementFromPoint(left + 9, top + 9).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
+    }
+    return document.querySelectorAll('#rows .row').length`)
+  assert.equal(left, 7)
 })
 
 inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE, async t => {
@@ -52,7 +63,7 @@ inBrowser('in a dialog messages can be read out and used, and the key undoes the
   const { browser } = await openService(t)
   await holdTime(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=remove]`)
+  await browser.click(`${await rowOf(browser, 'Impresora')} [data-act=remove]`)
   await browser.click('#help')
   await browser.until("return document.getElementById('more').contains(document.getElementById('status'))")
   await browser.click('.message .offer')
