@@ -1,5 +1,6 @@
 /** What is told in passing: each message has its time, waits while it is used, and is within reach in dialogs too. */
 import assert from 'node:assert/strict'
+import { ANA } from '../../support/accounts.ts'
 import {
   CHROMIUM, edit, EVERYWHERE, focus, holdTime, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf, told, until, view
 } from '../../support/page.ts'
@@ -57,6 +58,36 @@ inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE,
   }
   await timeIsOver()
   await until(() => service.store.activeCount === 7)
+})
+
+inBrowser('a deletion that the end of the session was in the way of is told to whom it was to be done for', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const remove = async (): Promise<void> => browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  const answer = (how: string): Promise<unknown> => browser.run(`const real = window.fetch
+    window.fetch = (url, init) => String(url).includes('deletePassword') ? ${how} : real(url, init)`)
+  await logIn(browser)
+  const timeIsOver = await holdTime(browser)
+  await remove()
+  await service.accounts!.revokeAll(ANA)
+  await timeIsOver()
+  await browser.until("return document.getElementById('login').hidden === false")
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0, 'nobody else sees its name')
+  await logIn(browser)
+  await told(browser, '«Correo» no se eliminó.')
+  // Refused while the person logs out.
+  await answer("Promise.resolve(new Response('{}', { status: 429, headers: { 'Retry-After': '30' } }))")
+  await remove()
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  await told(browser, '«Correo» no se eliminó.')
+  assert.equal(service.store.activeCount, 8)
+  // A service that is silent.
+  await logIn(browser)
+  await answer('new Promise(() => {})')
+  await remove()
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('loading').innerText === 'Saliendo…'")
+  assert.equal(await browser.run('return document.activeElement.id'), 'help')
 })
 
 inBrowser('in a dialog messages can be read out and used, and the key undoes there too', EVERYWHERE, async t => {
