@@ -9,6 +9,7 @@ import { disk } from '../../disk/files.ts'
 
 const FOLDER = join(import.meta.dirname, 'browser')
 const MAIN = 'main.js'
+const PAGE = 'page.html'
 /** In the order of the cascade. */
 const STYLES = ['page.css', 'list.css', 'dialog.css']
 const IMPORT = /^import \{[^}]*\} from ["']\.\/([\w-]+\.js)["'];\n/gm
@@ -28,8 +29,12 @@ function ordered(name: string, before: readonly string[] = []): readonly string[
 function withoutLinks(name: string): string {
   const text = textOf(name).replace(IMPORT, '').replace(/^export \{\};\n?/m, '').replace(EXPORT, '')
   if (/^(?:import|export)\b/m.test(text)) throw new Error(`${name}: an import or export of another form`)
-  // Tabs weigh less than spaces, and are read as well.
-  return `// ${name}\n${text.replace(/^(?: {4})+/gm, spaces => '\t'.repeat(spaces.length / 4))}`
+  return `// ${name}\n${text}`
+}
+
+/** Tabs weigh less than spaces, and are read as well. */
+function withTabs(text: string, width: number): string {
+  return text.replace(new RegExp(`^(?: {${width}})+`, 'gm'), spaces => '\t'.repeat(spaces.length / width))
 }
 
 /** Puts a text in the place of the files that it was made of. */
@@ -43,5 +48,6 @@ function replace(name: string, parts: readonly string[], joined: string): void {
 }
 
 const modules = ordered(MAIN)
-replace(MAIN, modules, modules.map(withoutLinks).join('\n'))
-replace(STYLES[0]!, STYLES, STYLES.map(textOf).join('\n').replace(COMMENT, ''))
+replace(MAIN, modules, withTabs(modules.map(withoutLinks).join('\n'), 4))
+replace(STYLES[0]!, STYLES, withTabs(STYLES.map(textOf).join('\n').replace(COMMENT, ''), 2))
+replace(PAGE, [], withTabs(textOf(PAGE), 2))

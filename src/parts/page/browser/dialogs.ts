@@ -5,6 +5,7 @@
 import { part } from './dom.ts'
 
 const SCROLLED_MS = 100
+const LOW_PX = 400
 
 const area = part('status')
 /** The open ones, the one on top last. */
@@ -52,14 +53,13 @@ export function keepFocus(): void {
   stops.find(one => one.checkVisibility())?.focus()
 }
 
-/** Moves the messages to the other end of the window while they would cover what has the focus. */
+/** Moves the messages of a low window to its other end where they would cover what has the focus. */
 export function makeWay(): void {
   area.classList.remove('aside')
   const { activeElement } = document
-  if (activeElement === null || area.contains(activeElement)) return
+  if (innerHeight > LOW_PX || activeElement === null || area.contains(activeElement)) return
   const [messages, focused] = [area.getBoundingClientRect(), activeElement.getBoundingClientRect()]
-  const isInside = focused.height < innerHeight / 2
-  area.classList.toggle('aside', isInside && messages.top < focused.bottom && focused.top < messages.bottom)
+  area.classList.toggle('aside', messages.top < focused.bottom && focused.top < messages.bottom)
 }
 
 function left(dialog: HTMLDialogElement): void {

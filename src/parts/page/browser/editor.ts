@@ -28,7 +28,7 @@ export interface Draft extends Opened {
   readonly typed: EntryFields
 }
 
-/** What is to be saved: the fields that were changed, and all as they are to be; `before` is another object each time. */
+/** What is to be saved: the fields that were changed, and all as they are to be; `before` is another one each time. */
 export interface Changed extends Opened {
   readonly before: EntryFields
   readonly fields: Partial<EntryFields>

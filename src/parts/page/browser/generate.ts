@@ -57,7 +57,7 @@ export class Generator {
     const [least, most] = LENGTHS[kind]
     Object.assign(this.#slider, { min: least, max: most, value: length })
     this.#classes.hidden = kind === 'words'
-    find(HTMLElement, '.range span', this.#panel).textContent = say(kind === 'words' ? 'wordCount' : 'length')
+    find(HTMLElement, '.range span', this.#panel).textContent = say(kind === 'words' ? 'words' : 'length')
   }
 
   #propose(): void {

@@ -27,13 +27,12 @@ interface SessionOptions {
   stopLoading(): void
 }
 
-/** Deletions that the end of a session was in the way of, and whose they were. */
-interface Left {
-  readonly all: readonly Entry[]
+/** What the end of a session was in the way of: what was typed, and deletions; and whose it was. */
+interface Kept {
+  readonly draft: Draft | undefined
+  readonly left: readonly Entry[]
   readonly email: string | undefined
 }
-
-const NOTHING_LEFT: Left = { all: [], email: undefined }
 
 /** The session of a person with the page. */
 export class Session {
@@ -42,9 +41,7 @@ export class Session {
   readonly #locked = part('locked')
   readonly #form: Form
   readonly #idle: Idle
-  /** What was typed when the session ended, and by whom. */
-  #draft: { readonly draft: Draft, readonly email: string | undefined } | undefined
-  #left = NOTHING_LEFT
+  #kept: Kept | undefined
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -75,8 +72,7 @@ export class Session {
 
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
-    this.#keepDraft()
-    this.#keepLeft(this.#options.removals.forget())
+    this.#keep(this.#options.removals.forget())
     this.#forget()
     this.#login.hidden = false
     this.#noteAtLogin(note)
@@ -84,21 +80,22 @@ export class Session {
   }
 
   async logOut(note: TextName = 'loggedOut'): Promise<void> {
-    const { removals } = this.#options
+    const { removals, editor } = this.#options
     const pending = removals.flush()
-    if (note === 'loggedOut') this.#draft = undefined
-    else this.#keepDraft()
-    this.#options.editor.close()
+    if (note === 'loggedOut') this.#kept = undefined
+    else this.#keep([])
+    editor.close()
     hideList()
+    loaded.is = false
     // A silent service may let a person wait.
     part('loading').hidden = false
     find(HTMLElement, 'span', part('loading')).textContent = say('leaving')
     part('help').focus()
-    const all = await pending
-    if (note !== 'loggedOut') this.#keepLeft(all)
+    const left = await pending
+    if (note !== 'loggedOut') this.#keep(left)
     const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
     this.end(note)
-    if (note === 'loggedOut') tellLeft(all)
+    if (note === 'loggedOut') tellLeft(left)
     const answer = await leaving
     // Without a valid token there was nothing left to revoke.
     const isOut = answer.ok || answer.why === 'login'
@@ -126,14 +123,13 @@ export class Session {
     this.#idle.start()
     showRights(this.#options.grid)
     await this.#options.load()
-    const { all, email } = this.#left
-    this.#left = NOTHING_LEFT
-    if (email === api.user?.email && this.isOpen) tellLeft(all)
-    const kept = this.#draft
-    this.#draft = undefined
+    const kept = this.#kept
+    this.#kept = undefined
     if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
+    tellLeft(kept.left)
+    if (kept.draft === undefined) return keepFocus()
     // What is typed by now is not replaced; what was kept comes back after the next login.
-    if (isModal()) this.#draft = kept
+    if (isModal()) this.#kept = { ...kept, left: [] }
     else this.#options.editor.resume(kept.draft)
   }
 
@@ -141,18 +137,16 @@ export class Session {
     if (api.user !== undefined) return void this.logOut('idleOut')
     if (!this.isOpen) return
     void this.#options.removals.flush()
-    this.#keepDraft()
+    this.#keep([])
     this.#forget()
     this.#locked.hidden = false
     find(HTMLButtonElement, 'button', this.#locked).focus()
   }
 
-  #keepDraft(): void {
-    const draft = this.#options.editor.draft()
-    if (draft !== undefined) this.#draft = { draft, email: api.user?.email }
+  #keep(left: readonly Entry[]): void {
+    const draft = this.#options.editor.draft() ?? this.#kept?.draft
+    if (draft !== undefined || left.length > 0) this.#kept = { draft, left, email: api.user?.email }
   }
-
-  #keepLeft(all: readonly Entry[]): void { if (all.length > 0) this.#left = { all, email: api.user?.email } }
 
   #forget(): void {
     const { grid, editor, notice, removals, stopLoading } = this.#options
@@ -182,7 +176,7 @@ export class Session {
   /** The page is left: deletions take effect, all else is forgotten. On the way back a link to open it is shown. */
   #abandon(): void {
     void this.#options.removals.flush()
-    this.#draft = undefined
+    this.#kept = undefined
     this.#forget()
     const again = document.createElement('a')
     again.href = ''
