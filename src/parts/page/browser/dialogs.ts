@@ -4,9 +4,6 @@
  */
 import { part } from './dom.ts'
 
-const SCROLLED_MS = 100
-const LOW_PX = 400
-
 const area = part('status')
 /** The open ones, the one on top last. */
 const open: HTMLDialogElement[] = []
@@ -15,8 +12,6 @@ let focusPage = (): void => {}
 /** Starts to show messages; `focus` focuses what a person expects where nothing else has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
-  // A moment later: browsers scroll to what has the focus, and WebKit does not where the page is measured before.
-  addEventListener('focusin', () => setTimeout(makeWay, SCROLLED_MS))
   for (const dialog of document.querySelectorAll('dialog')) {
     dialog.addEventListener('close', () => { if (!dialog.open) left(dialog) })
     for (const button of dialog.querySelectorAll('[data-close]')) {
@@ -51,15 +46,6 @@ export function keepFocus(): void {
   if (dialog === undefined) return focusPage()
   const stops = [...dialog.querySelectorAll<HTMLElement>('input:not([tabindex="-1"]), button, summary')]
   stops.find(one => one.checkVisibility())?.focus()
-}
-
-/** Moves the messages of a low window to its other end where they would cover what has the focus. */
-export function makeWay(): void {
-  area.classList.remove('aside')
-  const { activeElement } = document
-  if (innerHeight > LOW_PX || activeElement === null || area.contains(activeElement)) return
-  const [messages, focused] = [area.getBoundingClientRect(), activeElement.getBoundingClientRect()]
-  area.classList.toggle('aside', messages.top < focused.bottom && focused.top < messages.bottom)
 }
 
 function left(dialog: HTMLDialogElement): void {
