@@ -33,7 +33,7 @@ export function createRow(entry: Entry, isRevealed: boolean): HTMLElement {
 export function showTile(tile: HTMLElement, { sistema }: Entry): void {
   tile.textContent = /[\p{L}\p{N}]/u.exec(sistema)?.[0].toUpperCase() ?? '·'
   const sum = [...sistema.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
-  tile.dataset['hue'] = String(sum % HUES)
+  tile.style.setProperty('--hue', String(sum % HUES * 360 / HUES))
 }
 
 /** Shows an entry's password in its row, or hides it; its length is hidden too. */
