@@ -36,6 +36,18 @@ inBrowser('at every width a row\'s tile is drawn whole, and a revealed password,
   }
 })
 
+inBrowser('the ring of the focus goes around a name, not through its tile, and the bin is apart from the pencil', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const edge = (selector: string, side: 'left' | 'right'): Promise<number> =>
+    browser.run('return document.querySelector(arguments[0]).getBoundingClientRect()[arguments[1]]', selector, side)
+  await browser.resize(1200, 700)
+  const gap = async (left: string, right: string): Promise<number> =>
+    await edge(`#rows [data-act=${right}]`, 'left') - await edge(`#rows [data-act=${left}]`, 'right')
+  assert.ok(await gap('edit', 'remove') > await gap('copy', 'edit') + 16)
+  await browser.resize(360, 700)
+  for (const name of ['.system', '.user']) assert.ok(await edge(`#rows ${name}`, 'left') >= await edge('#rows .tile', 'right'), name)
+})
+
 inBrowser('a password of thousands of characters can be read to its end by keyboard', EVERYWHERE, async t => {
   const { browser } = await openService(t, {},
     entries(['AAA', 'ana', `${'0123456789'.repeat(500)}END`], ['Ágora', 'ana', 'x']))

@@ -1,6 +1,8 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, EVERYWHERE, inBrowser, logIn, openProtected, openService, settled, show } from '../../support/page.ts'
+import {
+  CHROMIUM, EVERYWHERE, holdTime, inBrowser, logIn, openProtected, openService, settled, show
+} from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -98,5 +100,58 @@ inBrowser('the dialogs of one\'s account and of one\'s own password do not scrol
       assert.deepEqual(state, [], `${opens}, ${width} px`)
     }
     await browser.press(KEYS.escape)
+  }
+})
+
+/** Focuses each thing that is there, and gives what of it is out of sight or below something else. */
+const COVERED = `const [selector, isMessageOnly] = arguments
+  // WebKit does not scroll to what is in sight by half, behind the foot of a dialog.
+  const covered = []
+  for (const one of document.querySelectorAll(selector)) {
+    if (!one.checkVisibility() || one.matches('.unseen')) continue
+    one.focus()
+    if (one.matches('h2')) one.scrollIntoView({ block: 'nearest' })
+    const { left, top, right, bottom } = one.getBoundingClientRect()
+    for (const y of [top + 4, bottom - 4]) {
+      const at = document.elementFromPoint((left + right) / 2, y)
+      if (!isMessageOnly && !one.contains(at) && !at?.contains(one)) covered.push(one.outerHTML.slice(0, 60) + ' below ' + at?.outerHTML.slice(0, 60))
+      if (at?.closest('#status')) covered.push('a message over ' + one.outerHTML.slice(0, 60))
+    }
+  }
+  return covered`
+
+inBrowser('in a small window no message covers what has the focus, nor the head of a dialog', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await holdTime(browser)
+  const press = (selector: string): Promise<unknown> => browser.run('document.querySelector(arguments[0]).click()', selector)
+  const least = browser.native.prefer === undefined ? 360 : 320
+  const inDialog = ['h2', '[data-close]', 'input', 'button'].map(one => `dialog[open] > :not(#status) ${one}, dialog[open] > ${one}`).join()
+  for (const [width, height] of [[least, 568], [least, 256]] as const) {
+    const look = async (what: string, selector: string = inDialog): Promise<void> => {
+      await browser.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
+      await browser.until('return window.isDrawn')
+      assert.deepEqual(await browser.run(COVERED, selector, browser.native.prefer === undefined), [], `${what}, ${width} x ${height}`)
+    }
+    await show(browser, width, height, 'light')
+    await press('#rows .system')
+    await press('#viewer [data-act=remove]')
+    await press('#rows .system')
+    await press('#viewer [data-act=copyUser]')
+    await browser.until("return document.querySelectorAll('#viewer .message').length > 1")
+    const lines = await browser.run<number>(`const range = document.createRange()
+      range.selectNodeContents([...document.querySelectorAll('.message span')].find(one => one.textContent.includes('eliminada')))
+      return new Set([...range.getClientRects()].map(one => one.top)).size`)
+    assert.ok(lines <= 2, `${lines} lines: no full stop is alone on one`)
+    await look('an entry')
+    await browser.press(KEYS.escape)
+    await press('#create')
+    await look('the editor')
+    await browser.press(KEYS.escape)
+    await look('the list', '#query, #create, header button, .summary button, #order, #rows [tabindex="0"]')
+    await browser.run("document.querySelector('#rows .system').focus()")
+    for (let i = 0; i < 5; i++) {
+      await browser.press(KEYS.down)
+      await look('a row', '#rows [tabindex="0"]')
+    }
   }
 })

@@ -29,6 +29,14 @@ inBrowser('who may only read is offered nothing else, by button, key or dialog',
   assert.equal(service.store.activeCount, 8)
 })
 
+inBrowser('an account that allows nothing is told what it does not allow', CHROMIUM, async t => {
+  const { browser } = await openProtected(t, ['password:none'])
+  await logIn(browser)
+  await browser.until("return document.getElementById('limits').checkVisibility()")
+  await browser.run("document.getElementById('show-account').click()")
+  assert.match(await textOf(browser, '#account-may'), /^Tu cuenta no permite: ver la lista, crear, editar, eliminar, restaurar\.$/)
+})
+
 inBrowser('each ability brings what it is for, and nothing is asked that would be refused', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['password:create'])
   await browser.fill('#email', ANA)

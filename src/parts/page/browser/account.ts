@@ -22,8 +22,10 @@ export function startAccount(onPasswordChanged: () => void): void {
   part('show-account').addEventListener('click', () => {
     const { name = '', email = '' } = api.user ?? {}
     part('account-who').textContent = say('loggedInAs', { name: plainText(name), email })
-    const what = NAMED.filter(operation => rights.may(operation)).map(operation => say(`ability_${operation}`))
-    part('account-may').textContent = say('accountMay', { what: what.join(', ') })
+    const allowed = NAMED.filter(operation => rights.may(operation))
+    const named = allowed.length > 0 ? allowed : NAMED
+    const what = named.map(operation => say(`ability_${operation}`)).join(', ')
+    part('account-may').textContent = say(allowed.length > 0 ? 'accountMay' : 'limits', { what })
     part('show-own').hidden = !rights.may('changeOwnPassword')
     openModal(account)
   })

@@ -4,7 +4,7 @@
  */
 import { part } from './dom.ts'
 
-const area = part('status')
+export const area: HTMLElement = part('status')
 /** The open ones, the one on top last. */
 const open: HTMLDialogElement[] = []
 let focusPage = (): void => {}

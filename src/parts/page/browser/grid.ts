@@ -4,7 +4,7 @@
  */
 import { destination, moved, type Place } from './grid-keys.ts'
 import type { Entry } from './api.ts'
-import { keepFocus } from './dialogs.ts'
+import { area, keepFocus } from './dialogs.ts'
 import { find } from './dom.ts'
 import { Layout } from './layout.ts'
 import { createHeading, createRow, explainCut, heightsOf, scrolls, showPassword, stopsOf, type Act } from './row.ts'
@@ -243,7 +243,7 @@ export class Grid {
     const start = this.#holder.getBoundingClientRect().top
     const top = start + this.#layout.top(place.index) - (this.#groups.has(place.index) ? this.#headingHeight : 0)
     const bottom = start + this.#layout.top(place.index) + this.#heightAt(place.index)
-    const by = top < head ? top - head - 8 : Math.max(0, bottom + 8 - innerHeight)
+    const by = top < head ? top - head - 8 : Math.max(0, bottom + 8 + area.offsetHeight - innerHeight)
     if (by !== 0) scrollBy({ top: by, behavior: 'instant' })
     this.#render()
     this.#focusPlace()

@@ -1,5 +1,5 @@
 /** What is told in passing. Each message has its own time, which waits while a person is about to use one of them. */
-import { keepFocus } from './dialogs.ts'
+import { area, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import { say } from './language.ts'
 
@@ -25,6 +25,12 @@ const shown = new Set<Shown>()
 /** A finger that has touched something counts as being there until it touches something else. */
 const byFinger = matchMedia('(pointer: coarse)')
 
+// What is below messages keeps clear of them; in a dialog, which gets lower by that, the focus stays in sight.
+new ResizeObserver(() => {
+  document.documentElement.style.setProperty('--said', `${area.offsetHeight}px`)
+  document.activeElement?.closest('dialog :not(#status *)')?.scrollIntoView({ block: 'nearest' })
+}).observe(area)
+
 /** Tells something; gives the function that takes it back before its time is over. */
 export function tell(text: string, offer?: Offer): () => void {
   for (const one of shown) if (one.text === text && offer === undefined) remove(one)
@@ -48,6 +54,7 @@ export function tell(text: string, offer?: Offer): () => void {
   })
   shown.add(message)
   list.append(element)
+  area.scrollTop = area.scrollHeight
   begin(message)
   return () => remove(message)
 }
