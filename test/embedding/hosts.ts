@@ -1,7 +1,8 @@
 /**
  * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
  * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a build,
- * prints the table and ends with 1 where a row fails; names as arguments run these rows alone.
+ * prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails. Names as
+ * arguments run these rows alone, and write nothing.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +12,8 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const place = mkdtempSync(join(tmpdir(), 'pes-hosts-'))
+/** The packages that the row at work has installed, with their versions. */
+const versions = new Set<string>()
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const EXAMPLE = /^## Embedding\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
 
@@ -29,6 +32,10 @@ function project(name: string, packages: readonly string[], files: { readonly [n
   for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text)
   const [tarball] = JSON.parse(run(ROOT, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder))
   run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', `./${tarball.filename}`, ...packages)
+  for (const one of packages) {
+    const name = one.replace(/(?<=.)@.*/, '')
+    versions.add(`${name} ${JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version}`)
+  }
   return folder
 }
 
@@ -153,17 +160,25 @@ const ROWS: { readonly [name: string]: () => void } = {
 }
 
 let failed = 0
-console.log('| host | result |\n| --- | --- |')
+const lines = [
+  `Tried on ${new Date().toISOString().slice(0, 10)} with Node ${process.version} on ${process.platform} by \`test/embedding/hosts.ts\`.`,
+  '', '| host | versions | result |', '| --- | --- | --- |'
+]
+console.log(lines.join('\n'))
 for (const [name, row] of Object.entries(ROWS)) {
   if (process.argv.length > 2 && !process.argv.slice(2).includes(name)) continue
+  versions.clear()
+  let result = 'works'
   try {
     row()
-    console.log(`| ${name} | works |`)
   } catch (error) {
     failed++
-    console.log(`| ${name} | fails |`)
+    result = 'fails'
     console.error(`${name}: ${(error as Error).message}`)
   }
+  lines.push(`| ${name} | ${[...versions].join(', ')} | ${result} |`)
+  console.log(lines.at(-1))
 }
+if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/embedding/hosts.md'), `# Where the package was embedded\n\n${lines.join('\n')}\n`)
 rmSync(place, { recursive: true, force: true })
 process.exitCode = failed === 0 ? 0 : 1
