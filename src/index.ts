@@ -73,8 +73,8 @@ export interface HostOptions {
   /** Closes the service when it is aborted. */
   readonly signal?: AbortSignal
   /**
-   * The path below which `handle` answers, such as `/vault`; empty: every path. Answers of `listen` name it too, as for a
-   * proxy that cuts it off.
+   * The path below which `handle` answers, such as `/vault`; empty: every path. Answers of `listen` name it too, as
+   * for a proxy that cuts it off.
    */
   readonly prefix?: string
   /**
@@ -206,7 +206,7 @@ function idFrom(id: unknown): number {
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-/** A request's target with the prefix, which a framework may have cut off `url`; it keeps the whole in `originalUrl`. */
+/** A request's target with the prefix, also where a framework has cut that off `url`: `originalUrl` has the whole. */
 function wholeTarget(
   prefix: string, { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
 ): string {

@@ -471,6 +471,7 @@ test('a body that middleware has parsed is used, and one that it has only read i
     let text = ''
     for await (const piece of request) text += String(piece)
     if (request.headers['x-parsed'] === 'yes') Object.assign(request, { body: JSON.parse(text) })
+    if (request.headers['x-parsed'] === 'raw') Object.assign(request, { body: Buffer.from(text) }) // as express.raw() does
     service.handle(request, response)
   })
   t.after(() => server.close())
@@ -484,7 +485,7 @@ test('a body that middleware has parsed is used, and one that it has only read i
   assert.equal((await create('yes', { password: 'p', sistema: 's', usuario: 'u' }))[0], 200)
   const [status, { errors }] = await create('yes', { password: 7, sistema: 's' })
   assert.deepEqual([status, Object.keys(errors)], [400, ['password', 'usuario']])
-  for (const [parsed, body] of [['no', {}], ['yes', [1]]] as const) {
+  for (const [parsed, body] of [['no', {}], ['yes', [1]], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
     const [status, { message }] = await create(parsed, body)
     assert.equal(status, 500)
     assert.match(message, /^Middleware has read the body/)
