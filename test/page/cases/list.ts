@@ -85,6 +85,13 @@ inBrowser('a deletion can be undone for six seconds, by button and by key, and t
   await browser.press(KEYS.control, 'z')
   await browser.press(KEYS.control, 'z')
   assert.equal((await systems(browser)).length, 8)
+  // Also from where no text is typed.
+  for (const place of ['query', 'order']) {
+    await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+    await browser.run('document.getElementById(arguments[0]).focus()', place)
+    await browser.press(KEYS.control, 'z')
+    assert.equal((await systems(browser)).length, 8, place)
+  }
   assert.equal(service.store.activeCount, 8)
   await hurry(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)

@@ -1,5 +1,6 @@
 /** What is told in passing: each message has its time, waits while it is used, and is within reach in dialogs too. */
 import assert from 'node:assert/strict'
+import { ANA } from '../../support/accounts.ts'
 import {
   CHROMIUM, edit, EVERYWHERE, focus, holdTime, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf, told, until, view
 } from '../../support/page.ts'
@@ -11,8 +12,8 @@ const offers = (browser: Browser): Promise<number> =>
 inBrowser('each deletion keeps its own way back until its time is over, whatever else is told', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
   const timeIsOver = await holdTime(browser)
-  for (const system of ['Correo', 'GitHub']) await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
-  assert.equal(await focus(browser), 'rowheader: Impresora', 'the focus goes to the next row')
+  for (const system of ['Correo', 'Impresora']) await browser.click(`${await rowOf(browser, system)} [data-act=remove]`)
+  assert.equal(await focus(browser), 'rowheader: Nómina', 'the focus goes to the next row')
   await browser.click(`${await rowOf(browser, 'Ágora')} [data-act=copyUser]`)
   await browser.until("return document.querySelectorAll('.message').length === 3")
   assert.equal(await offers(browser), 2)
@@ -24,8 +25,19 @@ inBrowser('each deletion keeps its own way back until its time is over, whatever
   await browser.hover('#query')
   await timeIsOver()
   await until(() => service.store.activeCount === 7)
-  assert.equal(service.store.entry(5)?.status, 0)
+  assert.equal(service.store.entry(6)?.status, 0)
   assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
+})
+
+inBrowser('a double click on a bin deletes one entry', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const left = await browser.run<number>(`
+    const { left, top } = document.querySelector('#rows [data-act=remove]').getBoundingClientRect()
+    for (const detail of [1, 2]) {
+      document.elementFromPoint(left + 9, top + 9).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
+    }
+    return document.querySelectorAll('#rows .row').length`)
+  assert.equal(left, 7)
 })
 
 inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE, async t => {
@@ -48,11 +60,41 @@ inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE,
   await until(() => service.store.activeCount === 7)
 })
 
+inBrowser('a deletion that the end of the session was in the way of is told to whom it was to be done for', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const remove = async (): Promise<void> => browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
+  const answer = (how: string): Promise<unknown> => browser.run(`const real = window.fetch
+    window.fetch = (url, init) => String(url).includes('deletePassword') ? ${how} : real(url, init)`)
+  await logIn(browser)
+  const timeIsOver = await holdTime(browser)
+  await remove()
+  await service.accounts!.revokeAll(ANA)
+  await timeIsOver()
+  await browser.until("return document.getElementById('login').hidden === false")
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0, 'nobody else sees its name')
+  await logIn(browser)
+  await told(browser, '«Correo» no se eliminó.')
+  // Refused while the person logs out.
+  await answer("Promise.resolve(new Response('{}', { status: 429, headers: { 'Retry-After': '30' } }))")
+  await remove()
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  await told(browser, '«Correo» no se eliminó.')
+  assert.equal(service.store.activeCount, 8)
+  // A service that is silent.
+  await logIn(browser)
+  await answer('new Promise(() => {})')
+  await remove()
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('loading').innerText === 'Saliendo…'")
+  assert.equal(await browser.run('return document.activeElement.id'), 'help')
+})
+
 inBrowser('in a dialog messages can be read out and used, and the key undoes there too', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await holdTime(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=remove]`)
+  await browser.click(`${await rowOf(browser, 'Impresora')} [data-act=remove]`)
   await browser.click('#help')
   await browser.until("return document.getElementById('more').contains(document.getElementById('status'))")
   await browser.click('.message .offer')

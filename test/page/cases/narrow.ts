@@ -1,6 +1,6 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, EVERYWHERE, inBrowser, logIn, openProtected, openService, settled, show } from '../../support/page.ts'
+import { CHROMIUM, EVERYWHERE, holdTime, inBrowser, logIn, openProtected, openService, settled, show } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -98,5 +98,24 @@ inBrowser('the dialogs of one\'s account and of one\'s own password do not scrol
       assert.deepEqual(state, [], `${opens}, ${width} px`)
     }
     await browser.press(KEYS.escape)
+  }
+})
+
+inBrowser('messages do not cover what has the focus, in a low window either', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await holdTime(browser)
+  const least = browser.native.prefer === undefined ? 360 : 320
+  await show(browser, least, 256, 'light')
+  // Some browsers scroll a moment later.
+  const isSeen = (): Promise<unknown> => browser.until(`
+    const { left, top, width, height } = document.activeElement.getBoundingClientRect()
+    return document.activeElement.contains(document.elementFromPoint(left + width / 2, top + height / 2))`)
+  await browser.run("document.querySelector('#rows [data-act=remove]').click()")
+  await isSeen()
+  await browser.run("document.querySelector('#rows [data-act=edit]').click()")
+  await browser.until("return document.getElementById('editor').open")
+  for (const id of ['sistema', 'usuario', 'password', 'peek', 'generate']) {
+    await browser.run('document.getElementById(arguments[0]).focus()', id)
+    await isSeen()
   }
 })

@@ -140,18 +140,22 @@ export class Acts {
     tell(say('undone'))
   }
 
-  /** Carries a deletion out. */
-  async carryOut(entry: Entry): Promise<void> {
+  /** Carries a deletion out; false, with a message, if that failed. */
+  async carryOut(entry: Entry): Promise<boolean> {
     let answer: Answer<unknown> = await api.remove(entry.id)
     if (mayHaveStored(answer)) {
       const now = await api.get(entry.id)
       if (now.ok && now.value.entry.status === 0) answer = { ok: true, value: undefined }
     }
-    if (answer.ok || answer.why === 'unknown') return entries.drop(entry.id)
+    if (answer.ok || answer.why === 'unknown') {
+      entries.drop(entry.id)
+      return true
+    }
     entries.setLeaving(entry.id, false)
-    if (!this.#parts.session.isOpen) return
+    if (!this.#parts.session.isOpen) return false
     this.show()
     tell(sentences(say('notRemoved', { name: briefName(entry.sistema) }), ...explain(answer)))
+    return false
   }
 
   /** The entry as it is stored now; undefined, with a message, where that cannot be found out. */

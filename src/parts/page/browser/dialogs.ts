@@ -4,6 +4,8 @@
  */
 import { part } from './dom.ts'
 
+const SCROLLED_MS = 100
+
 const area = part('status')
 /** The open ones, the one on top last. */
 const open: HTMLDialogElement[] = []
@@ -12,6 +14,8 @@ let focusPage = (): void => {}
 /** Starts to show messages; `focus` focuses what a person expects where nothing else has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
+  // A moment later: browsers scroll to what has the focus, and WebKit does not where the page is measured before.
+  addEventListener('focusin', () => setTimeout(makeWay, SCROLLED_MS))
   for (const dialog of document.querySelectorAll('dialog')) {
     dialog.addEventListener('close', () => { if (!dialog.open) left(dialog) })
     for (const button of dialog.querySelectorAll('[data-close]')) {
@@ -46,6 +50,16 @@ export function keepFocus(): void {
   if (dialog === undefined) return focusPage()
   const stops = [...dialog.querySelectorAll<HTMLElement>('input:not([tabindex="-1"]), button, summary')]
   stops.find(one => one.checkVisibility())?.focus()
+}
+
+/** Moves the messages to the other end of the window while they would cover what has the focus. */
+export function makeWay(): void {
+  area.classList.remove('aside')
+  const { activeElement } = document
+  if (activeElement === null || area.contains(activeElement)) return
+  const [messages, focused] = [area.getBoundingClientRect(), activeElement.getBoundingClientRect()]
+  const isInside = focused.height < innerHeight / 2
+  area.classList.toggle('aside', isInside && messages.top < focused.bottom && focused.top < messages.bottom)
 }
 
 function left(dialog: HTMLDialogElement): void {

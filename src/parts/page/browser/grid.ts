@@ -31,6 +31,7 @@ export class Grid {
   #entries: readonly Entry[] = []
   #groups: ReadonlyMap<number, number> = new Map()
   #marked: number | undefined
+  #clicked: number | undefined
   /** Where the focus is, or where it goes when it enters the grid. */
   #place: Place = { index: 0, column: 0 }
   #rowHeight = 0
@@ -51,9 +52,7 @@ export class Grid {
   }
 
   /** The entry of the row that has the focus. */
-  get focused(): Entry | undefined {
-    return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1]
-  }
+  get focused(): Entry | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
 
   /** Shows entries, with a heading where a group begins. Rows that were shown before stay, the focus with its entry. */
   show(entries: readonly Entry[], groups: ReadonlyMap<number, number>): void {
@@ -272,8 +271,11 @@ export class Grid {
     return { index: Number(row.ariaRowIndex) - 2, column: stop === null ? 0 : Math.max(0, stopsOf(row).indexOf(stop)) }
   }
 
-  #click({ target }: Event): void {
+  #click({ target, detail }: MouseEvent): void {
     const entry = this.#entries[this.#placeOf(target)?.index ?? -1]
+    // The second click of a double click is not for an entry that has moved under the pointer meanwhile.
+    if (detail > 1 && entry?.id !== this.#clicked) return
+    this.#clicked = entry?.id
     if (!(target instanceof Element) || entry === undefined || target.closest('a') !== null) return
     const button = target.closest<HTMLElement>('[data-act]')
     if (button !== null) return this.#onAct(button.dataset['act'] as Act, entry)

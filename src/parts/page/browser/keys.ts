@@ -52,7 +52,7 @@ export function startKeys(options: KeyOptions): void {
 
 /** With Ctrl, or with the Command key; true if that was for the page. */
 function pressed({ focused, copy, copyUser, undo }: KeyOptions, key: string): boolean {
-  if (key === 'z') return !isTyping() && undo()
+  if (key === 'z') return !hasText() && undo()
   if (isModal()) return false
   const entry = focused()
   if (entry === undefined) return false
@@ -75,4 +75,10 @@ function typed({ isReady, create }: KeyOptions, { key }: KeyboardEvent): boolean
 
 function isTyping(): boolean {
   return document.activeElement instanceof HTMLInputElement || document.activeElement instanceof HTMLSelectElement
+}
+
+/** Whether the key takes back what was typed: not in the empty search, which has the focus when the last entry goes. */
+function hasText(): boolean {
+  const { activeElement } = document
+  return activeElement instanceof HTMLInputElement && (activeElement.id !== 'query' || activeElement.value !== '')
 }

@@ -1,5 +1,5 @@
 /** What is told in passing. Each message has its own time, which waits while a person is about to use one of them. */
-import { keepFocus } from './dialogs.ts'
+import { keepFocus, makeWay } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import { say } from './language.ts'
 
@@ -48,6 +48,7 @@ export function tell(text: string, offer?: Offer): () => void {
   })
   shown.add(message)
   list.append(element)
+  makeWay()
   begin(message)
   return () => remove(message)
 }

@@ -6,13 +6,15 @@ import { briefName } from './plain.ts'
 
 interface Pending {
   readonly entry: Entry
+  /** Whether the service was asked to. */
+  isSent: boolean
   /** Takes back its message. */
   readonly untell: () => void
 }
 
 interface RemovalOptions {
-  /** Carries a deletion out. */
-  remove(entry: Entry): Promise<void>
+  /** Carries a deletion out; false if that failed. */
+  remove(entry: Entry): Promise<boolean>
   /** Shows an entry again whose deletion was undone. */
   restore(entry: Entry): void
 }
@@ -34,12 +36,12 @@ export class Removals {
     const untell = tell(say('removing', { name: briefName(entry.sistema) }), {
       label: say('undo'), act: () => this.undo(entry.id), onOver: () => void this.#carryOut(entry.id)
     })
-    this.#pending.set(entry.id, { entry, untell })
+    this.#pending.set(entry.id, { entry, untell, isSent: false })
   }
 
   /** Takes a deletion back, the newest unless another is named; false if there is none. */
-  undo(id: number | undefined = [...this.#pending.keys()].at(-1)): boolean {
-    const found = this.#pending.get(id ?? 0)
+  undo(id?: number): boolean {
+    const found = [...this.#pending.values()].findLast(({ entry, isSent }) => !isSent && (id ?? entry.id) === entry.id)
     if (found === undefined) return false
     this.#pending.delete(found.entry.id)
     found.untell()
@@ -47,20 +49,28 @@ export class Removals {
     return true
   }
 
-  /** Carries out what is pending, now. */
-  async flush(): Promise<void> { await Promise.all([...this.#pending.keys()].map(id => this.#carryOut(id))) }
-
-  /** Forgets what is pending: the session that it belongs to has ended. */
-  forget(): void {
-    for (const { untell } of this.#pending.values()) untell()
-    this.#pending.clear()
+  /** Carries out what is pending, now; gives what could not be. */
+  async flush(): Promise<readonly Entry[]> {
+    const all = [...this.#pending.values()].map(({ entry }) => entry)
+    const done = await Promise.all(all.map(({ id }) => this.#carryOut(id)))
+    return all.filter((_entry, at) => !done[at])
   }
 
-  async #carryOut(id: number): Promise<void> {
+  /** Forgets what is pending, and gives it: the session that it belongs to has ended. */
+  forget(): readonly Entry[] {
+    const all = [...this.#pending.values()]
+    for (const { untell } of all) untell()
+    this.#pending.clear()
+    return all.map(({ entry }) => entry)
+  }
+
+  async #carryOut(id: number): Promise<boolean> {
     const found = this.#pending.get(id)
-    if (found === undefined) return
-    this.#pending.delete(id)
+    if (found === undefined || found.isSent) return true
+    found.isSent = true
     found.untell()
-    await this.#options.remove(found.entry)
+    const isDone = await this.#options.remove(found.entry)
+    if (this.#pending.get(id) === found) this.#pending.delete(id)
+    return isDone
   }
 }

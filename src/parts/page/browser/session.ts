@@ -1,13 +1,15 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
 import { closeModal, isModal, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
+import type { Entry } from './api.ts'
 import type { Draft, Editor } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
 import type { Grid } from './grid.ts'
 import { Idle } from './idle.ts'
 import { inEachLanguage, say } from './language.ts'
-import { announce, clearMessages } from './messages.ts'
+import { announce, clearMessages, tell } from './messages.ts'
 import type { Notice } from './notice.ts'
+import { briefName } from './plain.ts'
 import type { Removals } from './removal.ts'
 import { api, entries, loaded, rights } from './state.ts'
 import type { TextName } from './texts.ts'
@@ -25,6 +27,14 @@ interface SessionOptions {
   stopLoading(): void
 }
 
+/** Deletions that the end of a session was in the way of, and whose they were. */
+interface Left {
+  readonly all: readonly Entry[]
+  readonly email: string | undefined
+}
+
+const NOTHING_LEFT: Left = { all: [], email: undefined }
+
 /** The session of a person with the page. */
 export class Session {
   readonly #options: SessionOptions
@@ -34,6 +44,7 @@ export class Session {
   readonly #idle: Idle
   /** What was typed when the session ended, and by whom. */
   #draft: { readonly draft: Draft, readonly email: string | undefined } | undefined
+  #left = NOTHING_LEFT
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -65,6 +76,7 @@ export class Session {
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
     this.#keepDraft()
+    this.#keepLeft(this.#options.removals.forget())
     this.#forget()
     this.#login.hidden = false
     this.#noteAtLogin(note)
@@ -78,9 +90,15 @@ export class Session {
     else this.#keepDraft()
     this.#options.editor.close()
     hideList()
-    await pending
+    // A silent service may let a person wait.
+    part('loading').hidden = false
+    find(HTMLElement, 'span', part('loading')).textContent = say('leaving')
+    part('help').focus()
+    const all = await pending
+    if (note !== 'loggedOut') this.#keepLeft(all)
     const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
     this.end(note)
+    if (note === 'loggedOut') tellLeft(all)
     const answer = await leaving
     // Without a valid token there was nothing left to revoke.
     const isOut = answer.ok || answer.why === 'login'
@@ -108,6 +126,9 @@ export class Session {
     this.#idle.start()
     showRights(this.#options.grid)
     await this.#options.load()
+    const { all, email } = this.#left
+    this.#left = NOTHING_LEFT
+    if (email === api.user?.email && this.isOpen) tellLeft(all)
     const kept = this.#draft
     this.#draft = undefined
     if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
@@ -130,6 +151,8 @@ export class Session {
     const draft = this.#options.editor.draft()
     if (draft !== undefined) this.#draft = { draft, email: api.user?.email }
   }
+
+  #keepLeft(all: readonly Entry[]): void { if (all.length > 0) this.#left = { all, email: api.user?.email } }
 
   #forget(): void {
     const { grid, editor, notice, removals, stopLoading } = this.#options
@@ -166,4 +189,8 @@ export class Session {
     again.textContent = say('openAgain')
     document.body.replaceChildren(again)
   }
+}
+
+function tellLeft(all: readonly Entry[]): void {
+  for (const { sistema } of all) tell(say('notRemoved', { name: briefName(sistema) }))
 }

@@ -9,7 +9,7 @@ const SPANISH = {
   loginNote: 'Este servicio requiere una cuenta. La sesión termina al cerrar o recargar la página.',
   email: 'Correo electrónico', password: 'Contraseña', login: 'Entrar', sistema: 'Sistema', usuario: 'Usuario',
   badLogin: 'El correo o la contraseña no son correctos.', badEmail: 'Escribe una dirección de correo.',
-  ended: 'Tu sesión ha terminado. Entra de nuevo.', loggedOut: 'Has salido.',
+  ended: 'Tu sesión ha terminado. Entra de nuevo.', loggedOut: 'Has salido.', leaving: 'Saliendo…',
   idleOut: 'La sesión se ha cerrado tras 10 minutos sin actividad.',
   ownChanged: 'Tu contraseña ha cambiado. Entra con la nueva.',
   notRevoked:
@@ -109,7 +109,7 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   loginNote: 'This service requires an account. The session ends when you close or reload the page.',
   email: 'Email', password: 'Password', login: 'Log in', sistema: 'System', usuario: 'User',
   badLogin: 'The email or the password is not correct.', badEmail: 'Enter an email address.',
-  ended: 'Your session has ended. Log in again.', loggedOut: 'You are logged out.',
+  ended: 'Your session has ended. Log in again.', loggedOut: 'You are logged out.', leaving: 'Logging out…',
   idleOut: 'You were logged out after 10 minutes without activity.',
   ownChanged: 'Your password was changed. Log in with the new one.',
   notRevoked: 'You are logged out on this page, but the service did not confirm it: your session may be valid there.',
