@@ -72,7 +72,10 @@ export interface HostOptions {
   readonly log?: Log
   /** Closes the service when it is aborted. */
   readonly signal?: AbortSignal
-  /** The path below which `handle` answers, such as `/vault`; empty: every path. */
+  /**
+   * The path below which `handle` answers, such as `/vault`; empty: every path. Answers of `listen` name it too, as
+   * for a proxy that cuts it off.
+   */
   readonly prefix?: string
   /**
    * Whether to refuse what did not come by HTTPS, and a folder whose journal does not exist or is empty; as
@@ -182,11 +185,12 @@ function embedded(
         log.warn('handle was given a request whose answer has begun; nothing was done')
         return
       }
-      const target = below(prefix, request.url ?? '')
+      const whole = wholeTarget(prefix, request)
+      const target = below(prefix, whole)
       const answer = (reply: Reply): void => sendReply(response, reply, [], gate.isClosed())
       if (target === undefined) return answer(statusReply(404))
       // The page's own links are relative: it is at `/vault/`, not at `/vault`.
-      if (!request.url!.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
+      if (!whole.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
       gate.handle(request, response, target, peer, ignore)
     },
     listen,
@@ -200,6 +204,13 @@ function ignore(): void {}
 function idFrom(id: unknown): number {
   const number = Number(id)
   return Number.isSafeInteger(number) && number > 0 ? number : 0
+}
+
+/** A request's target with the prefix, also where a framework has cut that off `url`: `originalUrl` has the whole. */
+function wholeTarget(
+  prefix: string, { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
+): string {
+  return typeof originalUrl === 'string' && below(prefix, originalUrl) === url ? originalUrl : url
 }
 
 /** The part of a request's target below a prefix; undefined if it is not below it. */

@@ -115,7 +115,8 @@ function takeBody(ctx: RouteContext): void {
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
   ctx.isBodyRead = true
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return answer(ctx, READ_BEFORE)
+  const isParsed = typeof body === 'object' && body !== null && !Array.isArray(body) && !ArrayBuffer.isView(body)
+  if (!isParsed) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 

@@ -9,6 +9,9 @@ import { OperatorError, UsageError } from './command.ts'
 /** The three standard streams, and the signals that end waiting. */
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'once' | 'off'>
 
+/** What a person calls a field. */
+type Words = { readonly [field: string]: string }
+
 /** What is asked when a new secret is typed, and what is wrong with one that was; undefined: nothing. */
 interface SecretRule {
   readonly prompt: string
@@ -43,17 +46,18 @@ export class Terminal {
   /**
    * A list of results: a table with a header, or JSON. What is too long for a line of a terminal is cut; a file or a
    * pipe gets all of it. `none` is said where the list is empty, and not on standard output: a script counts lines.
+   * `words` has other names for the columns than JSON has.
    */
-  list(items: readonly object[], none: string): void {
+  list(items: readonly object[], none: string, words: Words = {}): void {
     const { stdout } = this.#streams
     if (items.length === 0 && !this.#asJson) this.note(none)
-    else this.show(items, ...table(items, stdout.columns || Infinity))
+    else this.show(items, ...table(items, stdout.columns || Infinity, words))
   }
 
   /** The same table for a person alone, who has to choose. */
-  choices(items: readonly object[]): void {
+  choices(items: readonly object[], words: Words): void {
     const { stderr } = this.#streams
-    for (const line of table(items, stderr.columns || Infinity)) this.note(line)
+    for (const line of table(items, stderr.columns || Infinity, words)) this.note(line)
   }
 
   /** What is said beside a result. */
@@ -168,9 +172,9 @@ export class Terminal {
 }
 
 /** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */
-function table(items: readonly object[], room: number): string[] {
+function table(items: readonly object[], room: number, words: Words): string[] {
   const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
-  const header = Object.keys(items[0] ?? {}).map(name => name.toUpperCase())
+  const header = Object.keys(items[0] ?? {}).map(name => (words[name] ?? name).toUpperCase())
   const rows = [header, ...items.map(item => Object.values(item).map(cell))].map(row => row.map(text => [...text]))
   const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))

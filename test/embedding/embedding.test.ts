@@ -135,6 +135,22 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
 })
 
+test('where a framework cuts its mount path off, the prefix is known from what it keeps, and answers name it', async t => {
+  const service = await inMemory(t, { prefix: '/a/vault', page: true })
+  const url = await serverOf(t, (request, response) => {
+    const originalUrl = request.url!
+    const rest = originalUrl.replace('/else', '').replace('/a/vault', '')
+    request.url = rest.startsWith('/') ? rest : `/${rest}`
+    service.handle(Object.assign(request, { originalUrl }), response)
+  })
+  const made = await send(`${url}/a/vault`, 'POST', '/api/createPassword', ENTRY)
+  assert.deepEqual([made.status, made.headers.get('Location')], [200, '/a/vault/api/getPassword/1'])
+  assert.equal((await send(url, 'GET', made.headers.get('Location')!)).status, 200)
+  const page = await fetch(`${url}/a/vault?x`, { redirect: 'manual' })
+  assert.deepEqual([page.status, page.headers.get('Location')], [308, '/a/vault/?x'])
+  assert.equal((await send(url, 'GET', '/else/api/getPassword/1')).status, 404, 'another path that was cut off')
+})
+
 test('answers come in the order of the requests, also where a framework cuts its mount path off meanwhile', async t => {
   const service = await inMemory(t)
   const mounted: Take = (request, response) => {
@@ -455,6 +471,7 @@ test('a body that middleware has parsed is used, and one that it has only read i
     let text = ''
     for await (const piece of request) text += String(piece)
     if (request.headers['x-parsed'] === 'yes') Object.assign(request, { body: JSON.parse(text) })
+    if (request.headers['x-parsed'] === 'raw') Object.assign(request, { body: Buffer.from(text) }) // as express.raw() does
     service.handle(request, response)
   })
   t.after(() => server.close())
@@ -468,7 +485,7 @@ test('a body that middleware has parsed is used, and one that it has only read i
   assert.equal((await create('yes', { password: 'p', sistema: 's', usuario: 'u' }))[0], 200)
   const [status, { errors }] = await create('yes', { password: 7, sistema: 's' })
   assert.deepEqual([status, Object.keys(errors)], [400, ['password', 'usuario']])
-  for (const [parsed, body] of [['no', {}], ['yes', [1]]] as const) {
+  for (const [parsed, body] of [['no', {}], ['yes', [1]], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
     const [status, { message }] = await create(parsed, body)
     assert.equal(status, 500)
     assert.match(message, /^Middleware has read the body/)

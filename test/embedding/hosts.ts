@@ -1,7 +1,8 @@
 /**
  * Tries the package where others would embed it: frameworks, bundlers, other runtimes, TypeScript versions. Not a part
  * of `npm test`: it installs packages into a folder of its own. `node --import tsx test/embedding/hosts.ts`, after a build,
- * prints the table and ends with 1 where a row fails; names as arguments run these rows alone.
+ * prints the table with the versions that were tried, writes it to hosts.md, and ends with 1 where a row fails. Names as
+ * arguments run these rows alone, and write nothing.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +12,8 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const place = mkdtempSync(join(tmpdir(), 'pes-hosts-'))
+/** The packages that the row at work has installed, with their versions. */
+const versions = new Set<string>()
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const EXAMPLE = /^## Embedding\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
 
@@ -29,6 +32,10 @@ function project(name: string, packages: readonly string[], files: { readonly [n
   for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text)
   const [tarball] = JSON.parse(run(ROOT, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder))
   run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--loglevel=error', `./${tarball.filename}`, ...packages)
+  for (const one of packages) {
+    const name = one.replace(/(?<=.)@.*/, '')
+    versions.add(`${name} ${JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version}`)
+  }
   return folder
 }
 
@@ -36,7 +43,7 @@ function project(name: string, packages: readonly string[], files: { readonly [n
 const served = (imports: string, serve: string): string => `
 ${imports}
 import { openService } from 'password-entry-service'
-const service = await openService({ journal: 'memory', page: false, prefix: PREFIX, rateLimit: 0 })
+const service = await openService({ journal: 'memory', page: false, prefix: '/vault', rateLimit: 0 })
 for (let n = 0; n < 300; n++) await service.createPassword({ password: 'x'.repeat(500), sistema: 's', usuario: 'u' })
 const origin = await (async () => { ${serve} })()
 const post = (path, body) => fetch(origin + path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(8_000) })
@@ -44,22 +51,22 @@ const made = await post('/vault/api/createPassword', JSON.stringify({ password: 
 const list = await fetch(origin + '/vault/api/listPassword', { signal: AbortSignal.timeout(8_000) })
 const { length } = await list.json()
 const changed = await post('/vault/api/updatePassword/301', '{"usuario":"w"}')
-console.log(made.status, list.status, length, changed.status, (await service.getPassword(301))?.usuario)
+console.log(made.status, made.headers.get('Location'), list.status, length, changed.status, (await service.getPassword(301))?.usuario)
 process.exit(0)
 `
-const EXPECTED = '200 200 301 200 w\n'
+const EXPECTED = '200 /vault/api/getPassword/301 200 301 200 w\n'
 const listen = (app: string): string =>
   `const server = ${app}.listen(0, '127.0.0.1'); await new Promise(done => server.on('listening', done)); return 'http://127.0.0.1:' + server.address().port`
 
 const HANDLE = '(req, res) => service.handle(req, res)'
-/** Frameworks: packages, imports, how they serve, and the prefix that the service sees. */
-const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[], imports: string, serve: string, prefix?: string])[] = [
-  ['Express 4', ['express@4'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
-  ['Express 5', ['express@5'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+/** Frameworks: packages, imports, and how they serve. */
+const FRAMEWORKS: readonly (readonly [name: string, packages: readonly string[], imports: string, serve: string])[] = [
+  ['Express 4', ['express@4'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
+  ['Express 5', ['express@5'], "import express from 'express'", `const app = express(); app.use('/vault', ${HANDLE}); ${listen('app')}`],
   ['Express 5, compression before it', ['express@5', 'compression'], "import express from 'express'\nimport compression from 'compression'",
-    `const app = express(); app.use(compression()); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+    `const app = express(); app.use(compression()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
   ['Express 5, express.json() before it', ['express@5'], "import express from 'express'",
-    `const app = express(); app.use(express.json()); app.use('/vault', ${HANDLE}); ${listen('app')}`, ''],
+    `const app = express(); app.use(express.json()); app.use('/vault', ${HANDLE}); ${listen('app')}`],
   ['Fastify 5', ['fastify@5'], "import fastify from 'fastify'",
     `const app = fastify(); app.removeAllContentTypeParsers(); app.addContentTypeParser('*', (q, p, done) => done(null));
      app.all('/vault/*', (q, r) => { r.hijack(); service.handle(q.raw, r.raw) }); return app.listen({ port: 0, host: '127.0.0.1' })`],
@@ -133,8 +140,8 @@ function equal(seen: string, expected: string): void {
 }
 
 const ROWS: { readonly [name: string]: () => void } = {
-  ...Object.fromEntries(FRAMEWORKS.map(([name, packages, imports, serve, prefix = '/vault']) => [name, () => {
-    const folder = project(name, packages, { 'main.mjs': served(imports, serve).replace('PREFIX', JSON.stringify(prefix)) })
+  ...Object.fromEntries(FRAMEWORKS.map(([name, packages, imports, serve]) => [name, () => {
+    const folder = project(name, packages, { 'main.mjs': served(imports, serve) })
     equal(run(folder, process.execPath, 'main.mjs'), EXPECTED)
   }])),
   'esbuild, ESM': () => { bundle('esm') },
@@ -153,17 +160,25 @@ const ROWS: { readonly [name: string]: () => void } = {
 }
 
 let failed = 0
-console.log('| host | result |\n| --- | --- |')
+const lines = [
+  `Tried on ${new Date().toISOString().slice(0, 10)} with Node ${process.version} on ${process.platform} by \`test/embedding/hosts.ts\`.`,
+  '', '| host | versions | result |', '| --- | --- | --- |'
+]
+console.log(lines.join('\n'))
 for (const [name, row] of Object.entries(ROWS)) {
   if (process.argv.length > 2 && !process.argv.slice(2).includes(name)) continue
+  versions.clear()
+  let result = 'works'
   try {
     row()
-    console.log(`| ${name} | works |`)
   } catch (error) {
     failed++
-    console.log(`| ${name} | fails |`)
+    result = 'fails'
     console.error(`${name}: ${(error as Error).message}`)
   }
+  lines.push(`| ${name} | ${[...versions].join(', ')} | ${result} |`)
+  console.log(lines.at(-1))
 }
+if (process.argv.length === 2) writeFileSync(join(ROOT, 'test/embedding/hosts.md'), `# Where the package was embedded\n\n${lines.join('\n')}\n`)
 rmSync(place, { recursive: true, force: true })
 process.exitCode = failed === 0 ? 0 : 1

@@ -152,7 +152,8 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
       { code: 0, out: '', error: 'no active entries that contain this\n' })
     assert.ok(!(await done(folder, `entry get ${id}`)).includes('SECRET'))
     assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
-    assert.equal(await done(folder, `entry get ${id} --field usuario`), 'ana\n')
+    assert.equal(await done(folder, `entry get ${id} --field user`), 'ana\n')
+    assert.match(await done(folder, `entry get ${id}`), /^system {4}Correo\nuser {6}ana\n/m)
     assert.equal(await done(folder, `entry edit ${id} --user bea --generate 30`), `entry ${id} changed\n`)
     const { password, usuario } = JSON.parse(await done(folder, `entry get ${id} --reveal --json`))
     assert.deepEqual([password.length, usuario], [30, 'bea'])
@@ -188,7 +189,7 @@ test('an entry is known by a part of its system or user name; several are shown,
   for (const words of ['get gitlab', 'edit gitlab --user x', 'delete gitlab', 'history gitlab']) {
     const { code, out, error } = await admin(folder, `entry ${words}`)
     assert.deepEqual([code, out], [2, ''], words)
-    assert.equal(error, 'ID  SISTEMA  USUARIO\n2   gitlab   ana\n3   GitLab   bea\n' +
+    assert.equal(error, 'ID  SYSTEM  USER\n2   gitlab  ana\n3   GitLab  bea\n' +
       'error: 2 entries have that in their system or user name; give an id\n')
   }
   await refused(folder, 'entry get nowhere', 1, /no active entry has that/)

@@ -8,7 +8,7 @@ import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
 import { ARCHIVE, withArchives } from './archives.ts'
-import { asking, entryOf, findId, idOf, listed, noEntry } from './find-entry.ts'
+import { asking, entryOf, FIELD_WORDS, findId, idOf, listed, noEntry } from './find-entry.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
@@ -18,6 +18,7 @@ export const REVEAL: { readonly reveal: Option } = { reveal: { help: 'show passw
 /** The fields that a flag gives; a secret is asked for. */
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
   [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
 
@@ -106,8 +107,8 @@ async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
   const seconds = clearAfterOf(context)
   const field = flags['field'] ?? (seconds === undefined ? undefined : 'password')
-  const name = ENTRY_FIELDS.find(one => one === field)
-  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${ENTRY_FIELDS.join(', ')}`)
+  const name = ENTRY_FIELDS.find(one => one === field || FIELD_WORDS[one] === field)
+  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${WORDS}`)
   const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
   const id = await findId(context, 'active')
   const found = await entryOf(context, id)
@@ -116,7 +117,7 @@ async function get(context: Context): Promise<void> {
   if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
   if (name !== undefined) return terminal.show({ [name]: entry[name] ?? null }, entry[name] ?? '')
   const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
-    .map(field => `${field.padEnd(9)} ${entry[field]}`)
+    .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
   terminal.show(entry, `id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`)
 }
 
@@ -214,12 +215,12 @@ export const COMMANDS: readonly Command[] = [
       const among = context.flags['deleted'] === true ? 'deleted' : 'active'
       const [filter] = context.positionals
       const such = filter === undefined ? '' : ' that contain this'
-      context.terminal.list(await listed(context, among, filter), `no ${among} entries${such}`)
+      context.terminal.list(await listed(context, among, filter), `no ${among} entries${such}`, FIELD_WORDS)
     }
   },
   {
     name: 'entry get', positionals: ENTRY,
-    options: { field: { value: 'F', help: `print this alone: ${ENTRY_FIELDS.join(', ')}` }, ...REVEAL, ...CLIP },
+    options: { field: { value: 'F', help: `print this alone: ${WORDS}` }, ...REVEAL, ...CLIP },
     help: 'prints an entry; its password with --reveal or --field password, which is recorded',
     examples: ['entry get github', 'entry get 3 --clip', 'entry get 3 --field password'],
     run: get

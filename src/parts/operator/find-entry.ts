@@ -1,6 +1,6 @@
 /** Which entry a command is about: an id, or a part of its system or user name that one entry alone has. */
 import { TEXTS } from '../../contract.ts'
-import type { Entry } from '../../store/entry.ts'
+import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 import { OperatorError, UsageError, type Context } from '../command.ts'
 
 /** The entries that a command may be about. */
@@ -8,6 +8,10 @@ export type Among = 'active' | 'deleted' | 'all'
 
 /** An entry that was found, as lists show it. */
 export type Listed = Pick<Entry, 'id' | 'sistema' | 'usuario'>
+
+/** What the fields are called at a terminal, as their flags are; JSON has the contract's names. */
+export const FIELD_WORDS: { readonly [field: string]: string } =
+  Object.fromEntries(ENTRY_FIELDS.map(field => [field, FIELDS[field].flag]))
 
 const ID = /^[1-9][0-9]{0,14}$/
 
@@ -40,7 +44,7 @@ export async function findId(context: Context, among: Among): Promise<number> {
     throw new OperatorError(`no ${among === 'all' ? '' : `${among} `}entry has that in its system or user name`)
   }
   if (others.length === 0) return one.id
-  terminal.choices(found)
+  terminal.choices(found, FIELD_WORDS)
   throw new UsageError(`${found.length} entries have that in their system or user name; give an id`)
 }
 
