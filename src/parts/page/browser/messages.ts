@@ -25,10 +25,13 @@ const shown = new Set<Shown>()
 /** A finger that has touched something counts as being there until it touches something else. */
 const byFinger = matchMedia('(pointer: coarse)')
 
+let saidPx = 0
 // What is below messages keeps clear of them; in a dialog, which gets lower by that, the focus stays in sight.
 new ResizeObserver(() => {
-  document.documentElement.style.setProperty('--said', `${area.offsetHeight}px`)
-  document.activeElement?.closest('dialog :not(#status *)')?.scrollIntoView({ block: 'nearest' })
+  const isMore = area.offsetHeight > saidPx
+  saidPx = area.offsetHeight
+  document.documentElement.style.setProperty('--said', `${saidPx}px`)
+  if (isMore) document.activeElement?.closest('dialog :not(#status *)')?.scrollIntoView({ block: 'nearest' })
 }).observe(area)
 
 /** Tells something; gives the function that takes it back before its time is over. */
