@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -9,6 +9,7 @@ import { Failure } from '../../src/errors.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { heldSockets, lockFolder, type UnixSockets, type FolderLock } from '../../src/disk/lock.ts'
+import { lockJournal } from '../../src/storage.ts'
 import { whicheverCallFails } from '../support/faulty-files.ts'
 import { failure } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
@@ -143,4 +144,24 @@ test('of many that try at once in one process exactly one wins, and the others l
     assert.deepEqual(readdirSync(folder), [])
   }
   for (const contenders of [2, 3, 5]) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
+})
+
+test('a lock that was given back is not taken again by who still writes', async t => {
+  const folder = freshFolder(t)
+  const held = await hold(folder)
+  await held.release()
+  await held.keep()
+  const taken = heldSockets(disk, folder)
+  await held.release()
+  assert.deepEqual(taken, [])
+})
+
+test('where the folder that a linked journal is in is taken, the lock of the link\'s own folder is given back', async t => {
+  const [folder, target] = [freshFolder(t), freshFolder(t)]
+  writeFileSync(join(target, 'journal.jsonl'), '')
+  symlinkSync(join(target, 'journal.jsonl'), join(folder, 'journal.jsonl'))
+  const other = await lockJournal(disk, target, sockets)
+  t.after(() => other.release())
+  await assert.rejects(lockJournal(disk, folder, sockets), { code: 'folder-held' })
+  assert.deepEqual(heldSockets(disk, folder), [])
 })

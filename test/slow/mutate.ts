@@ -4,8 +4,8 @@
  * folders, which end in a slash; without a path, a sample over all modules for an hour (`--minutes N`, `--seed N`).
  * Prints those that no test noticed, and a table by module; fails where fewer than nine in ten were.
  */
-import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -29,7 +29,7 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   '': ['api', 'embedding', 'disk', 'program', 'model'],
   'config/': ['api', 'http', 'embedding', 'program/settings', 'readme'],
   'json/': ['json', 'fuzz/http'],
-  'disk/': ['disk', 'journal', 'program/disk', 'program/restricted', 'model'],
+  'disk/': ['disk', 'journal', 'store/withdrawn', 'store/compact', 'program/disk', 'program/lock', 'program/restricted', 'model'],
   'http/': ['http', 'api', 'embedding', 'program/tls', 'program/output', 'program/stop', 'program/slow-reader', 'program/hostile'],
   'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'model'],
   'store/': ['store', 'api', 'embedding', 'extra', 'simulation'],
@@ -206,6 +206,17 @@ function compile(text: string): string {
   }).outputText
 }
 
+/** Puts the page's modules into the tree, one of them with another text, and joins them as the build does. */
+function putPage(tree: string, mutated: string, text: string): void {
+  const [from, to] = [join(ROOT, 'src', BROWSER), join(tree, 'src', BROWSER)]
+  for (const name of readdirSync(from).filter(name => name !== 'tsconfig.json')) {
+    const source = BROWSER + name === mutated ? text : readFileSync(join(from, name), 'utf8')
+    if (name.endsWith('.ts')) writeFileSync(join(to, name.replace(/\.ts$/, '.js')), compile(source))
+    else copyFileSync(join(from, name), join(to, name))
+  }
+  execFileSync(process.execPath, [join(tree, 'src/parts/page/join.js')])
+}
+
 /** A mutant and the file that it is of. */
 interface Trial extends Mutant { readonly path: string }
 
@@ -235,6 +246,7 @@ async function attempt(tree: string, { path, name, line, text }: Trial): Promise
   if (!compilers.get(path)!(text)) return
   const source = readFileSync(file, 'utf8')
   const put = (changed = source): void => {
+    if (path.startsWith(BROWSER)) return putPage(tree, path, changed)
     for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, path.replace(/\.ts$/, '.js')), compile(changed))
   }
   const counts = found.get(moduleOf(path)) ?? { tried: 0, noticed: 0 }
