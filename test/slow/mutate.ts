@@ -209,12 +209,16 @@ function compile(text: string): string {
 /** Puts the page's modules into the tree, one of them with another text, and joins them as the build does. */
 function putPage(tree: string, mutated: string, text: string): void {
   const [from, to] = [join(ROOT, 'src', BROWSER), join(tree, 'src', BROWSER)]
-  for (const name of readdirSync(from).filter(name => name !== 'tsconfig.json')) {
+  const names = readdirSync(from).filter(name => name !== 'tsconfig.json')
+  const put = (name: string): void => {
     const source = BROWSER + name === mutated ? text : readFileSync(join(from, name), 'utf8')
     if (name.endsWith('.ts')) writeFileSync(join(to, name.replace(/\.ts$/, '.js')), compile(source))
     else copyFileSync(join(from, name), join(to, name))
   }
+  names.forEach(put)
   execFileSync(process.execPath, [join(tree, 'src/parts/page/join.js')])
+  // Some tests import single modules, which the page does not ask for.
+  names.filter(name => name.endsWith('.ts') && name !== 'main.ts').forEach(put)
 }
 
 /** A mutant and the file that it is of. */
