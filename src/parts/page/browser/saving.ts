@@ -15,9 +15,8 @@ import { clearSearch } from './view.ts'
 /** Between a failure and the look whether the service has stored it all the same. */
 const CHECK_AFTER_MS = 1000
 
-/** A create that may have been stored: of which editing, its fields, and the entries that there were before. */
+/** A create that may have been stored: its fields, and the entries that there were before. */
 interface Unsure {
-  readonly of: object
   readonly fields: EntryFields
   readonly known: ReadonlySet<number>
 }
@@ -31,8 +30,8 @@ interface SavingParts {
 /** What becomes of a form that was sent. */
 export class Saving {
   readonly #parts: SavingParts
-  /** Set from when a create is sent until it is known whether it was stored: the session may end before. */
-  #unsure: Unsure | undefined
+  /** By editing, from when a create is sent until it is known whether it was stored: the session may end before. */
+  readonly #unsure = new WeakMap<EntryFields, Unsure>()
 
   constructor(parts: SavingParts) { this.#parts = parts }
 
@@ -44,9 +43,9 @@ export class Saving {
   async #create(changed: Changed, close: () => void): Promise<Outcome> {
     const { session } = this.#parts
     const { all: fields, before } = changed
-    // Another editing has nothing to do with it.
-    if (this.#unsure?.of === before && rights.may('listPassword')) {
-      const found = await this.#findStored(this.#unsure)
+    const unsure = this.#unsure.get(before)
+    if (unsure !== undefined && rights.may('listPassword')) {
+      const found = await this.#findStored(unsure)
       if (found === 'unreadable') return 'stillUnsure'
       if (found !== undefined) {
         const isChanged = JSON.stringify({ ...found, ...fields }) !== JSON.stringify(found)
@@ -54,24 +53,24 @@ export class Saving {
         return this.#update(found, { ...changed, entry: found, fields }, close)
       }
     }
-    this.#unsure = { of: before, fields, known: entries.ids() }
+    const sent = { fields, known: entries.ids() }
+    this.#unsure.set(before, sent)
     const answer = await api.create(fields)
     if (answer.ok) return this.#created(answer.value, 'created', close)
     if (!mayHaveStored(answer)) {
-      this.#unsure = undefined
+      this.#unsure.delete(before)
       return answer
     }
     if (!rights.may('listPassword')) return { refusal: answer, note: 'cannotCheck' }
-    const found = await this.#findStored(this.#unsure)
+    const found = await this.#findStored(sent)
     if (found === 'unreadable') return { refusal: answer, note: 'unsure' }
     if (found !== undefined) return this.#created(found, 'wasStored', close)
-    this.#unsure = undefined
+    this.#unsure.delete(before)
     return session.isOpen ? { refusal: answer, note: 'notStored' } : undefined
   }
 
   #created(entry: Entry, text: 'created' | 'wasStored', close: () => void): undefined {
     const { acts, grid } = this.#parts
-    this.#unsure = undefined
     entries.put(entry)
     close()
     tell(say(text))
