@@ -236,17 +236,17 @@ export class Grid {
 
   #go({ index, column }: Place): void {
     if (this.#entries.length === 0) return
-    const place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
-    this.#place = place
+    const place = this.#place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
     this.#measure()
     const head = this.#header.getBoundingClientRect().bottom
     const start = this.#holder.getBoundingClientRect().top
     const top = start + this.#layout.top(place.index) - (this.#groups.has(place.index) ? this.#headingHeight : 0)
     const bottom = start + this.#layout.top(place.index) + this.#heightAt(place.index)
-    const by = top < head ? top - head - 8 : Math.max(0, bottom + 8 + area.offsetHeight - innerHeight)
+    const by = top < head ? top - head - 8 : Math.max(0, bottom + 24 + area.offsetHeight - innerHeight)
     if (by !== 0) scrollBy({ top: by, behavior: 'instant' })
     this.#render()
     this.#focusPlace()
+    document.activeElement?.scrollIntoView({ block: 'nearest' })
   }
 
   #focusPlace(): void {
