@@ -62,10 +62,24 @@ export class Browser {
     this.#call = native.call
   }
 
-  /** Opens an address. */
-  go(url: string): Promise<void> { return this.#call('go', { url }) }
-  reload(): Promise<void> { return this.#call('reload') }
-  back(): Promise<void> { return this.#call('back') }
+  /** Opens an address, and waits until the page is loaded: `until` asks again where WebKit's driver lost a question. */
+  async go(url: string): Promise<void> {
+    await this.#call('go', { url })
+    await this.#loaded()
+  }
+
+  async reload(): Promise<void> {
+    await this.#call('reload')
+    await this.#loaded()
+  }
+
+  async back(): Promise<void> {
+    await this.#call('back')
+    await this.#loaded()
+  }
+
+  #loaded(): Promise<unknown> { return this.until("return document.readyState === 'complete'") }
+
   /** Emulates a window of this size, and waits until the page has it. */
   async resize(width: number, height: number): Promise<void> {
     await this.setSize(width, height)

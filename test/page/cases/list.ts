@@ -184,7 +184,7 @@ inBrowser('a click on a row or Enter opens its entry, unless somebody else has d
   const isSeen = "return document.getElementById('viewer').open && document.getElementById('viewer-title').textContent === 'Correo'"
   await browser.until(isSeen)
   await browser.press(KEYS.escape)
-  assert.equal(await browser.run("return document.getElementById('viewer').textContent.includes('ana@example.org')"), false)
+  await browser.until("return !document.getElementById('viewer').textContent.includes('ana@example.org')")
   await browser.press(KEYS.enter)
   await browser.until(isSeen)
   await browser.press(KEYS.escape)
