@@ -54,7 +54,7 @@ const HOUSE: readonly (readonly Room[])[] = [
   }],
   [{ name: 'storage', holds: ['storage.ts'], modules: ['node:crypto', 'node:path'] }],
   [
-    part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https'),
+    part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:async_hooks', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),

@@ -11,6 +11,7 @@
 import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { finished } from 'node:stream/promises'
 import type { Files } from '../../disk/files.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import {
@@ -115,14 +116,17 @@ export class EtcdClient {
       const { response, stop } = this.#send(at, path, JSON.stringify(body), token, signal)
       const timer = setTimeout(stop, silenceMs, SILENT)
       try {
-        let rest = ''
-        for await (const chunk of (await response).setEncoding('utf8')) {
+        const answer = (await response).setEncoding('utf8')
+        const onText = linesOf(line => { take(JSON.parse(line)) })
+        answer.on('data', (text: string) => {
           timer.refresh()
-          const lines = (rest + String(chunk)).split('\n')
-          rest = lines.pop()!
-          if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message without an end')
-          for (const line of lines.filter(line => line !== '')) take(JSON.parse(line))
-        }
+          try {
+            onText(text)
+          } catch (error) {
+            answer.destroy(error as Error)
+          }
+        })
+        await finished(answer)
       } finally {
         clearTimeout(timer)
       }
@@ -205,6 +209,17 @@ export class EtcdClient {
       request.end(text)
     })
     return { response, stop: why => { stopped.destroy(why) } }
+  }
+}
+
+/** Puts lines together from what comes; throws as what takes them does, and where one does not end. */
+function linesOf(take: (line: string) => void): (text: string) => void {
+  let rest = ''
+  return text => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message without an end')
+    for (const line of lines) if (line !== '') take(line)
   }
 }
 

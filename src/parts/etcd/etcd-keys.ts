@@ -85,17 +85,27 @@ export class Keys {
 
   /** The records among keys; those of other prefixes may be there too, such as of `PREFIX.new`. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
-    const start = `${this.#prefix}/`
-    return kvs.map(({ key, value = '' }) => ({ name: text(key), value })).filter(({ name }) =>
-      name.startsWith(start) && (/^[0-9]{16}$/.test(name.slice(start.length)) || this.#isNamed(name)))
-      .map(({ name, value }) => ({ seq: Number(name.slice(start.length)), text: text(value) }))
+    return this.#below(`${this.#prefix}/`, kvs, id => /^[0-9]{16}$/.test(id))
+      .map(({ id, kv: { value = '' } }) => ({ seq: Number(id), text: text(value) }))
   }
 
   turnsIn(kvs: readonly KeyValue[] = []): Turn[] {
-    const start = `${this.#prefix}.turn/`
-    return kvs.map(({ key, value = '', create_revision }) => ({ key, wait: text(value), revision: create_revision }))
-      .filter(({ key, wait }) => text(key).startsWith(start) && (/^[0-9]{1,9}$/.test(wait) || this.#isNamed(text(key))))
-      .map(({ key, wait, revision }) => ({ key, revision, waitMs: Math.min(Number(wait), MAX_ETCD_TURN_MS) }))
+    return this.#below(`${this.#prefix}.turn/`, kvs, (_id, { value = '' }) => /^[0-9]{1,9}$/.test(text(value)))
+      .map(({ kv: { key, value = '', create_revision: revision } }) =>
+        ({ key, revision, waitMs: Math.min(Number(text(value)), MAX_ETCD_TURN_MS) }))
+  }
+
+  /** Keys that begin so, each with what follows; what is not right is named. */
+  #below(
+    start: string, kvs: readonly KeyValue[], isRight: (id: string, kv: KeyValue) => boolean
+  ): { readonly id: string, readonly kv: KeyValue }[] {
+    const found = []
+    for (const kv of kvs) {
+      const name = text(kv.key)
+      const id = name.slice(start.length)
+      if (name.startsWith(start) && (isRight(id, kv) || this.#isNamed(name))) found.push({ id, kv })
+    }
+    return found
   }
 
   /** Names a key that is not this program's, once. */

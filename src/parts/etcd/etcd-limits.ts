@@ -25,7 +25,7 @@ export const ETCD_WATCH_SILENCE_MS: number = 10_000
 /** How long others wait for an instance's turn, besides four times what its last append took; and at most. */
 export const ETCD_TURN_MS: number = 250
 export const MAX_ETCD_TURN_MS: number = 1_000
-/** How long an instance waits for the others' next writes that it expects. */
+/** How long an instance waits for the others' next writes that it expects while none comes. */
 export const MAX_ETCD_PACE_MS: number = 400
 /** For how long after its last turn an instance is taken for one that writes at the same time. */
 export const ETCD_RIVAL_MS: number = 10_000

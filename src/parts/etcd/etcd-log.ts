@@ -161,11 +161,12 @@ export class EtcdLog {
         throw new Error(result?.cancel_reason ?? error?.message ?? 'the watch was ended')
       }
       const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
-      const of = (type?: string): KeyValue[] => events.filter(event => event.type === type).map(({ kv }) => kv)
+      const put = events.filter(({ type }) => type === undefined).map(({ kv }) => kv)
+      const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
       take({
-        records: this.#keys.recordsIn(of()), turns: this.#keys.turnsIn(of()),
-        ended: of('DELETE').map(({ key }) => key), marker: events.some(({ kv }) => kv.key === this.#keys.marker),
-        deleted: this.#keys.recordsIn(of('DELETE'))[0]?.seq, revision: events.at(-1)?.kv.mod_revision
+        records: this.#keys.recordsIn(put), turns: this.#keys.turnsIn(put), ended: gone.map(({ key }) => key),
+        marker: events.some(({ kv }) => kv.key === this.#keys.marker), deleted: this.#keys.recordsIn(gone)[0]?.seq,
+        revision: events.at(-1)?.kv.mod_revision
       })
     }, signal)
   }

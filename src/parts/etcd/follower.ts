@@ -155,9 +155,10 @@ export class Follower {
   }
 
   /** What a watch brings. */
-  #see({ records, marker, deleted, ...turns }: Change): void {
+  #see(change: Change): void {
+    const { records, marker, deleted } = change
     this.take(records)
-    this.turns.see(turns)
+    this.turns.see(change)
     if (deleted !== undefined && deleted <= this.replica.newest.seq) void this.#checkDeleted(deleted)
     // The marker has changed, or the outage may be over.
     if (marker || this.outage !== undefined || deleted !== undefined) this.ask().catch(() => {})

@@ -8,11 +8,12 @@
  * removes, so that a dead instance is waited for once.
  *
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
- * two, for a moment, but no more than have lately waited. So they fall into an order, in which no append comes too
- * late. The moment is long enough for ten: who gives up first comes too late, takes a turn, and puts all out of step.
+ * two, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order,
+ * in which no append comes too late, on a busy machine too. Who gives up too early comes too late, takes a turn, and
+ * puts all out of step; so the longest silence is as long as the writes take that are still missing, and much more.
  */
 import type { Turn } from './etcd-keys.ts'
-import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS } from './etcd-limits.ts'
+import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import type { Change, EtcdLog } from './etcd-log.ts'
 import type { Replica } from './replica.ts'
 
@@ -25,7 +26,7 @@ export class Turns {
   #since = Infinity
   /** When each other one has last taken a turn. */
   readonly #rivals = new Map<string, number>()
-  /** How many writes there were with this instance's last one, and how many of others before the next. */
+  /** How many writes there were with this instance's last one, and how many of others it lets come before its next. */
   #ownWrite = 0
   #others = 0
   #onChange = (): void => {}
@@ -62,16 +63,16 @@ export class Turns {
   /** Waits for those ahead; resolves with whether there was anybody. */
   async wait(endMs: number): Promise<boolean> {
     const { tookMs } = this.#log
-    const nextWrite = this.#ownWrite + this.#others
-    const paceMs = Math.min(4 * tookMs * this.#others, MAX_ETCD_PACE_MS)
+    const missing = (): number => this.#ownWrite + this.#others - this.#replica.writes
+    const paceEndMs = Math.min(endMs, performance.now() + MAX_ETCD_TURN_MS)
+    const hasPaced = await this.#until(() => missing() <= 0, () =>
+      Math.min(paceEndMs, performance.now() + Math.min(8 * tookMs * missing(), MAX_ETCD_PACE_MS)))
     this.#others = 0
-    const paceEndMs = Math.min(endMs, performance.now() + paceMs)
-    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite, paceEndMs)
 
     const ahead = [...this.#waiting.values()].filter(({ revision }) => Number(revision) < this.#since)
     const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
-    const longestMs = Math.max(0, ...ahead.map(({ waitMs }) => waitMs))
-    const hasWaited = await this.#until(() => left().length === 0, Math.min(endMs, performance.now() + longestMs))
+    const turnsEndMs = Math.min(endMs, performance.now() + Math.max(0, ...ahead.map(({ waitMs }) => waitMs)))
+    const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
     const dead = left()
     for (const { key } of dead) this.#waiting.delete(key)
     // The append that follows says how etcd is.
@@ -79,17 +80,19 @@ export class Turns {
     return hasPaced || hasWaited
   }
 
-  /** Waits until something holds, or a time; false: it held already. */
-  async #until(holds: () => boolean, untilMs: number): Promise<boolean> {
+  /** Waits until something holds, or a time, which each change may put off; false: it held already. */
+  async #until(holds: () => boolean, untilMs: () => number): Promise<boolean> {
     if (holds()) return false
-    while (!holds() && performance.now() < untilMs) await this.#change(untilMs - performance.now())
-    return true
-  }
-
-  #change(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const timer = setTimeout(resolve, ms)
-      this.#onChange = () => { clearTimeout(timer); resolve() }
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>(resolve => {
+      this.#onChange = () => {
+        clearTimeout(timer)
+        if (holds()) resolve()
+        else timer = setTimeout(resolve, untilMs() - performance.now())
+      }
+      this.#onChange()
     })
+    this.#onChange = () => {}
+    return true
   }
 }
