@@ -10,7 +10,7 @@
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
  * two, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order,
  * in which no append comes too late, on a busy machine too. Who gives up too early comes too late, takes a turn, and
- * puts all out of step; so the longest silence is as long as the writes take that are still missing, and much more.
+ * puts all out of step; so the longest silence is as long as all these writes take, and much more.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
@@ -63,11 +63,12 @@ export class Turns {
   /** Waits for those ahead; resolves with whether there was anybody. */
   async wait(endMs: number): Promise<boolean> {
     const { tookMs } = this.#log
-    const missing = (): number => this.#ownWrite + this.#others - this.#replica.writes
-    const paceEndMs = Math.min(endMs, performance.now() + MAX_ETCD_TURN_MS)
-    const hasPaced = await this.#until(() => missing() <= 0, () =>
-      Math.min(paceEndMs, performance.now() + Math.min(8 * tookMs * missing(), MAX_ETCD_PACE_MS)))
+    const nextWrite = this.#ownWrite + this.#others
+    const silenceMs = Math.min(4 * tookMs * this.#others, MAX_ETCD_PACE_MS)
     this.#others = 0
+    const paceEndMs = Math.min(endMs, performance.now() + MAX_ETCD_TURN_MS)
+    const hasPaced = await this.#until(() => this.#replica.writes >= nextWrite,
+      () => Math.min(paceEndMs, performance.now() + silenceMs))
 
     const ahead = [...this.#waiting.values()].filter(({ revision }) => Number(revision) < this.#since)
     const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
