@@ -38,6 +38,8 @@ export interface FileJournalOptions extends JournalOptions {
 /** What was found when the file was opened. */
 interface OpenedFile {
   readonly path: string
+  /** Whether it was made. */
+  readonly isNew: boolean
   readonly keys: Keyring
   /** The names of the keys that its lines need. */
   readonly usedKeys: Iterable<string>
@@ -55,6 +57,7 @@ export class FileJournal implements DurableJournal {
   readonly #options: FileJournalOptions
   readonly #apply: Apply
   readonly #path: string
+  readonly #isNew: boolean
   #keys: Keyring
   #keyWatch: KeyWatch
   #keyFault: string | undefined
@@ -71,10 +74,11 @@ export class FileJournal implements DurableJournal {
   readonly readBarrier?: () => Promise<void>
 
   constructor(options: FileJournalOptions, apply: Apply, opened: OpenedFile) {
-    const { path, keys, usedKeys, end, tornBytes, fault } = opened
+    const { path, isNew, keys, usedKeys, end, tornBytes, fault } = opened
     this.#options = options
     this.#apply = apply
     this.#path = path
+    this.#isNew = isNew
     this.#keys = keys
     this.#keyWatch = this.#watch(usedKeys)
     this.#descriptor = options.files.openToAppend(path)
@@ -100,7 +104,7 @@ export class FileJournal implements DurableJournal {
 
   /** The file, the file of its keys, and how long the file is, all of it durable. */
   location(): JournalLocation {
-    return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes }
+    return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes, isNew: this.#isNew }
   }
 
   append(decide: () => readonly EncodedEvent[]): Promise<void> {

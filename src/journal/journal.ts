@@ -86,7 +86,7 @@ export interface JournalLocation {
   readonly bytes: number
   /** The servers that hold it; undefined for a file. */
   readonly endpoints?: readonly string[]
-  /** Whether it was made when it was opened; undefined for a file. */
+  /** Whether it was made when it was opened; undefined: it is in no process yet. */
   readonly isNew?: boolean
 }
 

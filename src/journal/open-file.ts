@@ -63,7 +63,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   const fault = unlocked ?? await prepare(options, path, found, isNew, second)
   if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
   const { tornBytes } = found
-  return new FileJournal(options, apply, { path, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
+  return new FileJournal(options, apply, { path, isNew, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
 }
 
 function missing(path: string, isNew: boolean): Failure {

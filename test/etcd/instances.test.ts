@@ -98,6 +98,15 @@ test('a prefix without a journal is refused, and named; init makes one', { skip:
   await startService(t, flags)
 })
 
+test('of several `init` at once, each in a folder of its own, one says that it made the journal', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const secret = randomBytes(32)
+  const at = `--journal etcd --etcd-endpoints ${endpoints} --etcd-prefix /pse`
+  const said = await Promise.all(Array.from({ length: 4 }, async () =>
+    done((await flagsOf(t, endpoints, secret))['data']!, `init ${at}`)))
+  assert.deepEqual(said.map(text => /\((.*)\)/.exec(text)![1]).sort(), ['found, 0 records', 'found, 0 records', 'found, 0 records', 'made, empty'])
+})
+
 test('a snapshot that is restored under a paused instance is noticed, even at the same revision', { skip: NO_ETCD },
   async t => {
     const { members: [member] } = await startCluster(t)

@@ -53,6 +53,9 @@ export interface Change {
   readonly revision: string | undefined
 }
 
+/** What must hold besides, or is done as well, when the marker is changed. */
+interface How { readonly isEmpty?: boolean, readonly removes?: boolean }
+
 /** A journal in a cluster. Every request takes the time of its deadline, and rejects as `EtcdClient.ask` does. */
 export class EtcdLog {
   readonly #client: EtcdClient
@@ -201,10 +204,18 @@ export class EtcdLog {
    * Changes the marker from what was read, undefined: none. `isEmpty` requires that there are no records, `removes`
    * removes them. Gives the marker as it is then: another text than the given one if nothing was changed.
    */
-  async change(
-    from: Marker | undefined, text: string, endMs: number,
-    { isEmpty = false, removes = false }: { readonly isEmpty?: boolean, readonly removes?: boolean } = {}
-  ): Promise<Marker | undefined> {
+  async change(from: Marker | undefined, text: string, endMs: number, how?: How): Promise<Marker | undefined> {
+    return (await this.#change(from, text, endMs, how)).found
+  }
+
+  /** Makes an empty journal; false: another did, or perhaps an attempt whose answer was lost. */
+  async make(key: string, endMs: number): Promise<boolean> {
+    return (await this.#change(undefined, key, endMs, { isEmpty: true })).isMade
+  }
+
+  async #change(
+    from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false }: How = {}
+  ): Promise<{ readonly found: Marker | undefined, readonly isMade: boolean }> {
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [
         ...from === undefined ? [isFree(this.#keys.marker)] : this.#keys.isMarker(from),
@@ -213,9 +224,10 @@ export class EtcdLog {
       success: [put(this.#keys.marker, text), ...removes ? [{ request_delete_range: this.#keys.records }] : []],
       failure: [{ request_range: { key: this.#keys.marker } }]
     }), endMs)
-    const found = succeeded === true ? markerOf(text, header.revision) : markerIn(responses[0])
+    const isMade = succeeded === true
+    const found = isMade ? markerOf(text, header.revision) : markerIn(responses[0])
     this.#learn(found)
-    return found
+    return { found, isMade }
   }
 
   /** Removes the journal, marker and all, if it is as it was read; false: it is not. */

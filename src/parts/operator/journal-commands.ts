@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
-import { disk } from '../../disk/files.ts'
 import { removeLeftovers } from '../../disk/whole-file.ts'
 import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
@@ -155,10 +154,10 @@ export const COMMANDS: readonly Command[] = [
     name: 'init', mayCreate: true,
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
-      const wasThere = disk.stat(locationOf(store.settings).path) !== undefined
-      const { path, keyFile, records, isNew = !wasThere } = await store.ask('GET', '/operator/status')
-      const done = !isNew ? `found, ${counted(records, 'record')}` : 'made, empty'
-      terminal.show({ path, keyFile, records, made: isNew }, `journal ${path} (${done})`, `key     ${keyFile}`)
+      const { pid, isNew, path, keyFile, records } = await store.ask('GET', '/operator/status')
+      const made = pid === process.pid && isNew // by this run, not by the service or by another one that was faster
+      const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
+      terminal.show({ path, keyFile, records, made }, `journal ${path} (${done})`, `key     ${keyFile}`)
     }
   },
   {
