@@ -91,6 +91,31 @@ test('a file that is made whole replaces none that took its name meanwhile, and 
   assert.deepEqual([readdirSync(folder), readFileSync(path, 'latin1')], [['file'], 'taken'])
 })
 
+for (const [what, code, refusals, kept] of [
+  ['the new one takes the place', undefined, [], 'new'],
+  ['where a file can have no second name too', 'EPERM', [], 'new'],
+  ['the old one stays where the system refuses for another reason', 'EIO', [], 'old'],
+  ['the old one stays where the look before refuses', undefined, [1], 'old'],
+  ['the old one gets its name back where the look behind refuses', undefined, [2], 'old']
+] as const) {
+  test(`a file that is replaced by a whole one: ${what}, and nothing else is left`, async t => {
+    const folder = freshFolder(t)
+    const path = join(folder, 'file')
+    writeFileSync(path, 'old')
+    const link: Files['link'] = (from, to) => {
+      if (code !== undefined) throw Object.assign(new Error(code), { code })
+      disk.link(from, to)
+    }
+    let looks = 0
+    const confirm = (): void => { if (refusals.includes(++looks as never)) throw new Error('refused') }
+    const replaces = disk.stat(path)!
+    const made = makeWhole({ ...disk, link }, path, file => file.write('new'), { replaces, confirm })
+    if (kept === 'new') await made
+    else await assert.rejects(made, refusals.length > 0 ? /^Error: refused$/ : { code })
+    assert.deepEqual([readdirSync(folder), readFileSync(path, 'latin1')], [['file'], kept])
+  })
+}
+
 test('a folder that cannot be made is an error, and not a wait for ever', { timeout: 5_000 }, () => {
   assert.throws(() => disk.makeFolder('/proc/none/at/all'), /mkdir/)
 })

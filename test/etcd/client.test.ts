@@ -79,3 +79,23 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
     }
   })
 })
+
+/** gRPC's codes, and whether the failure may be over at another endpoint. */
+const CODES = [
+  [1, true], [2, true], [3, false], [4, true], [5, false], [7, false], [8, false], [9, false], [11, false], [12, false], [13, true],
+  [14, true]
+] as const
+
+test('what may succeed at another endpoint is asked there; any other refusal is given with its words', async t => {
+  for (const [code, passes] of CODES) {
+    const near = await endpoint(t, (_request, response) => {
+      response.writeHead(500).end(JSON.stringify({ code, message: `words of ${code}` }))
+    })
+    const far = await endpoint(t, (_request, response) => { response.end('{"at":"far"}') })
+    const client = new EtcdClient({ endpoints: [near, far] })
+    atEnd(t, () => client.close())
+    const asked = client.ask('/v3/kv/txn', () => ({}), performance.now() + 20_000)
+    if (passes) assert.deepEqual(await asked, { at: 'far' }, `code ${code}`)
+    else await assert.rejects(asked, failure('journal-refused', new RegExp(`words of ${code}$`)))
+  }
+})
