@@ -63,6 +63,7 @@ describe('an outage', { concurrency: true }, () => {
     members[1]!.resume()
     while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
     assert.equal((await send(strict.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
+    while (stale.service.store.journal.health().fault !== undefined) await pause(50) // until then it answers what it knows
     await assertEqual([strict, stale])
     for (const { warnings } of [strict, stale]) { // what was missing with the key file is said before
       const [began, ended, ...more] = warnings.filter(line => /^the journal takes/.test(line))

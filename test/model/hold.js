@@ -14,8 +14,11 @@ const cell = new Int32Array(new SharedArrayBuffer(4))
 const { setImmediate: soon, setTimeout: later } = globalThis
 globalThis.setImmediate = (act, ...given) => {
   if (!existsSync(rewrite) || !REWRITES.test(new Error().stack)) return soon(act, ...given)
-  reached()
-  const look = () => { existsSync(rewrite) ? later(look, 10) : act(...given) }
+  const look = () => {
+    if (!existsSync(rewrite)) return act(...given)
+    reached() // each time: the next step may hold what the last one has just let go
+    later(look, 10)
+  }
   return soon(look)
 }
 

@@ -103,7 +103,8 @@ async function start(
   const inTime = (ms: number): number => performance.now() + ms
   // First by a mere read: whatever might put something is refused by an etcd that is full.
   const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-  const isNew = log.marker === undefined && newKey !== undefined && await log.make(newKey, inTime(ETCD_WRITE_TIMEOUT_MS))
+  const isNew = log.marker === undefined && newKey !== undefined &&
+    await log.make(newKey, inTime(ETCD_WRITE_TIMEOUT_MS))
   const { marker, prefix } = log
   if (marker === undefined) {
     const how = records > 0 ? `but ${records} records; put the name of their newest key there, a space, and begun`
