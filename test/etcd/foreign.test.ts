@@ -59,7 +59,7 @@ for (const value of ['', 'junk', '0badcafe begun-not']) {
       await until(() => faultOf(one) !== undefined)
       for (let i = 0; i < 5; i++) assert.deepEqual([await create(one), await list(one)], [500, 503])
       assert.match(faultOf(one)!, /what \/pes\.key holds in etcd is not this program's/)
-      assert.equal((await send(one.url, 'GET', '/healthz')).status, 503)
+      assert.match((await send(one.url, 'GET', '/healthz')).json.message, /at the moment/)
       const lines = one.warnings.filter(line => !/rate limit/.test(line))
       assert.equal(lines.length, 1, lines.join('\n'))
       await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: whole })
@@ -68,18 +68,51 @@ for (const value of ['', 'junk', '0badcafe begun-not']) {
     })
 }
 
-test('a record that is deleted in the middle is noticed by who runs', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t)
-  const [one, other] = await startInstances(t, endpoints, 2)
-  for (let i = 0; i < 5; i++) assert.equal(await create(one!), 200)
-  await remove(endpoints, '/pes/0000000000000003')
-  await until(() => faultOf(one!) !== undefined && faultOf(other!) !== undefined)
-  for (const instance of [one!, other!]) {
-    assert.match(faultOf(instance)!, /record 3 was deleted from etcd; copy a backup to another prefix/)
-    assert.deepEqual([await create(instance), await list(instance)], [500, 200])
-  }
-  assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), 4)
-})
+const SPOILING: readonly [what: string, spoil: (url: string, key: string) => Promise<unknown>][] = [
+  ['deleted', remove], ['overwritten', (url, key) => put(url, key, '')]
+]
+
+for (const [what, spoil] of SPOILING) {
+  test(`a record that is ${what} in the middle is noticed by who runs, until a restart`, { skip: NO_ETCD }, async t => {
+    const { endpoints } = await startCluster(t)
+    const [one, other] = await startInstances(t, endpoints, 2)
+    for (let i = 0; i < 5; i++) assert.equal(await create(one!), 200)
+    await spoil(endpoints, '/pes/0000000000000003')
+    await until(() => faultOf(one!) !== undefined && faultOf(other!) !== undefined)
+    for (const instance of [one!, other!]) {
+      assert.match(faultOf(instance)!, /record 3 was deleted or overwritten in etcd; copy a backup to another prefix/)
+      assert.deepEqual([await create(instance), await list(instance)], [500, 200])
+      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
+    }
+    assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), what === 'deleted' ? 4 : 5)
+  })
+}
+
+const NEWEST = '/pes/0000000000000002'
+const DAMAGES: readonly [what: string, key: string, damage: (url: string) => Promise<unknown>, seen: RegExp][] = [
+  ['the newest record is deleted', NEWEST, url => remove(url, NEWEST), /its newest record is no longer in etcd, or is another one/],
+  ['the newest record is overwritten', NEWEST, url => put(url, NEWEST, 'junk'), /its newest record is no longer in etcd, or is another one/],
+  ['the marker is deleted', '/pes.key', url => remove(url, '/pes.key'), /no journal: \/pes\.key is no longer in etcd: the journal was removed/]
+]
+
+for (const [what, key, damage, seen] of DAMAGES) {
+  test(`that ${what} is noticed without a request, and over when what was there is there again`, { skip: NO_ETCD }, async t => {
+    const { endpoints } = await startCluster(t)
+    const instances = await startInstances(t, endpoints, 2)
+    for (let i = 0; i < 2; i++) assert.equal(await create(instances[0]!), 200)
+    const { kvs: [{ value: whole }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64(key) })
+    await damage(endpoints)
+    await until(() => instances.every(one => faultOf(one) !== undefined))
+    for (const instance of instances) {
+      assert.match(faultOf(instance)!, seen)
+      assert.deepEqual([await create(instance), await list(instance)], [500, 503])
+      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /at the moment/)
+    }
+    await callEtcd(endpoints, '/v3/kv/put', { key: base64(key), value: whole })
+    await until(() => instances.every(one => faultOf(one) === undefined))
+    for (const instance of instances) assert.deepEqual([await create(instance), await list(instance)], [200, 200])
+  })
+}
 
 test('a clock that is ahead of this machine\'s is warned of', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)

@@ -76,9 +76,9 @@ test('a journal that was deleted from etcd is not begun again while instances ha
   await callEtcd(member!.url, '/v3/kv/deleterange', { key, range_end })
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
   for (const tries of [1, 2]) assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 503, `${tries}`)
-  assert.match((await send(other!.url, 'GET', '/healthz')).json.message, /until a restart/)
+  assert.match((await send(other!.url, 'GET', '/healthz')).json.message, /at the moment/)
   assert.match(one!.service.store.journal.health().fault!, /no longer in etcd/)
-  assert.match(other!.warnings.join(), /takes no changes at the moment: the journal is damaged: \/pes: (record 1 was deleted from etcd|its newest record is no longer in etcd)/)
+  assert.match(other!.warnings.join(), /takes no changes at the moment: the journal is damaged: \/pes: its newest record is no longer in etcd/)
   assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined, 'nothing was put there')
 })
 

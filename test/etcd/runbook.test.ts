@@ -1,7 +1,7 @@
 /** What the README has an operator do with a journal in etcd, walked right and walked wrong. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { admin, done, refused } from '../support/admin.ts'
@@ -86,12 +86,36 @@ test('records that are gone while the marker is left are no empty journal', { sk
   assert.equal(await create(one), 200)
   await one.service.close()
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
-  const why = /\/pes has no records in etcd, and its marker says that it had; copy a backup there, or end it with journal remove/
+  const why = /\/pes has no records in etcd, and its marker says that it had; copy a backup to another ETCD_PREFIX/
   await assert.rejects(startService(t, flags), failure('journal-damaged', why))
   const at = `--journal etcd --etcd-endpoints ${endpoints}`
   await refused(flags['data']!, `init ${at}`, 3, why)
+  const back = freshFolder(t)
+  await refused(back, `journal copy --to file ${at}`, 3, why)
+  assert.equal(existsSync(join(back, 'journal.jsonl')), false)
+  const { kvs: [{ value }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.key') })
+  assert.match(Buffer.from(value, 'base64').toString(), / begun$/, 'what was refused has closed nothing')
   assert.equal(await done(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`), '/pes: 0 records removed\n')
   assert.match(await done(flags['data']!, `init ${at}`), /^journal \/pes \(made, empty\)/)
+})
+
+test('a closed journal is opened again as what it was: empty, or one whose records must be there', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const flags = await flagsOf(t, endpoints, randomBytes(32))
+  const at = `--journal etcd --etcd-endpoints ${endpoints}`
+  const [data, other] = [flags['data']!, freshFolder(t)]
+  for (const folder of [data, other]) writeKeys(folder, readSecret(data))
+  await done(data, `init ${at}`)
+  await done(other, `journal copy --to file ${at}`)
+  await done(other, `journal reopen ${at}`)
+  const one = await startService(t, flags)
+  assert.equal(await create(one), 200)
+  await one.service.close()
+  rmSync(join(other, 'journal.jsonl'))
+  await done(other, `journal copy --to file ${at}`)
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
+  await refused(other, `journal reopen ${at}`, 3, /\/pes has no records in etcd, and its marker says that it had/)
+  await assert.rejects(startService(t, flags), failure('journal-damaged', /and its marker says that it had/))
 })
 
 test('a journal that a copy has closed is opened again, and so it is where the copy fails', { skip: NO_ETCD }, async t => {
@@ -111,6 +135,7 @@ test('a journal that a copy has closed is opened again, and so it is where the c
   await done(other, `journal copy --to file ${at}`)
   await until(() => faultOf(one!) !== undefined)
   assert.equal(await create(one!), 500)
+  for (const _ of [1, 2]) await refused(one!.folder, `key rotate --journal etcd ${at}`, 1, /\/pes is closed: it was copied to a file/)
   await refused(other, `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
   assert.equal(await done(other, `journal reopen ${at}`), '/pes: instances may write to it again\n')
   await until(() => faultOf(one!) === undefined)

@@ -15,7 +15,7 @@ import {
 import { START } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { markerText, unusable, type Marker } from './marker.ts'
+import { emptied, hadRecords, markerText, NONE, unusable, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
@@ -60,13 +60,13 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
   const { etcdPrefix: path, etcdEndpoints: endpoints } = settings
   terminal.noteJournal({ path, endpoints }, `, to ${target}`)
   await withLog(settings, async log => {
-    const before = await found(log)
+    const { marker: before } = await found(log)
     const fault = unusable(before, path)
     if (fault !== undefined) throw fault
-    const text = markerText({ ...before, state: 'closed' }, isoTime(Date.now()))
-    if (before.state !== 'closed') await change(log, before, text)
+    const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${NONE}` : ''}`
+    if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, word))
     try {
-      const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+      const { records } = await found(log)
       const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
       terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
         `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
@@ -89,9 +89,8 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
 }
 
 async function reopenAt(log: EtcdLog): Promise<Marker> {
-  const marker = await found(log)
+  const { marker, records } = await found(log)
   if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
-  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   return change(log, marker, markerText({ ...marker, state: records > 0 ? 'begun' : 'empty' }))
 }
 
@@ -113,10 +112,13 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
   })
 }
 
-async function found(log: EtcdLog): Promise<Marker> {
-  await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-  if (log.marker === undefined) throw new OperatorError(`etcd has no journal ${log.prefix}`)
-  return log.marker
+/** What is there; rejects where no journal is, or its records are gone. */
+async function found(log: EtcdLog): Promise<{ readonly marker: Marker, readonly records: number }> {
+  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  const { marker } = log
+  if (marker === undefined) throw new OperatorError(`etcd has no journal ${log.prefix}`)
+  if (records === 0 && hadRecords(marker)) throw emptied(log.prefix)
+  return { marker, records }
 }
 
 async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker> {

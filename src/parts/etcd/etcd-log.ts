@@ -23,7 +23,7 @@ import { isFree, Keys, markerIn, put, type KeyValue, type Stored, type Turn } fr
 import {
   ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
-import { markerOf, markerText, type Marker } from './marker.ts'
+import { markerOf, markerText, removed, type Marker } from './marker.ts'
 
 /** What follows a record. */
 export interface Page {
@@ -47,8 +47,8 @@ export interface Change {
   /** Turns that were taken, and the keys of those that have ended. */
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
-  /** The first record that was deleted. */
-  readonly deleted: number | undefined
+  /** The first record that was deleted, or put over another; infinite: none. */
+  readonly spoilt: number
   /** Of the last change, if there was one. */
   readonly revision: string | undefined
 }
@@ -123,7 +123,7 @@ export class EtcdLog {
 
   /**
    * Reads what follows a record, no older than this call, and the marker, if it was read before and has changed
-   * since; undefined where that record or the marker is gone.
+   * since; undefined where that record is gone. Rejects with `journal-missing` where the marker is.
    */
   async after(record: Stored, endMs: number): Promise<Page | undefined> {
     for (;;) {
@@ -149,7 +149,9 @@ export class EtcdLog {
         return { records, left, revision: header.revision }
       }
       const changed = markerIn(responses[0])
-      if (marker === undefined || changed === undefined || changed.revision === marker.revision) return undefined
+      if (marker === undefined) return undefined
+      if (changed === undefined) throw removed(this.prefix)
+      if (changed.revision === marker.revision) return undefined
       this.#learn(changed)
     }
   }
@@ -168,7 +170,9 @@ export class EtcdLog {
       const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
       take({
         records: this.#keys.recordsIn(put), turns: this.#keys.turnsIn(put), ended: gone.map(({ key }) => key),
-        marker: events.some(({ kv }) => kv.key === this.#keys.marker), deleted: this.#keys.recordsIn(gone)[0]?.seq,
+        marker: events.some(({ kv }) => kv.key === this.#keys.marker),
+        spoilt: this.#keys.recordsIn([...gone, ...put.filter(kv => !isFirst(kv))])
+          .reduce((least, { seq }) => Math.min(least, seq), Infinity),
         revision: events.at(-1)?.kv.mod_revision
       })
     }, signal)
@@ -186,10 +190,10 @@ export class EtcdLog {
     return Number(responses[1].response_range.count ?? 0)
   }
 
-  /** Whether a record is there now. */
-  async has(seq: number, endMs: number): Promise<boolean> {
+  /** Whether a record is there now, and nothing was put over it. */
+  async isThere(seq: number, endMs: number): Promise<boolean> {
     const { kvs } = await this.#client.ask('/v3/kv/range', () => ({ key: this.#keys.record(seq) }), endMs)
-    return kvs !== undefined
+    return kvs !== undefined && isFirst(kvs[0])
   }
 
   /** Asks for what an append asks for, under a condition that never holds: so etcd says whether it takes any. */
@@ -258,6 +262,9 @@ export class EtcdLog {
     this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : Math.min(Math.max(1, fitting), MAX_ETCD_PAGE_RECORDS)
   }
 }
+
+/** Whether a key has the value that it was made with. */
+function isFirst({ create_revision, mod_revision }: KeyValue): boolean { return create_revision === mod_revision }
 
 /** How many records an attempt asks for: fewer each time, down to one, since many may be too large an answer. */
 function pageOf(records: number, attempt: number): number { return Math.ceil(records / 8 ** attempt) }

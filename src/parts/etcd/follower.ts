@@ -2,8 +2,8 @@
  * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
  *
  * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
- * was deleted; no answer relies on it. When it ends or is silent, it begins again after the last change that it
- * brought.
+ * was deleted or overwritten; no answer relies on it. When it ends or is silent, it begins again after the last change
+ * that it brought.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
@@ -37,7 +37,7 @@ export class Follower {
   /** Why etcd took no write. */
   #refusal: Failure | undefined
   #probing: NodeJS.Timeout | undefined
-  /** A record that was deleted. */
+  /** A record was deleted or overwritten, and others follow it. */
   #lost: Failure | undefined
   /** How far records are read, and since when there are more. */
   #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
@@ -66,7 +66,7 @@ export class Follower {
   }
 
   /** Whether trouble ends without the operator repairing the journal. */
-  get mayHeal(): boolean { return this.trouble === undefined || PASSING.includes(this.trouble.code) }
+  get mayHeal(): boolean { return this.replica.broken === undefined && this.#lost === undefined }
 
   /** Why no append should be tried, as far as is known. */
   writeFault(): Failure | undefined {
@@ -156,19 +156,21 @@ export class Follower {
 
   /** What a watch brings. */
   #see(change: Change): void {
-    const { records, marker, deleted } = change
+    const { records, marker, spoilt } = change
+    const { replica } = this
     this.take(records)
     this.turns.see(change)
-    if (deleted !== undefined && deleted <= this.replica.newest.seq) void this.#checkDeleted(deleted)
-    // The marker has changed, or the outage may be over.
-    if (marker || this.outage !== undefined || deleted !== undefined) this.ask().catch(() => {})
+    if (spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
+    // The marker has changed, the outage may be over, or there is what no instance has put there.
+    const isOdd = spoilt < Infinity || (records.at(-1)?.seq ?? 0) > replica.newest.seq
+    if (marker || this.outage !== undefined || isOdd) this.ask().catch(() => {})
   }
 
-  /** What was deleted may have been junk, where a record was put since. */
-  async #checkDeleted(seq: number): Promise<void> {
-    const isThere = seq === 0 || await this.log.has(seq, performance.now() + ETCD_READ_TIMEOUT_MS).catch(() => true)
-    if (isThere) return
-    this.#lost = this.#damage(`record ${seq} was deleted from etcd; copy a backup to another prefix`)
+  /** What was deleted or overwritten may have been junk, where a record was put since. */
+  async #checkSpoilt(seq: number): Promise<void> {
+    const endMs = performance.now() + ETCD_READ_TIMEOUT_MS
+    if (seq === 0 || await this.log.isThere(seq, endMs).catch(() => true)) return
+    this.#lost = this.#damage(`record ${seq} was deleted or overwritten in etcd; copy a backup to another prefix`)
     this.#report()
   }
 

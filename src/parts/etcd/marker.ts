@@ -6,7 +6,7 @@
  *    taken for none yet. Or what forbids the use of it: `copying`, a copy that is not whole yet; `closed`, since it was
  *    copied to a file; `moving` and `moved`, which only the first version of this program wrote;
  * 3. after `copying` and `copied` a word of that copy alone, so that none takes another one's marker for its own; after
- *    `closed` the time.
+ *    `closed` the time, and `empty` where there was no record yet.
  */
 import { Failure } from '../../errors.ts'
 
@@ -31,8 +31,13 @@ export function markerText({ key, state }: Pick<Marker, 'key' | 'state'>, word =
   return [key, state === 'empty' ? '' : state, word].join(' ').trim()
 }
 
-/** Whether records were put since the marker was. */
-export function hadRecords({ state }: Marker): boolean { return state === 'begun' || state === 'copied' }
+/** The last word of a journal that was closed before its first record. */
+export const NONE = 'empty'
+
+/** Whether there must be records. */
+export function hadRecords({ state, text }: Marker): boolean {
+  return state === 'begun' || state === 'copied' || (state === 'closed' && !text.endsWith(` ${NONE}`))
+}
 
 /** Why nothing may be read or written under a marker; undefined: it may. */
 export function unusable({ key, state, text }: Marker, prefix: string): Failure | undefined {
@@ -55,12 +60,18 @@ export function unusable({ key, state, text }: Marker, prefix: string): Failure 
 /** Why nothing may be written under a marker; undefined: it may. */
 export function closed({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state !== 'closed') return undefined
-  const how = 'use the copy, or run journal reopen'
+  const how = 'use the copy if it is whole, or run journal reopen'
   return new Failure('journal-refused', `${prefix} is closed: it was copied to a file at ${text.split(' ')[2]}; ${how}`)
 }
 
 /** Records are gone, and the marker says that there were some. */
 export function emptied(prefix: string): Failure {
-  const how = 'copy a backup there, or end it with journal remove --from etcd'
+  const how = 'copy a backup to another ETCD_PREFIX; journal remove --from etcd ends this one'
   return new Failure('journal-damaged', `${prefix} has no records in etcd, and its marker says that it had; ${how}`)
+}
+
+/** The marker of a journal that was there is gone. */
+export function removed(prefix: string): Failure {
+  const why = 'the journal was removed, or that key alone'
+  return new Failure('journal-missing', `${prefix}.key is no longer in etcd: ${why}`)
 }
