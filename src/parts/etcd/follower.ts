@@ -66,7 +66,10 @@ export class Follower {
   }
 
   /** Whether trouble ends without the operator repairing the journal. */
-  get mayHeal(): boolean { return this.replica.broken === undefined && this.#lost === undefined }
+  get mayHeal(): boolean {
+    const { replica: { broken }, outage } = this
+    return broken === undefined && this.#lost === undefined && outage?.code !== 'journal-moved'
+  }
 
   /** Why no append should be tried, as far as is known. */
   writeFault(): Failure | undefined {
