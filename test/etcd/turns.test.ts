@@ -72,6 +72,20 @@ test('turns that are not taken delay the others once, all at the same time, and 
   await assertEqual([one, other])
 })
 
+test('turns that are taken again and again are waited for once before an attempt, and fail no change', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1) as [Started]
+  let isOver = false
+  const over = Promise.all(Array.from({ length: 5 }, async (_, i) => {
+    const turn = { key: base64(`/pes.turn/${String(i).repeat(16)}`), value: base64('900') }
+    for (; !isOver; await pause(50)) await callEtcd(member!.url, '/v3/kv/put', turn)
+  }))
+  await pause(200)
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  isOver = true
+  await over
+})
+
 test('what is no turn is ignored, and named once', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one] = await startInstances(t, endpoints, 1) as [Started]

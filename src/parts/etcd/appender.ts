@@ -17,6 +17,7 @@ export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
+    let isTurn = false // others are waited for once before each attempt, however many come meanwhile
     try {
       while (performance.now() < endMs) {
         let events = decide()
@@ -25,7 +26,11 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
           events = decide()
           if (events.length === 0) return
         }
-        if (await follower.turns.wait(endMs)) continue
+        if (!isTurn && await follower.turns.wait(endMs)) {
+          isTurn = true
+          continue
+        }
+        isTurn = false
         const fault = follower.writeFault()
         if (fault === undefined) {
           if (await attempt(follower, sealNext(events), endMs)) return
