@@ -73,6 +73,8 @@ export interface JournalHealth {
   readonly fault: string | undefined
   /** Whether it may take some again without a restart. */
   readonly mayHeal?: boolean
+  /** How much of what others wrote is read, in percent, while that is why. */
+  readonly readPercent?: number | undefined
   readonly records: number
   /** The last line's hash, which covers everything up to it. */
   readonly head: string

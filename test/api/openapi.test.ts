@@ -59,6 +59,10 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
     const health = { ...journal.health(), fault: 'as the test asked', mayHeal: true }
     return Object.assign(journal, { health: () => health })
   } },
+  behind: { broken: ({ journal }) => {
+    const health = { ...journal.health(), fault: 'as the test asked', mayHeal: true, readPercent: 40 }
+    return Object.assign(journal, { health: () => health })
+  } },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { health: broken, append: broken })
     return Object.assign(store, { entryText: broken, list: broken })
@@ -120,7 +124,7 @@ test('each example is answered as the description says, open and protected', asy
   const open = await holdTrue(t, await startService(t, LIMIT), await startService(t, { 'rate-limit': '1' }))
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
-  assert.equal(open.size, 67, 'no status that an operation answers with is left out')
+  assert.equal(open.size, 68, 'no status that an operation answers with is left out')
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')

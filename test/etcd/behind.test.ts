@@ -48,7 +48,11 @@ test('who is far behind answers within the bounds, says how far it is, and gets 
   proxy.isCut = false
   const beganMs = performance.now()
   const health: string[] = []
-  const timer = setInterval(() => health.push(faultOf(behind) ?? ''), 100)
+  const probes = new Set<string>()
+  const timer = setInterval(async () => {
+    health.push(faultOf(behind) ?? '')
+    probes.add((await send(behind.url, 'GET', '/healthz')).text)
+  }, 100)
   const statuses = await Promise.all([list(behind), create(behind)].map(async answered =>
     [await answered, performance.now() - beganMs]))
   const [[read, readMs], [made, madeMs]] = statuses as [[number, number], [number, number]]
@@ -59,5 +63,6 @@ test('who is far behind answers within the bounds, says how far it is, and gets 
   clearInterval(timer)
   const steps = health.flatMap(line => /not all records of the journal are read yet: (\d+) of 30000/.exec(line)?.[1] ?? [])
   assert.ok(new Set(steps).size > 1, health.join('\n'))
+  assert.ok([...probes].filter(text => /is being read: \d+ % of what other instances wrote/.test(text)).length > 1, [...probes].join('\n'))
   assert.equal((await send(behind.url, 'GET', `/api/getPassword/${RECORDS}`)).status, 200)
 })

@@ -7,7 +7,7 @@
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
-import { ETCD_KNOWN_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
+import { ETCD_KNOWN_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
 import type { Follower } from './follower.ts'
 
 /** Seals events that follow the newest record; gives their lines. */
@@ -17,7 +17,7 @@ export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
-    let isTurn = false // others are waited for once before each attempt, however many come meanwhile
+    let waitEndMs = Infinity // how long others are waited for before an attempt, however many come meanwhile
     try {
       while (performance.now() < endMs) {
         let events = decide()
@@ -26,11 +26,9 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
           events = decide()
           if (events.length === 0) return
         }
-        if (!isTurn && await follower.turns.wait(endMs)) {
-          isTurn = true
-          continue
-        }
-        isTurn = false
+        waitEndMs = Math.min(waitEndMs, endMs, performance.now() + MAX_ETCD_WAIT_MS)
+        if (performance.now() < waitEndMs && await follower.turns.wait(waitEndMs)) continue
+        waitEndMs = Infinity
         const fault = follower.writeFault()
         if (fault === undefined) {
           if (await attempt(follower, sealNext(events), endMs)) return
@@ -77,7 +75,8 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
 
 /** The same, but not for longer than until then. */
 async function inTime<T>(asked: Promise<T>, endMs: number): Promise<T> {
-  const timeout = new Failure('journal-unreachable', 'no answer in time')
+  const why = `no answer in ${ETCD_WRITE_TIMEOUT_MS} ms, in which others may have come first`
+  const timeout = new Failure('write-failed', why)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(reject, Math.max(1, endMs - performance.now()), timeout)

@@ -75,9 +75,9 @@ export async function openEtcdJournal(
       if (outage === undefined) await known
     },
     health: () => {
-      const { trouble, mayHeal } = follower
+      const { trouble, mayHeal, readPercent } = follower
       const { newest: { seq: records }, head } = replica
-      return { fault: trouble?.message, mayHeal, records, head }
+      return { fault: trouble?.message, mayHeal, readPercent, records, head }
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {

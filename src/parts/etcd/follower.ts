@@ -71,6 +71,12 @@ export class Follower {
     return broken === undefined && this.#lost === undefined && outage?.code !== 'journal-moved'
   }
 
+  /** How much is read, in percent, while that is the trouble. */
+  get readPercent(): number | undefined {
+    if (this.trouble?.code !== 'journal-behind' || this.#behind === undefined) return undefined
+    return Math.floor(100 * this.#behind.seq / this.#behind.of)
+  }
+
   /** Why no append should be tried, as far as is known. */
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this

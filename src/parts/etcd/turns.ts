@@ -74,7 +74,7 @@ export class Turns {
     const left = (): Turn[] => ahead.filter(({ key, revision }) => this.#waiting.get(key)?.revision === revision)
     const turnsEndMs = Math.min(endMs, performance.now() + Math.max(0, ...ahead.map(({ waitMs }) => waitMs)))
     const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
-    const dead = left()
+    const dead = performance.now() < endMs ? left() : [] // else the wait was cut short
     for (const { key } of dead) this.#waiting.delete(key)
     // The append that follows says how etcd is.
     if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})

@@ -15,6 +15,8 @@ import type { Audience, MetricsSettings } from './part.ts'
 const HEALTHY = messageReply(200, 'OK')
 const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
+const behindReply = (percent: number): Reply =>
+  messageReply(503, `The journal is being read: ${percent} % of what other instances wrote.`)
 const NOT_LOCAL =
   messageReply(403, 'Only this machine, or a token, may ask. The settings HEALTH and METRICS can allow it.')
 const FOREIGN_HOST = messageReply(403,
@@ -24,7 +26,7 @@ const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOS
 
 const HEALTH: RouteDescription = {
   tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
-  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING }
+  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING, behind: behindReply(40) }
 }
 const METRICS: RouteDescription = {
   tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
@@ -48,8 +50,9 @@ export function healthRoutes(
   return [
     // This looks at the file, which takes 2 µs, a sixth of a request: by so much a flood costs more than any other.
     ...routeFor(health, 'health', '/healthz', HEALTH, () => {
-      const { fault, mayHeal } = journal.health()
+      const { fault, mayHeal, readPercent } = journal.health()
       if (fault === undefined) return HEALTHY
+      if (readPercent !== undefined) return behindReply(readPercent)
       return mayHeal === true ? WAITING : FAILED
     }),
     ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()))
