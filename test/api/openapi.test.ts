@@ -128,7 +128,7 @@ test('each example is answered as the description says, open and protected', asy
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
-  assert.equal(shut.size, 79, 'nor is one in the protected configuration')
+  assert.equal(shut.size, 80, 'nor is one in the protected configuration')
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */
