@@ -5,6 +5,7 @@ import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
+import { counted } from '../../log.ts'
 import { OperatorError, type Context } from '../command.ts'
 import type { JournalSource } from '../part.ts'
 import { saveJournal } from '../saved-journal.ts'
@@ -15,7 +16,7 @@ import {
 import { START } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { emptied, hadRecords, markerText, NONE, unusable, type Marker } from './marker.ts'
+import { emptied, hadRecords, markerText, NONE, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
@@ -99,12 +100,17 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
   const settings = { ...store.settings as Context['store']['settings'] & EtcdSettings, etcdPrefix }
   terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
   await withLog(settings, async log => {
-    const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+    const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     const { marker } = log
-    if (marker === undefined && records === 0) throw new OperatorError(`etcd has no journal ${etcdPrefix}`)
-    if (records > 0 && marker !== undefined && ['empty', 'begun', 'copied'].includes(marker.state)) {
+    if (marker === undefined) throw withoutMarker(etcdPrefix, records, others)
+    if (marker.state === 'damaged') throw unusable(marker, etcdPrefix)!
+    if (records > 0 && ['empty', 'begun', 'copied'].includes(marker.state)) {
       const how = 'journal copy --to file closes it, and keeps what it holds'
       throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)
+    }
+    if (others > 0) {
+      const what = `${counted(others, 'key')} of another program`
+      throw new OperatorError(`${etcdPrefix} also holds ${what}; remove those first`)
     }
     await terminal.confirm(`${etcdPrefix}: ${records} records are then gone for good.`, flags['yes'] === true)
     if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
@@ -114,9 +120,9 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
 
 /** What is there; rejects where no journal is, or its records are gone. */
 async function found(log: EtcdLog): Promise<{ readonly marker: Marker, readonly records: number }> {
-  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   const { marker } = log
-  if (marker === undefined) throw new OperatorError(`etcd has no journal ${log.prefix}`)
+  if (marker === undefined) throw withoutMarker(log.prefix, records, others)
   if (records === 0 && hadRecords(marker)) throw emptied(log.prefix)
   return { marker, records }
 }

@@ -26,7 +26,7 @@ import {
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 import { Follower } from './follower.ts'
-import { emptied, hadRecords, unusable } from './marker.ts'
+import { emptied, hadRecords, unusable, withoutMarker } from './marker.ts'
 import { Replica } from './replica.ts'
 import { Sealing } from './sealing.ts'
 
@@ -104,15 +104,11 @@ async function start(
   const { log, sealing } = follower
   const inTime = (ms: number): number => performance.now() + ms
   // First by a mere read: whatever might put something is refused by an etcd that is full.
-  const records = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   const isNew = log.marker === undefined && newKey !== undefined &&
     await log.make(newKey, inTime(ETCD_WRITE_TIMEOUT_MS))
   const { marker, prefix } = log
-  if (marker === undefined) {
-    const how = records > 0 ? `but ${records} records; put the name of their newest key there, a space, and begun`
-      : 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
-    throw new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
-  }
+  if (marker === undefined) throw withoutMarker(prefix, records, others)
   const fault = unusable(marker, prefix) ?? sealing.fault()
   if (fault !== undefined) throw fault
   if (records === 0 && hadRecords(marker)) throw emptied(prefix)

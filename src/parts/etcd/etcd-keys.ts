@@ -95,6 +95,12 @@ export class Keys {
         ({ key, revision, waitMs: Math.min(Number(text(value)), MAX_ETCD_TURN_MS) }))
   }
 
+  /** How many keys among the turns are those of others. */
+  notTurns(kvs: readonly KeyValue[] = []): number {
+    const start = this.#prefix.length + '.turn/'.length
+    return kvs.filter(({ key }) => !/^[0-9a-f]{16}$/.test(text(key).slice(start))).length
+  }
+
   /** Keys that begin so, each with what follows; what is not right is named. */
   #below(
     start: string, kvs: readonly KeyValue[], isRight: (id: string, kv: KeyValue) => boolean

@@ -40,6 +40,13 @@ export interface Appended {
   readonly revision: string
 }
 
+/** How many keys there are. */
+export interface Found {
+  readonly records: number
+  /** Of other programs, where this one's would be. */
+  readonly others: number
+}
+
 /** What a watch has brought. */
 export interface Change {
   readonly records: readonly Stored[]
@@ -178,16 +185,34 @@ export class EtcdLog {
     }, signal)
   }
 
-  /** Reads the marker, and counts the records, without reading them. */
-  async look(endMs: number): Promise<number> {
+  /** Reads the marker, and counts the records, without reading them, and the keys of others among them. */
+  async look(endMs: number): Promise<Found> {
     const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
       success: [
-        { request_range: { key: this.#keys.marker } },
-        { request_range: { key: this.#keys.record(1), range_end: this.#keys.end, count_only: true } }
+        { request_range: { key: this.#keys.marker } }, { request_range: { ...this.#keys.records, count_only: true } },
+        { request_range: { ...this.#keys.turns, keys_only: true, limit: MAX_ETCD_PAGE_RECORDS } }
       ]
     }), endMs)
     this.marker = markerIn(responses[0])
-    return Number(responses[1].response_range.count ?? 0)
+    const count = Number(responses[1].response_range.count ?? 0)
+    const records = await this.#newest(count, endMs)
+    return { records, others: count - records + this.#keys.notTurns(responses[2].response_range.kvs) }
+  }
+
+  /** The newest record, where there are so many keys: of records there is none behind one that is missing. */
+  async #newest(keys: number, endMs: number): Promise<number> {
+    const isThere = async (seq: number): Promise<boolean> => {
+      const asked = { key: this.#keys.record(seq), keys_only: true }
+      return (await this.#client.ask('/v3/kv/range', () => asked, endMs)).kvs !== undefined
+    }
+    if (keys === 0 || await isThere(keys)) return keys
+    let [there, missing] = [0, keys]
+    while (missing - there > 1) {
+      const middle = Math.floor((there + missing) / 2)
+      if (await isThere(middle)) there = middle
+      else missing = middle
+    }
+    return there
   }
 
   /** Whether a record is there now, and nothing was put over it. */
@@ -235,9 +260,9 @@ export class EtcdLog {
   }
 
   /** Removes the journal, marker and all, if it is as it was read; false: it is not. */
-  async remove(from: Marker | undefined, endMs: number): Promise<boolean> {
+  async remove(from: Marker, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
-      compare: from === undefined ? [isFree(this.#keys.marker)] : this.#keys.isMarker(from),
+      compare: this.#keys.isMarker(from),
       success: [
         { request_delete_range: { key: this.#keys.marker } }, { request_delete_range: this.#keys.turns },
         { request_delete_range: this.#keys.records }

@@ -64,6 +64,14 @@ export function closed({ state, text }: Marker, prefix: string): Failure | undef
   return new Failure('journal-refused', `${prefix} is closed: it was copied to a file at ${text.split(' ')[2]}; ${how}`)
 }
 
+/** There is no marker, but so many records, and so many keys of others. */
+export function withoutMarker(prefix: string, records: number, others: number): Failure {
+  let how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
+  if (others > 0) how = 'but keys of another program where a journal would be; name another ETCD_PREFIX'
+  if (records > 0) how = `but ${records} records; put the name of their newest key there, a space, and begun`
+  return new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
+}
+
 /** Records are gone, and the marker says that there were some. */
 export function emptied(prefix: string): Failure {
   const how = 'copy a backup to another ETCD_PREFIX; journal remove --from etcd ends this one'
