@@ -82,8 +82,7 @@ export async function openEtcdJournal(
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
       await follower.ask()
-      const fault = follower.writeFault()
-      if (fault !== undefined) throw fault
+      follower.assertOpen()
       return sealing.rotate(random)
     },
     replace: async () => {

@@ -85,6 +85,12 @@ export class Follower {
     return broken ?? lasting ?? ofMarker ?? this.#lost ?? this.sealing.fault()
   }
 
+  /** Throws why no change should be tried, if there is a reason. */
+  assertOpen(): void {
+    const fault = this.writeFault()
+    if (fault !== undefined) throw fault
+  }
+
   /** Applies records. Throws where one does not follow. */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
