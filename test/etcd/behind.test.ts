@@ -49,9 +49,9 @@ test('who is far behind answers within the bounds, says how far it is, and gets 
   const beganMs = performance.now()
   const health: string[] = []
   const probes = new Set<string>()
-  const timer = setInterval(async () => {
+  const timer = setInterval(() => {
     health.push(faultOf(behind) ?? '')
-    probes.add((await send(behind.url, 'GET', '/healthz')).text)
+    send(behind.url, 'GET', '/healthz').then(({ text }) => probes.add(text), () => {}) // the last one may come too late
   }, 100)
   const statuses = await Promise.all([list(behind), create(behind)].map(async answered =>
     [await answered, performance.now() - beganMs]))

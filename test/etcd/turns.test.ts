@@ -80,10 +80,9 @@ test('turns that are taken again and again are not waited for for ever, and fail
     const turn = { key: base64(`/pes.turn/${String(i).repeat(16)}`), value: base64('900') }
     for (; !isOver; await pause(50)) await callEtcd(member!.url, '/v3/kv/put', turn)
   }))
+  atEnd(t, async () => { isOver = true; await over })
   await pause(200)
   for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
-  isOver = true
-  await over
 })
 
 test('what is no turn is ignored, and named once', { skip: NO_ETCD }, async t => {

@@ -309,13 +309,13 @@ test('commands that only read need neither the lock nor a writable folder, and s
   assert.match(shown.error, /^warning: .* not recorded: this is a copy/)
 })
 
-const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
-
 test('of several `init` at once one says that it made the journal, and the others that they found it', async t => {
   const folder = join(freshFolder(t), 'data')
   const said = await Promise.all(Array.from({ length: 3 }, () => done(folder, 'init')))
   assert.deepEqual(said.map(text => /\((.*)\)/.exec(text)![1]).sort(), ['found, 1 record', 'found, 1 record', 'made, empty'])
 })
+
+const NOT_ROOT = process.geteuid?.() === 0 ? false : 'only root can be another user'
 
 test('root works in a folder of another user as that user, with a key that only root can read', { skip: NOT_ROOT }, async t => {
   const place = freshFolder(t)

@@ -16,7 +16,7 @@ import {
 import { START } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
-import { emptied, hadRecords, markerText, NONE, unusable, withoutMarker, type Marker } from './marker.ts'
+import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
@@ -64,7 +64,7 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const { marker: before } = await found(log)
     const fault = unusable(before, path)
     if (fault !== undefined) throw fault
-    const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${NONE}` : ''}`
+    const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
     if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, word))
     try {
       const { records } = await found(log)

@@ -82,7 +82,7 @@ export async function openEtcdJournal(
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
       await follower.ask()
-      follower.assertOpen()
+      follower.assertWritable()
       return sealing.rotate(random)
     },
     replace: async () => {

@@ -195,12 +195,12 @@ export class EtcdLog {
     }), endMs)
     this.marker = markerIn(responses[0])
     const count = Number(responses[1].response_range.count ?? 0)
-    const records = await this.#newest(count, endMs)
+    const records = await this.#countRecords(count, endMs)
     return { records, others: count - records + this.#keys.notTurns(responses[2].response_range.kvs) }
   }
 
-  /** The newest record, where there are so many keys: of records there is none behind one that is missing. */
-  async #newest(keys: number, endMs: number): Promise<number> {
+  /** How many of so many keys are records: those are 1 to n without a gap, so the newest is looked for by halves. */
+  async #countRecords(keys: number, endMs: number): Promise<number> {
     const isThere = async (seq: number): Promise<boolean> => {
       const asked = { key: this.#keys.record(seq), keys_only: true }
       return (await this.#client.ask('/v3/kv/range', () => asked, endMs)).kvs !== undefined
@@ -216,7 +216,7 @@ export class EtcdLog {
   }
 
   /** Whether a record is there now, and nothing was put over it. */
-  async isThere(seq: number, endMs: number): Promise<boolean> {
+  async isIntact(seq: number, endMs: number): Promise<boolean> {
     const { kvs } = await this.#client.ask('/v3/kv/range', () => ({ key: this.#keys.record(seq) }), endMs)
     return kvs !== undefined && isFirst(kvs[0])
   }

@@ -65,7 +65,7 @@ export class Follower {
     return broken ?? this.outage ?? this.#late() ?? this.writeFault() ?? this.#refusal
   }
 
-  /** Whether trouble ends without the operator repairing the journal. */
+  /** Whether trouble may end without a restart. */
   get mayHeal(): boolean {
     const { replica: { broken }, outage } = this
     return broken === undefined && this.#lost === undefined && outage?.code !== 'journal-moved'
@@ -86,7 +86,7 @@ export class Follower {
   }
 
   /** Throws why no change should be tried, if there is a reason. */
-  assertOpen(): void {
+  assertWritable(): void {
     const fault = this.writeFault()
     if (fault !== undefined) throw fault
   }
@@ -184,7 +184,7 @@ export class Follower {
   /** What was deleted or overwritten may have been junk, where a record was put since. */
   async #checkSpoilt(seq: number): Promise<void> {
     const endMs = performance.now() + ETCD_READ_TIMEOUT_MS
-    if (seq === 0 || await this.log.isThere(seq, endMs).catch(() => true)) return
+    if (seq === 0 || await this.log.isIntact(seq, endMs).catch(() => true)) return
     this.#lost = this.#damage(`record ${seq} was deleted or overwritten in etcd; copy a backup to another prefix`)
     this.#report()
   }

@@ -32,11 +32,11 @@ export function markerText({ key, state }: Pick<Marker, 'key' | 'state'>, word =
 }
 
 /** The last word of a journal that was closed before its first record. */
-export const NONE = 'empty'
+export const WAS_EMPTY = 'empty'
 
 /** Whether there must be records. */
 export function hadRecords({ state, text }: Marker): boolean {
-  return state === 'begun' || state === 'copied' || (state === 'closed' && !text.endsWith(` ${NONE}`))
+  return state === 'begun' || state === 'copied' || (state === 'closed' && !text.endsWith(` ${WAS_EMPTY}`))
 }
 
 /** Why nothing may be read or written under a marker; undefined: it may. */

@@ -10,7 +10,7 @@
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
  * two, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order,
  * in which no append comes too late, on a busy machine too. Who gives up too early comes too late, takes a turn, and
- * puts all out of step; so the longest silence is as long as all these writes take, and much more.
+ * puts all out of step; so a silence is borne four times as long as all these writes take.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
