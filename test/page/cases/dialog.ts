@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Failure } from '../../../src/errors.ts'
 import {
-  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn, sendEntry,
+  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn,
   settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
@@ -185,15 +185,6 @@ inBrowser('typing a password goes on where it was; what was stored before is rep
   await browser.press(...'new')
   await browser.click('#usuario')
   assert.equal(await passwordIn(browser), 'new')
-})
-
-inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await sendEntry(browser, ' typed')
-  await told(browser, 'Contraseña guardada.')
-  await new Promise(resolve => setTimeout(resolve, 300))
-  assert.equal(await browser.native.chrome!("return window.PopupNotifications.getNotification('password') !== null"), false)
 })
 
 inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE, async t => {

@@ -111,7 +111,7 @@ const leaves = async (t: TestContext, isCut: boolean): Promise<void> => {
 inBrowser('leaving the page carries out what was deleted', EVERYWHERE, t => leaves(t, false))
 
 // Firefox does that at times to a page that is left for another site.
-inBrowser('leaving the page carries it out also where its scripts end before pagehide', ['firefox'], t => leaves(t, true))
+inBrowser('leaving the page carries it out also where its scripts end before pagehide', ['chromium', 'firefox'], t => leaves(t, true))
 
 inBrowser('a page that is hidden carries out what was deleted, and offers no longer to undo it', CHROMIUM, async t => {
   const { browser, service } = await openService(t)

@@ -1,0 +1,12 @@
+/** What Firefox alone does. */
+import assert from 'node:assert/strict'
+import { inBrowser, openService, sendEntry, told } from '../../support/page.ts'
+
+inBrowser('Firefox does not offer to keep an entry as a login', ['firefox'], async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await sendEntry(browser, ' typed')
+  await told(browser, 'Contraseña guardada.')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  assert.equal(await browser.native.chrome!("return window.PopupNotifications.getNotification('password') !== null"), false)
+})
