@@ -56,6 +56,8 @@ export class World {
   unanswered: Unanswered[] = []
   /** Every line that was ever seen in the key file, the oldest first. */
   readonly keyLines: Set<string> = new Set()
+  /** The name of the key that the running service seals with. */
+  sealsWith: string | undefined
   /** How much of the journal a rewriting put there: without all of it, it is damaged. */
   rewrittenBytes: number = 0
   /** Acknowledged changes so far. */
@@ -153,7 +155,8 @@ export class World {
   /** After a rewriting or a rotation that succeeded. */
   rewritten(isRotation = false): void {
     this.noteKeys()
-    if (!isRotation) this.rewrittenBytes = this.unanswered.length > 0 ? 0 : statSync(this.journal).size
+    if (isRotation) this.noteSealing()
+    else this.rewrittenBytes = this.unanswered.length > 0 ? 0 : statSync(this.journal).size
     const lacking = this.lackingKeys()
     if (lacking.length > 0) throw new Defect(`the key file lacks a key of the journal after a rotation or rewriting that succeeded: ${lacking}`)
   }
@@ -163,16 +166,19 @@ export class World {
     if (this.server !== undefined && !inService) this.isSplit = true
   }
 
+  /** What the service seals with is the file's newest key at its start, and after a rotation. */
+  noteSealing(): void { this.sealsWith = keyNames(this.keyFile).at(-1) }
+
   noteKeys(): void {
     if (existsSync(this.keyFile)) for (const line of readFileSync(this.keyFile, 'utf8').trim().split('\n')) this.keyLines.add(line)
   }
 
-  /** The keys by which lines of the journal are sealed, and which the key file does not have. */
+  /** The keys that the key file does not have, and by which lines of the journal are sealed, or are about to be. */
   lackingKeys(): string[] {
     if (!existsSync(this.journal)) return []
     const used = new Set(readFileSync(this.journal, 'latin1').match(/(?<="key":")[0-9a-f]{8}/g))
-    const text = existsSync(this.keyFile) ? readFileSync(this.keyFile, 'utf8').trim() : ''
-    for (const line of text.split('\n')) used.delete(createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))
+    if (this.server !== undefined && this.sealsWith !== undefined) used.add(this.sealsWith)
+    for (const name of keyNames(this.keyFile)) used.delete(name)
     return [...used]
   }
 
@@ -201,6 +207,7 @@ export class World {
     }
     const url = new URL(/^address +(\S+)$/m.exec(out)![1]!)
     this.server = { child, url, ended, agent: new Agent({ keepAlive: true }) }
+    this.noteSealing()
     this.isSocketGone = this.isSplit = false
     if (mustNot) throw new Defect('production starts on a journal that is gone, as on an empty one')
     if (isNew) this.state = emptyState()
@@ -357,4 +364,10 @@ export class World {
       if (performance.now() > endMs) throw new Defect(`no end of ${what}`)
     }
   }
+}
+
+/** The names of the keys in a key file, the newest last. */
+function keyNames(path: string): string[] {
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
+  return lines.map(line => createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))
 }
