@@ -1,0 +1,71 @@
+/** What a failure is answered (api/answers.ts), and that a request is recorded once, whatever fails on the way. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { failureReply } from '../../src/api/answers.ts'
+import { createPipeline } from '../../src/api/request.ts'
+import type { Route } from '../../src/api/route.ts'
+import { Failure, type FailureCode } from '../../src/errors.ts'
+import { listen } from '../../src/http/listener.ts'
+import { Router } from '../../src/http/router.ts'
+import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import { atEnd } from '../support/service.ts'
+
+const STORING = 'Error creating password'
+
+test('a failure is answered by its code; that of a route which stores by the route\'s own text, and the operator is told what failed', () => {
+  const rows: readonly (readonly [code: FailureCode, route: number | undefined, storing: number, operator: number, isStale: number])[] = [
+    ['entry-changed', 412, 412, 412, 412], ['entry-too-large', 413, 413, 413, 413],
+    ['queue-full', 503, 503, 503, 503], ['journal-busy', 503, 503, 503, 503], ['hashes-busy', 503, 503, 503, 503],
+    ['journal-unreachable', 503, 500, 500, 503], ['write-failed', undefined, 500, 500, 503], ['journal-failed', undefined, 500, 500, 503]
+  ]
+  for (const [code, route, storing, operator, stale] of rows) {
+    const error = new Failure(code, 'why')
+    const ask = (isStale: boolean, storingFailed: string | undefined, reportsFailures: boolean | undefined): unknown =>
+      failureReply(error, { isStale, storingFailed, reportsFailures })
+    const status = (reply: unknown): unknown => (reply as { status: number } | undefined)?.status
+    for (const reports of [undefined, false]) {
+      assert.equal(status(ask(false, undefined, reports)), route, code)
+      assert.equal(status(ask(false, STORING, reports)), storing, code)
+      assert.equal(status(ask(true, undefined, reports)), stale, code)
+    }
+    for (const isStale of [false, true]) {
+      const reply = ask(isStale, undefined, true)
+      assert.equal(status(reply), operator, code)
+      if (operator === 500) assert.match(JSON.stringify(reply), /why/, code)
+    }
+    if (storing === 500) assert.match(JSON.stringify(ask(true, STORING, undefined)), new RegExp(STORING), code)
+  }
+  const unforeseen = { isStale: true, storingFailed: STORING, reportsFailures: false }
+  assert.equal(failureReply(new Error('a broken invariant'), unforeseen), undefined)
+})
+
+test('a request has one line and is counted once, also where its handler or whoever counts it throws', async t => {
+  const found = { lines: [] as number[], counts: 0, ends: 0, warnings: [] as string[] }
+  let throws = ''
+  const router = new Router<Route>()
+  router.add('GET', '/api/thing', {
+    operation: 'thing', method: 'GET', path: '/api/thing', description: '', tag: '', summary: '', answers: {},
+    handle: () => {
+      if (throws === 'handler') throw new Error('a broken handler')
+      return { status: 200, body: '{}' }
+    }
+  } as unknown as Route)
+  const pipeline = createPipeline({
+    router, maxBodyBytes: MAX_BODY_BYTES, isStopping: () => false, nowMs: () => performance.now(), guardedHosts: new Set(),
+    observers: [{ requestEnded: () => { found.counts++; if (throws === 'observer') throw new Error('a broken observer') } }],
+    log: ({ status }) => { found.lines.push(status) }, warn: line => { found.warnings.push(line) }
+  })
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response, target, peer, done) =>
+    pipeline(request, response, target, peer, () => { found.ends++; done() }))
+  atEnd(t, () => listener.close(0))
+  const ask = (): Promise<number> => fetch(`http://127.0.0.1:${listener.port}/api/thing`)
+    .then(async answer => { await answer.arrayBuffer(); return answer.status }, () => 0)
+  assert.equal(await ask(), 200)
+  assert.deepEqual(found, { lines: [200], counts: 1, ends: 1, warnings: [] })
+  throws = 'handler'
+  assert.equal(await ask(), 500)
+  assert.deepEqual([found.lines, found.counts, found.ends, found.warnings.length], [[200, 500], 2, 2, 1])
+  throws = 'observer'
+  await ask()
+  assert.deepEqual([found.counts, found.ends, found.warnings.length], [3, 3, 2])
+})
