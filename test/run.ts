@@ -10,13 +10,18 @@ import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** Who runs what a run without names leaves out: for minutes, it builds the program, measures it, or asks more browsers. */
-const OF_CI = { command: '.ci/run', names: ['bench', 'bounds', 'build', 'page/firefox', 'page/webkit'] }
+/** Who runs what a run without names leaves out: it builds the program, measures it, asks more browsers, or cuts disks. */
+const OF_CI = {
+  command: '.ci/run', names: ['bench', 'bounds', 'build', 'page/firefox', 'page/webkit', 'program/power-cut']
+}
 /** They need a browser or etcd, or take long. */
 const NOT_CORE = { command: 'npm test', names: ['etcd', 'model', 'page'] }
 /** The longest first, so that none runs alone at the end. */
-const LONG = ['page/chromium', 'page/firefox', 'page/webkit', 'model/model', 'program/power-cut', 'build/parts', 'simulation/simulation',
-  'etcd/instances', 'etcd/steps', 'program/disk', 'etcd/outage', 'program/hostile', 'embedding/embedding', 'program/restricted']
+const LONG = [
+  'page/chromium', 'page/webkit', 'page/firefox', 'model/model', 'build/parts', 'etcd/behind', 'program/admin', 'etcd/instances',
+  'program/power-cut', 'etcd/held', 'operator/salvage', 'http/connections', 'program/hostile', 'etcd/turns', 'program/restore',
+  'etcd/foreign', 'program/disk', 'store/withdrawn', 'program/transfer', 'runner', 'program/lock', 'etcd/outage', 'store/compact'
+]
 
 /** `.` is the folder `test` itself. */
 const folderOf = (file: string): string => file.includes('/') ? file.slice(0, file.indexOf('/')) : '.'
@@ -50,8 +55,8 @@ const worker = async (): Promise<void> => {
     process.stdout.write(textOf(result))
   }
 }
-// One more than there are cores: some wait most of their time.
-await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker))
+// Twice as many as there are cores: most wait for half of their time.
+await Promise.all(Array.from({ length: 2 * availableParallelism() }, worker))
 const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

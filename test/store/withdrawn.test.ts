@@ -8,6 +8,12 @@ import { composeService, withAccounts } from '../support/compose.ts'
 import { compact } from '../support/rewrite.ts'
 import { send } from '../support/service.ts'
 
+/** Holds a rewrite up as long as asked, a moment at each step: to ask all the time would keep a core busy. */
+function * held(isHeld: () => boolean): Generator<void> {
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  for (; isHeld(); yield) Atomics.wait(never, 0, 0, 2)
+}
+
 const fields = (password: string) => ({ password, sistema: 's', usuario: 'u' })
 
 test('a change that waits behind a long rewrite is answered 503 with Retry-After, and is not there afterwards', async t => {
@@ -16,7 +22,7 @@ test('a change that waits behind a long rewrite is answered 503 with Retry-After
   await create('before')
   let isHeld = true
   const rewriting = compact(withAccounts(store), false, () => {}, made =>
-    ({ ...made, compare: function * () { while (isHeld) yield } }))
+    ({ ...made, compare: () => held(() => isHeld) }))
   const late = await Promise.all([create('late'), send(url, 'POST', '/api/updatePassword/1', { password: 'late' })])
   assert.deepEqual(late.map(({ status, headers }) => [status, headers.get('Retry-After')]), [[503, '1'], [503, '1']])
   assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'before', 'reads go on')
@@ -36,7 +42,7 @@ test('operator\'s work that waits behind a long rewrite is withdrawn after a few
   const before = readFileSync(keyFile, 'latin1')
   let isHeld = true
   const rewriting = compact(withAccounts(store), false, () => {}, made =>
-    ({ ...made, compare: function * () { while (isHeld) yield } }))
+    ({ ...made, compare: () => held(() => isHeld) }))
   const never = async (): Promise<never> => { throw new Error('it was begun') }
   for (const waits of [journal.rotateKey(), journal.replace(never)]) await assert.rejects(waits, { code: 'journal-busy' })
   // In time, but nobody waits for it any more.
