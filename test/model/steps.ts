@@ -145,7 +145,8 @@ function maintenance(words: string, isRotation = false): Step['run'] {
   return async world => {
     const mayFail = !isSound(world) || hasForgottenKeys(world)
     const running = world.admin(words)
-    if (world.pending?.inService === true) { // then it waits for that, and not for ever
+    // A restore is held while it reads, and answers nobody meanwhile. What waits for either does not wait for ever.
+    if (world.pending?.inService === true || world.pending?.becomes !== undefined) {
       await pause(300)
       await world.release()
     }

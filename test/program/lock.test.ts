@@ -131,3 +131,18 @@ test('a command that waits for a busy service says so after a while, and is carr
   assert.deepEqual((await ended)[0], 0, said)
   assert.equal(said.split('waiting').length, 2, 'it is said once')
 })
+
+test('a command says so as well where the service has the request, and does not answer', async t => {
+  const service = await startProgram(t)
+  process.kill(service.pid, 'SIGSTOP')
+  const command = spawn(process.execPath, [ADMIN, 'key', 'rotate', '--data', service.folder])
+  const ended = once(command, 'close')
+  let said = ''
+  command.stderr.setEncoding('utf8').on('data', text => { said += text })
+  try {
+    await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
+  } finally {
+    process.kill(service.pid, 'SIGCONT')
+  }
+  assert.deepEqual((await ended)[0], 0, said)
+})

@@ -30,9 +30,9 @@ const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
-/** A refusal sooner than that is that of a process that is just opening or closing. */
+/** An answer that takes longer is waited for aloud. */
 const SILENT_MS = 2_000
-const WAITING = 'the service is busy with the journal, or cannot reach it: waiting; Ctrl+C gives up'
+const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; Ctrl+C gives up'
 const MAX_NAME_CHARACTERS = 64
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
@@ -64,8 +64,15 @@ export class StoreAccess implements Reached {
   get files(): Files { return this.#asOwner.files }
 
   async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
-    const begunMs = performance.now()
-    let isSaid = false
+    const timer = setTimeout(() => this.#terminal.note(WAITING), SILENT_MS)
+    try {
+      return await this.#askUntilReady(method, path, body)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #askUntilReady(method: 'GET' | 'POST', path: string, body: unknown): Promise<any> {
     for (let tries = 1; ; tries++) {
       let asked = this.#folder
       try {
@@ -75,10 +82,6 @@ export class StoreAccess implements Reached {
         if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
       } catch (error) {
         if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
-      }
-      if (!isSaid && performance.now() - begunMs > SILENT_MS) {
-        this.#terminal.note(WAITING)
-        isSaid = true
       }
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
