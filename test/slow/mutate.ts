@@ -5,7 +5,7 @@
  * Prints those that no test noticed, and a table by module; fails where fewer than nine in ten were.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -199,11 +199,11 @@ function compiler(path: string): (text: string) => boolean {
   }
 }
 
-function compile(text: string): string {
+function compile(text: string, removeComments = false): string {
   const { ESNext: module } = ts.ModuleKind
   const target = ts.ScriptTarget.ES2023
   return ts.transpileModule(text, {
-    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true }
+    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true, removeComments }
   }).outputText
 }
 
@@ -211,15 +211,17 @@ function compile(text: string): string {
 function putPage(tree: string, mutated: string, text: string): void {
   const [from, to] = [join(ROOT, 'src', BROWSER), join(tree, 'src', BROWSER)]
   const names = readdirSync(from).filter(name => name !== 'tsconfig.json')
+  const compiled = (name: string): string => join(to, name.replace(/\.ts$/, '.js'))
+  // Some tests import single modules, which the page does not ask for.
+  const single = names.filter(name => name.endsWith('.ts') && name !== 'main.ts' && existsSync(compiled(name)))
   const put = (name: string): void => {
     const source = BROWSER + name === mutated ? text : readFileSync(join(from, name), 'utf8')
-    if (name.endsWith('.ts')) writeFileSync(join(to, name.replace(/\.ts$/, '.js')), compile(source))
+    if (name.endsWith('.ts')) writeFileSync(compiled(name), compile(source, true))
     else copyFileSync(join(from, name), join(to, name))
   }
   names.forEach(put)
   execFileSync(process.execPath, [join(tree, 'src/parts/page/join.js')])
-  // Some tests import single modules, which the page does not ask for.
-  names.filter(name => name.endsWith('.ts') && name !== 'main.ts').forEach(put)
+  single.forEach(put)
 }
 
 /** A mutant and the file that it is of. */

@@ -16,7 +16,7 @@ import { atEnd, freshFolder } from './service.ts'
 
 const run = promisify(execFile)
 const UNMOUNT_MS = 60_000
-const DEVICE = fileURLToPath(new URL('volatile-disk-device.ts', import.meta.url))
+const DEVICE = fileURLToPath(import.meta.url).replace(/\.\w+$/, '-device$&') // compiled, where this is
 
 /** A power cut: in which recording, behind which operation (-1: before the first), what of the cache is kept. */
 export interface Cut {
