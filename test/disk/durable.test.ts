@@ -93,7 +93,7 @@ test('a file that is made whole replaces none that took its name meanwhile, and 
 
 for (const [what, code, refusals, kept] of [
   ['the new one takes the place', undefined, [], 'new'],
-  ['where a file can have no second name too', 'EPERM', [], 'new'],
+  ...['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].map(code => [`where a file can have no second name (${code}) too`, code, [], 'new'] as const),
   ['the old one stays where the system refuses for another reason', 'EIO', [], 'old'],
   ['the old one stays where the look before refuses', undefined, [1], 'old'],
   ['the old one gets its name back where the look behind refuses', undefined, [2], 'old']

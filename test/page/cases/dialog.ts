@@ -220,6 +220,10 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
     await browser.fill('#password', text)
     assert.equal(await textOf(browser, '#rating span'), rating, text)
   }
+  await browser.click('#editor [data-close]')
+  await browser.click('#discard')
+  await browser.click('#create')
+  assert.equal(await browser.run("return document.getElementById('rating').hidden"), true, 'nothing is typed yet')
 })
 
 inBrowser('the generator starts with words that the page calls strong, leaves one class chosen, and keeps its options across a reload, but no password', CHROMIUM, async t => {

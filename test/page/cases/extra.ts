@@ -18,6 +18,22 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   assert.ok((await systems(browser)).includes('Correo'))
 })
 
+inBrowser('by keyboard deleted entries are restored one after the other: the focus goes to the one that follows, or to the last', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, { 'extra-routes': 'on' })
+  for (const id of [1, 2, 3]) await service.store.deleteEntry(id, null)
+  await browser.click('#refresh')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 5")
+  await browser.click('#show-trash')
+  await browser.until("return document.querySelectorAll('#deleted button').length === 3")
+  const names = await browser.run<string[]>("return [...document.querySelectorAll('#deleted button')].map(one => one.ariaLabel)")
+  await browser.run("document.querySelectorAll('#deleted button')[1].focus()")
+  for (const [left, focused] of [[2, names[2]], [1, names[0]]] as const) {
+    await browser.press(KEYS.enter)
+    await browser.until("return document.querySelectorAll('#deleted button').length === arguments[0]", left)
+    await browser.until('return document.activeElement.ariaLabel === arguments[0]', focused)
+  }
+})
+
 inBrowser('the history of an entry, its former passwords hidden until asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
   await service.store.updateEntry(1, { password: 'the newer one' }, null)
