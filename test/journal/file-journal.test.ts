@@ -7,6 +7,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { disk, type Files } from '../../src/disk/files.ts'
 import { Failure } from '../../src/errors.ts'
 import type { Event } from '../../src/journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../../src/limits.ts'
@@ -404,6 +405,22 @@ for (const name of [JOURNAL_FILE, KEY_FILE]) {
     assert.match(warnings[0]!, new RegExp(`${name} is open to others \\(mode 644\\) .*EPERM`))
   })
 }
+
+test('a key file that this user may not sync is warned of and used; one that the device fails to sync is not', async t => {
+  const folder = await withModes(t, 0o600)
+  const isKeyFile = (path: string): boolean => path.endsWith(KEY_FILE)
+  for (const [code, isUsed] of [['EACCES', true], ['EIO', false]] as const) {
+    const fails: Files['sync'] = path => {
+      if (isKeyFile(path)) throw Object.assign(new Error(code), { code })
+      disk.sync(path)
+    }
+    const opening = openJournal(folder, { files: { ...disk, sync: fails } })
+    if (!isUsed) { await assert.rejects(opening, { code }); continue }
+    const { journal, warnings } = await opening
+    await journal.close()
+    assert.deepEqual(warnings, [`${join(folder, KEY_FILE)} could not be made durable (${code}); if it was just put there, run sync`])
+  }
+})
 
 test('a key without a journal begins a new one, with a warning', async t => {
   const folder = freshFolder(t)
