@@ -37,3 +37,9 @@ test('any help text or label value is read back as it was', () => {
     assert.deepEqual([...family.samples], [[`a{label=${JSON.stringify(text)},other="b"}`, 1]])
   }
 })
+
+test('the reader refuses buckets that do not ascend', () => {
+  const unsorted = new Histogram([0.5, 0.25])
+  const text = metric('histogram', 'c_seconds', 'Three.', ...histogramSamples(unsorted, {}))
+  assert.throws(() => parseExposition(text), /a bucket below the one before/)
+})

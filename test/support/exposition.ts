@@ -28,6 +28,7 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
     if (families.has(name)) fail('the metric was described before', name)
     if (type === 'counter' && !name.endsWith('_total')) fail('a counter is not called so', name)
     const samples = new Map<string, number>()
+    let bound = -Infinity
     for (const line of lines.split('\n').slice(0, -1)) {
       const [, sample = '', inside = '', number = ''] = SAMPLE.exec(line) ?? fail('not a sample', line)
       const value = Number(number.replace('Inf', 'Infinity'))
@@ -35,6 +36,11 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
         fail('a sample out of its place', line)
       }
       if (type === 'counter' && !(value >= 0)) fail('a counter below 0', line)
+      if (sample.endsWith('_bucket')) {
+        const next = Number(/\ble="([^"]*)"/.exec(inside)?.[1]?.replace('Inf', 'Infinity'))
+        if (!(next > bound)) fail('a bucket below the one before', line)
+        bound = next === Infinity ? -Infinity : next
+      }
       const key = keyOf(sample, inside)
       if (samples.has(key)) fail('a sample came twice', line)
       samples.set(key, value)
