@@ -145,8 +145,9 @@ inBrowser('of deleted entries that several answers hold each can be found, and a
   const many = 2_400
   const { browser } = await openService(t, {}, async store => {
     const usuario = 'u'.repeat(1_000)
-    for (let i = 1; i <= many; i++) await store.createEntry({ sistema: `Viejo ${i}`, usuario, password: 'p' }, null)
-    for (let i = 1; i <= many; i++) await store.deleteEntry(i, null)
+    const ids = Array.from({ length: many }, (_, i) => i + 1)
+    await Promise.all(ids.map(i => store.createEntry({ sistema: `Viejo ${i}`, usuario, password: 'p' }, null)))
+    await Promise.all(ids.map(i => store.deleteEntry(i, null)))
   })
   await browser.click('#show-trash')
   await browser.until("return document.getElementById('deleted-count').textContent.startsWith('Eliminadas: 2400')")
@@ -154,12 +155,12 @@ inBrowser('of deleted entries that several answers hold each can be found, and a
   await browser.click('#more-deleted')
   assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), 200)
   assert.equal(await focus(browser), `button: Restaurar Viejo ${many - 100}`)
-  await browser.fill('#trash-query', 'viejo 1')
-  const hits = Array.from({ length: many }, (_, i) => i + 1).filter(i => `${i}`.includes('1')).length
+  await browser.fill('#trash-query', 'viejo 11')
+  const hits = Array.from({ length: many }, (_, i) => i + 1).filter(i => `${i}`.includes('11')).length
   for (let shown = 100; shown < hits; shown += 100) await browser.click('#more-deleted')
   assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), hits)
   await browser.run("document.querySelector('#deleted li:last-child button').click()")
-  await told(browser, '«Viejo 1» restaurada.')
+  await told(browser, '«Viejo 11» restaurada.')
   assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), hits - 1)
 })
 
