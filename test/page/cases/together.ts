@@ -1,8 +1,8 @@
 /** Two people, or two tabs: nobody overwrites unseen, and nothing typed is lost. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, createEntry, edit, entries, EVERYWHERE, focus, inBrowser, isEditing, openService, passwordIn, rowOf, systems, textOf,
-  told, valueOf, view
+  CHROMIUM, createEntry, edit, entries, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, passwordIn,
+  rowOf, systems, textOf, told, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -63,6 +63,23 @@ inBrowser('what was typed is not lost where the other person has deleted the ent
   await told(browser, 'Cambios guardados.')
   assert.deepEqual({ ...service.store.entry(1) }, { id: 1, sistema: 'Correo', usuario: 'mine', password: 'S3cr3ta-del-correo', status: 1 })
   assert.ok((await systems(browser)).includes('Correo'))
+})
+
+inBrowser('who may not restore it saves what was typed as a new entry where the other person has deleted it', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['password:read', 'password:create', 'password:update'])
+  await logIn(browser)
+  const name = (await systems(browser))[0]!
+  const { id } = service.store.activeList().find(({ sistema }) => sistema === name)!
+  const last = service.store.lastId
+  await edit(browser, name)
+  await service.store.deleteEntry(id, null)
+  await browser.fill('#usuario', 'mine')
+  await browser.press(KEYS.enter)
+  await browser.until(isAsked)
+  await browser.click('#take-mine')
+  await browser.until("return !document.getElementById('editor').open")
+  const made = service.store.entry(last + 1)!
+  assert.deepEqual([service.store.entry(id)!.status, made.sistema, made.usuario], [0, name, 'mine'])
 })
 
 inBrowser('showing and copying give what is stored now', CHROMIUM, async t => {
