@@ -55,8 +55,8 @@ const worker = async (): Promise<void> => {
     process.stdout.write(textOf(result))
   }
 }
-// Twice as many as there are cores: most wait for half of their time.
-await Promise.all(Array.from({ length: 2 * availableParallelism() }, worker))
+// One more than there are cores: some wait most of their time.
+await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker))
 const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1
