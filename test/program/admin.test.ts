@@ -126,10 +126,13 @@ for (const [shell, [before, asked]] of Object.entries(SHELLS)) {
     const { out } = await adminProcess(folder, `completion ${shell}`)
     assert.equal(out.startsWith('#compdef password-entry-admin\n'), shell === 'zsh')
     await ask(out, process.env)
+    // In a folder whose name the shell has to have quoted.
+    const quoted = join(folder, "it's")
+    for (const name of ['dist', "it's"]) cpSync(dirname(ADMIN), join(folder, name), { recursive: true })
+    copyFileSync(join(dirname(ADMIN), '../package.json'), join(folder, 'package.json'))
+    await ask(spawnSync(process.execPath, [join(quoted, 'admin.js'), 'completion', shell], { encoding: 'utf8' }).stdout, process.env)
     // As npm installs it: a link that may be run.
     const installed = join(folder, 'password-entry-admin')
-    cpSync(dirname(ADMIN), join(folder, 'dist'), { recursive: true })
-    copyFileSync(join(dirname(ADMIN), '../package.json'), join(folder, 'package.json'))
     chmodSync(join(folder, 'dist/admin.js'), 0o755)
     symlinkSync(join(folder, 'dist/admin.js'), installed)
     const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env['PATH']}` }
