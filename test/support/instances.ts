@@ -112,7 +112,11 @@ export const faultOf = ({ service }: Started): string | undefined => service.sto
 
 /** Waits until something holds, or too long. */
 export async function until(holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + 60_000; !holds() && performance.now() < endMs;) await pause(20)
+  const endMs = performance.now() + 60_000
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error(`waited 60 s for ${holds}`)
+    await pause(20)
+  }
 }
 
 /** The names of the keys that sealed the records, in their order. */
