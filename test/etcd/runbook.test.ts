@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { admin, done, refused } from '../support/admin.ts'
+import { admin, done, initialized, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
 import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
 import { failure, readSecret, writeKeys } from '../support/journal.ts'
@@ -178,4 +178,13 @@ test('a journal that a copy has closed is opened again, and so it is where the c
   await until(() => faultOf(one!) === undefined)
   assert.equal(await create(one!), 200)
   await refused(other, `journal reopen ${at}`, 1, /\/pes is not closed/)
+})
+
+test('a command that needs etcd and is not told where it is says so, and changes nothing', async t => {
+  const folder = await initialized(t)
+  await refused(folder, 'journal copy --to etcd', 1, /ETCD_ENDPOINTS must be set/)
+  for (const words of ['journal copy --to file', 'journal reopen', 'journal remove /pes --from etcd --yes']) {
+    await refused(folder, words, 2, /JOURNAL=etcd needs ETCD_ENDPOINTS/)
+  }
+  await done(folder, 'journal verify')
 })
