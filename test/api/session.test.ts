@@ -1,6 +1,8 @@
 /** Login and logout (contract §5.3, §5.4, §8.5) on sockets. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { TOKEN_SWEEP_MS } from '../../src/limits.ts'
+import { event } from '../../src/store/state.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
@@ -168,4 +170,21 @@ test('§8 a login counts against the general limit, unless its own refuses it; t
   for (const left of ['2', '1', '0']) assert.deepEqual(seen(await list(t, url, token)), [404, '4', left, false])
   assert.deepEqual(seen(await list(t, url, token)), [429, '4', '0', true])
   assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
+})
+
+test('a service forgets expired tokens now and then', async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { service } = await startService(t)
+  const { store } = service
+  const token = (hash: string, expires: string): Promise<void> => store.commit(() => ({
+    event: event('token.issued', null, { hash, user: 1, abilities: [], issued: '2020-01-01T00:00:00.000Z', expires }), outcome: () => {}
+  }))
+  await store.commit(() => ({
+    event: event('user.added', null, { id: 1, email: ANA, name: 'Ana', abilities: [], passwordHash: 'x' }), outcome: () => {}
+  }))
+  await token('a'.repeat(64), '2020-01-02T00:00:00.000Z')
+  await token('b'.repeat(64), '2999-01-01T00:00:00.000Z')
+  assert.equal(store.state.tokens.size, 2)
+  t.mock.timers.tick(TOKEN_SWEEP_MS)
+  assert.deepEqual([...store.state.tokens.entries()].map(([hash]) => hash), ['b'.repeat(64)])
 })

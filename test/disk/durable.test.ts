@@ -140,3 +140,34 @@ test('a file that is cut back to nothing where nothing can be synced is not said
     assert.equal(disk.stat(path)?.bytes, bytes)
   }
 })
+
+test('the names of a file that is made whole are durable in the order in which they must be', async t => {
+  const folder = freshFolder(t)
+  const [path, kept] = [join(folder, 'file'), join(folder, 'kept')]
+  const calls: string[] = []
+  const told = Object.fromEntries(['sync', 'createToAppend', 'link', 'rename', 'appendSync'].map(name => [name, (...given: never[]) => {
+    calls.push(name)
+    return (disk as unknown as Record<string, (...given: never[]) => unknown>)[name]!(...given)
+  }]))
+  const files = { ...disk, ...told } as Files
+  const made = async (options?: Parameters<typeof makeWhole>[3]): Promise<string> => {
+    calls.length = 0
+    await makeWhole(files, path, file => file.write('x'), options)
+    return calls.join(' ')
+  }
+  // A folder that cannot be synced is found out before anything is made.
+  assert.equal(await made(), 'sync createToAppend appendSync link sync')
+  const replaces = disk.stat(path)!
+  assert.equal(await made({ replaces, keepsAs: kept }), 'sync createToAppend appendSync link sync rename sync')
+  assert.equal(await made({ replaces: disk.stat(path)!, leavesNames: true }), 'createToAppend appendSync link link rename')
+})
+
+test('the name of a folder that is made is durable in each folder above it', t => {
+  const folder = freshFolder(t)
+  const { sync } = disk
+  const synced: string[] = []
+  t.after(() => Object.assign(disk, { sync }))
+  Object.assign(disk, { sync: (path: string) => { synced.push(path); sync(path) } })
+  disk.makeFolder(join(folder, 'a/b'))
+  assert.deepEqual(synced, [folder, join(folder, 'a')])
+})

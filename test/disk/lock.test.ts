@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { localSockets } from '../../src/http/local-socket.ts'
+import { localSockets, probe } from '../../src/http/local-socket.ts'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { heldSockets, lockFolder, type UnixSockets, type FolderLock } from '../../src/disk/lock.ts'
 import { lockJournal } from '../../src/storage.ts'
@@ -164,4 +164,23 @@ test('where the folder that a linked journal is in is taken, the lock of the lin
   t.after(() => other.release())
   await assert.rejects(lockJournal(disk, folder, sockets), { code: 'folder-held' })
   assert.deepEqual(heldSockets(disk, folder), [])
+})
+
+test('of a linked journal both folders are locked, and both locks given back', async t => {
+  const [folder, target] = [freshFolder(t), freshFolder(t)]
+  writeFileSync(join(target, 'journal.jsonl'), '')
+  symlinkSync(join(target, 'journal.jsonl'), join(folder, 'journal.jsonl'))
+  const lock = await lockJournal(disk, folder, sockets)
+  assert.deepEqual([folder, target].map(one => heldSockets(disk, one).length), [1, 1])
+  await lock.release()
+  assert.deepEqual([folder, target].map(one => heldSockets(disk, one).length), [0, 0])
+})
+
+test('only a socket that nobody listens on is dead: any other error may be a busy process', async t => {
+  const folder = freshFolder(t)
+  writeFileSync(join(folder, 'file'), '')
+  const close = await localSockets(() => {}).open(join(folder, 'live'))
+  assert.deepEqual(await Promise.all(['live', 'none', 'file', 'file/below'].map(name => probe(join(folder, name)))),
+    [true, false, false, true])
+  await close()
 })

@@ -52,6 +52,19 @@ test('a deleted entry is listed and restored, and its history read, newest first
   }
 })
 
+test('a history names who has created, changed, deleted and restored an entry', async t => {
+  const started = await startProtected(t, { 'extra-routes': 'on', journal: 'file' })
+  const token = await tokenOf(started)
+  const ask = (method: string, path: string, body?: object): Promise<any> => call(t, started.url, method, path, { token, ...body && { body } })
+  await ask('POST', '/api/createPassword', { sistema: 's', usuario: 'u', password: 'p' })
+  await ask('POST', '/api/updatePassword/1', { password: 'q' })
+  await ask('POST', '/api/deletePassword/1')
+  await ask('POST', '/api/restorePassword/1')
+  const { json } = await ask('GET', '/api/historyPassword/1')
+  assert.deepEqual(json.history.map(({ change, by }: { change: string, by: unknown }) => [change, by]),
+    ['restored', 'deleted', 'updated', 'created'].map(change => [change, ANA]))
+})
+
 test('a journal in memory has no history, and the open configuration no password of one’s own', async t => {
   const { url } = await filled(t, { journal: 'memory' })
   assert.equal((await send(url, 'GET', '/api/historyPassword/1')).status, 404)

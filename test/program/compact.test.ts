@@ -1,17 +1,18 @@
 /** `journal compact` as its user runs it, archives that must join, heads that were noted, and what ends it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
-import { startProgram } from '../support/program.ts'
+import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
+const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const VERIFIER = fileURLToPath(new URL('../verify.py', import.meta.url))
 const NO_PYTHON = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not there'
 const archivesIn = (folder: string): string[] => readdirSync(folder).filter(name => /^journal-\d+-\d+\.jsonl$/.test(name))
@@ -186,4 +187,24 @@ test('the verifier says the same of archives that join, with the key, and refuse
   assert.match(torn.stdout, /does not join|it is not a line/)
   assert.equal(torn.status, 3)
   assert.match(python('--key', join(await initialized(t), 'journal.key')).stdout, /line 1 at byte 0: .*key/)
+})
+
+test('a stop does not wait for a compaction, which leaves the journal as it was, and says why', async t => {
+  const [folder, hold] = [await initialized(t), freshFolder(t)]
+  const command = [process.execPath, '--import', fileURLToPath(new URL('../model/hold.js', import.meta.url)), SERVER]
+  const program = await startProgram(t, { command, flags: { data: folder }, env: { HOLD: hold } })
+  for (let n = 0; n < 5; n++) await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
+  const before = readFileSync(join(folder, 'journal.jsonl'))
+  writeFileSync(join(hold, 'rewrite'), '')
+  const compaction = admin(folder, 'journal compact')
+  await until('the compaction is held', () => existsSync(join(hold, 'reached')))
+  const stopped = program.stop('SIGTERM')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  for (const name of readdirSync(hold)) rmSync(join(hold, name))
+  const [{ code, error }, ended] = await Promise.all([compaction, stopped])
+  assert.equal(code, 1)
+  assert.match(error, /the service stops/)
+  assert.equal(ended.code, 0)
+  assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
+  assert.deepEqual(archivesIn(folder), [])
 })

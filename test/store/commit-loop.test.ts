@@ -80,6 +80,15 @@ test('what is thrown by a command, is no JSON, or is too large, rejects that com
   assert.ok(noJson instanceof TypeError)
 })
 
+test('a change that is too large is not seen by those behind it in the same batch', async () => {
+  const { loop, data } = looped()
+  const seen: Command<unknown[], void> = overlay => ({ outcome: () => {}, event: event(overlay.length) })
+  const [, large] = await Promise.all([
+    loop.commit(recording('first')), codeOf(loop.commit(recording('ñ'.repeat(500)))), loop.commit(seen)
+  ])
+  assert.deepEqual([large, data], ['write-failed', ['first', 1]])
+})
+
 test('a journal that others write too has commands decided again, before those that came later', async () => {
   let later: Promise<unknown> | undefined
   const twice: Answer = async (_events, decide) => {
