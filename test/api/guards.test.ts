@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RouteContext } from '../../src/api/context.ts'
+import { takeFromLimits } from '../../src/api/counting.ts'
 import { withoutHttps } from '../../src/api/guards.ts'
 import { allowsStaleReads } from '../../src/api/request.ts'
 import { parseAddressSet } from '../../src/http/address.ts'
+import { RateLimit } from '../../src/http/rate-limit.ts'
 import { startProtected } from '../support/accounts.ts'
 import { send } from '../support/service.ts'
 
@@ -40,4 +42,15 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     assert.equal(withoutHttps(ctx) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
     assert.equal(withoutHttps({ ...ctx, route: { allowsHttp: true } } as RouteContext), undefined)
   }
+})
+
+test('§8.4 a request that the general limit refuses counts in no other', () => {
+  const [general, own] = [new RateLimit(1, () => 0), new RateLimit(5, () => 0)]
+  const ctx = {
+    options: { rateLimit: general }, isUnderApi: true, client: '127.0.0.1', peer: { address: '127.0.0.1', key: 'ip' },
+    route: { rateLimit: own }, session: undefined
+  } as unknown as RouteContext
+  assert.equal(takeFromLimits(ctx), undefined)
+  for (let i = 0; i < 3; i++) assert.equal(takeFromLimits(ctx)?.status, 429)
+  assert.deepEqual([general.peek('ip').allowed, own.peek('ip').remaining], [false, 4])
 })
