@@ -98,6 +98,10 @@ export function faultOfAnswer(document: Fields, operation: string, answer: RawAn
     const fault = faultOf(schema as Schema, schema.type === 'integer' ? Number(text) : text, name)
     if (fault !== undefined) return fault
   }
+  for (const name of Object.keys(document['components'].headers)) {
+    const isDescribed = Object.hasOwn(response['headers'] ?? {}, name)
+    if (answer.headers[name.toLowerCase()] !== undefined && !isDescribed) return `${name} is not described`
+  }
   if ((answer.json?.status ?? answer.status) !== answer.status) return 'the status in the body is another one'
   const type = answer.headers['content-type'] ?? ''
   const media = Object.entries<Fields>(response['content']).find(([one]) => type.startsWith(one))?.[1]
