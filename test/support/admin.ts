@@ -41,6 +41,9 @@ async function host(): Promise<ChildProcess> {
   return child
 }
 
+/** What is said on a busy machine. */
+const IT_WAITS = /^the service has not answered yet[^\n]+\n/m
+
 /** Runs a command on a folder; `input` is its standard input. */
 export async function admin(folder: string, words: string, input = ''): Promise<Done> {
   const child = await host()
@@ -63,13 +66,11 @@ export async function adminProcess(folder: string, words: string, input = ''): P
   child.stdout.setEncoding('utf8').on('data', text => { out += text })
   child.stderr.setEncoding('utf8').on('data', text => { error += text })
   child.stdin.on('error', () => {}).end(input)
-  return { code: await ended(child, words), out, error }
+  return { code: await ended(child, words), out, error: error.replace(IT_WAITS, '') }
 }
 
 /** What commands say first that change a journal as a whole: which one. */
 const NAMED_JOURNAL = /^journal \/[^\n]+\n/
-/** What is said on a busy machine. */
-const IT_WAITS = /^the service has not answered yet[^\n]+\n/m
 
 /** Runs a command that must succeed, and say no more on standard error than that; gives what it prints. */
 export async function done(folder: string, words: string, input?: string): Promise<string> {

@@ -30,7 +30,7 @@ const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
-/** An answer that takes longer is waited for aloud. */
+/** An answer of another process that takes longer is waited for aloud. */
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; Ctrl+C gives up'
 const MAX_NAME_CHARACTERS = 64
@@ -64,26 +64,23 @@ export class StoreAccess implements Reached {
   get files(): Files { return this.#asOwner.files }
 
   async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
-    const timer = setTimeout(() => this.#terminal.note(WAITING), SILENT_MS)
+    let timer: NodeJS.Timeout | undefined
     try {
-      return await this.#askUntilReady(method, path, body)
+      for (let tries = 1; ; tries++) {
+        let asked = this.#folder
+        try {
+          asked = await this.#socket() ?? this.#folder
+          if (this.#opened === undefined) timer ??= setTimeout(() => this.#terminal.note(WAITING), SILENT_MS)
+          const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
+          if (answer.status === 200) return answer.body
+          if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
+        } catch (error) {
+          if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
+        }
+        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+      }
     } finally {
       clearTimeout(timer)
-    }
-  }
-
-  async #askUntilReady(method: 'GET' | 'POST', path: string, body: unknown): Promise<any> {
-    for (let tries = 1; ; tries++) {
-      let asked = this.#folder
-      try {
-        asked = await this.#socket() ?? this.#folder
-        const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
-        if (answer.status === 200) return answer.body
-        if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
-      } catch (error) {
-        if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
-      }
-      await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
   }
 
