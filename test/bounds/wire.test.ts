@@ -159,6 +159,9 @@ createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('p
 
 /** A service on a small heap, with a list of 10 MB, and as much that is deleted. */
 async function serve(t: TestContext, over: Over): Promise<Served> {
+  // It has to be gone before its folder: hooks run in the order in which they were given.
+  let end = async (): Promise<void> => {}
+  t.after(() => end())
   const folder = freshFolder(t)
   let pid = 0
   let port = 0
@@ -168,8 +171,8 @@ async function serve(t: TestContext, over: Over): Promise<Served> {
     const host = join(freshFolder(t), 'host.mjs')
     writeFileSync(host, HOST)
     const child = spawn(node[0]!, [node[1]!, host, folder], { stdio: ['ignore', 'pipe', 'ignore'] })
-    t.after(() => { child.kill('SIGKILL') })
-    child.on('close', () => { isOver = true })
+    const closed = once(child, 'close').then(() => { isOver = true })
+    end = async () => { child.kill('SIGKILL'); await closed }
     const [said] = await once(child.stdout!.setEncoding('utf8'), 'data') as [string]
     port = Number(/port (\d+)/.exec(said)![1])
     pid = child.pid!
