@@ -91,14 +91,17 @@ export class EntryTable implements Table<number, Entry> {
 }
 
 const OPEN = Buffer.from('[')
+const COMMA = 0x2c
 const CLOSE = Buffer.from(']')
 const EMPTY = Buffer.alloc(0)
 /** The text of an entry that was purged. */
 const PURGED = ''
+/** Texts that are longer are bytes from the beginning: wide ones would take twice as much of the heap, and again. */
+const LONG_TEXT = 4096
 
 /** Up to `PAGE_ENTRIES` entries, by their position in the page: as texts, or packed into bytes. */
 class Page {
-  #texts: string[] | undefined = []
+  #texts: (string | Buffer)[] | undefined = []
   readonly #deleted = new Set<number>()
   /** By place. */
   readonly revisions: number[] = []
@@ -111,23 +114,20 @@ class Page {
   get deleted(): number { return this.#deleted.size }
 
   text(place: number): string | undefined {
-    if (this.#texts !== undefined) return this.#texts[place] || undefined
+    if (this.#texts !== undefined) return this.#texts[place]?.toString() || undefined
     const start = this.#bounds[2 * place]
     return start ? this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1]) : undefined
   }
 
   longText(place: number): Buffer | undefined {
-    const texts = this.#texts
-    if (texts !== undefined && (texts[place]?.length ?? 0) <= SEND_BYTES) return undefined
-    if (texts !== undefined) this.#pack()
-    const [start = 0, end = 0] = this.#bounds.subarray(2 * place, 2 * place + 2)
-    return end - start > SEND_BYTES ? this.#bytes.subarray(start, end) : undefined
+    const bytes = this.#texts === undefined ? this.#packed(place) : this.#texts[place]
+    return bytes instanceof Buffer && bytes.length > SEND_BYTES ? bytes : undefined
   }
 
   has(place: number): boolean { return Boolean(this.#texts?.[place] ?? this.#bounds[2 * place]) }
 
   set(place: number, text: string, isDeleted: boolean): void {
-    this.#unpack()[place] = text
+    this.#unpack()[place] = text.length > LONG_TEXT ? Buffer.from(text) : text
     if (isDeleted) this.#deleted.add(place)
     else this.#deleted.delete(place)
     if (place === PAGE_ENTRIES - 1) this.#pack()
@@ -143,27 +143,35 @@ class Page {
   #pack(): void {
     const texts = this.#texts!
     this.#bounds = new Uint32Array(2 * texts.length)
-    let all = ''
+    const sizes = texts.map(text => Buffer.byteLength(text))
+    const all = Buffer.allocUnsafeSlow(sizes.reduce((sum, size) => sum + (size && size + 1), 0))
     let end = 0
     let activeEnd = 0
     for (const takesDeleted of [false, true]) {
       for (let place = 0; place < texts.length; place++) {
         const text = texts[place]!
         if (text === PURGED || this.#deleted.has(place) !== takesDeleted) continue
-        all += `,${text}`
-        this.#bounds[2 * place] = end + 1
-        end += 1 + Buffer.byteLength(text)
+        all[end++] = COMMA
+        this.#bounds[2 * place] = end
+        if (typeof text === 'string') all.write(text, end)
+        else all.set(text, end)
+        end += sizes[place]!
         this.#bounds[2 * place + 1] = end
       }
       if (!takesDeleted) activeEnd = end
     }
-    this.#bytes = Buffer.from(all)
+    this.#bytes = all
     this.#list = this.#bytes.subarray(0, activeEnd)
     this.#texts = undefined
   }
 
-  #unpack(): string[] {
-    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => this.text(place) ?? PURGED)
+  #packed(place: number): Buffer { return this.#bytes.subarray(this.#bounds[2 * place], this.#bounds[2 * place + 1]) }
+
+  #unpack(): (string | Buffer)[] {
+    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => {
+      const bytes = this.#packed(place)
+      return bytes.length > LONG_TEXT ? bytes : bytes.toString()
+    })
     this.#bytes = this.#list = EMPTY
     return this.#texts
   }

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -14,20 +13,20 @@ import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { certificateFiles } from '../support/certificate.ts'
 import { memoryMiB } from '../support/outside.ts'
-import { startProgram } from '../support/program.ts'
+import { launchProgram, type Launched, type ProgramOptions } from '../support/program.ts'
 import { chunked, message } from '../support/raw.ts'
 import { freshFolder, startService } from '../support/service.ts'
 
 /** Another build of the same program, to compare with. */
 const DIST = process.env['BOUNDS_DIST'] ?? fileURLToPath(new URL('../../dist', import.meta.url))
-const HEAP_MIB = 64
+const NODE = [process.execPath, '--max-old-space-size=64']
 /** In what time everybody else is answered, whatever goes on; mostly 0.3 s, but other tests run on the same cores. */
 const SERVED_MS = 5_000
 const OVER = ['TCP', 'TLS', 'embedded'] as const
 type Over = typeof OVER[number]
 
 interface Served {
-  readonly pid: number
+  readonly program: Launched
   connect(): Promise<Socket>
   isAlive(): boolean
 }
@@ -154,35 +153,28 @@ const HOST = `
 import { createServer } from 'node:http'
 const { openService } = await import(${JSON.stringify(join(DIST, 'index.js'))})
 const service = await openService({ dataDir: process.argv[2], rateLimit: 0, extraRoutes: true, page: false })
-createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('port', this.address().port) })
+createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port) })
 `
+/** What both say of where they serve. */
+const ADDRESS = /https?:\/\/\S+:(\d+)$/m
+
+/** The command of an embedder's program. */
+function hosted(t: TestContext): ProgramOptions {
+  const host = join(freshFolder(t), 'host.mjs')
+  writeFileSync(host, HOST)
+  return { command: [...NODE, host], args: [freshFolder(t)] }
+}
 
 /** A service on a small heap, with a list of 10 MB, and as much that is deleted. */
 async function serve(t: TestContext, over: Over): Promise<Served> {
-  // It has to be gone before its folder: hooks run in the order in which they were given.
-  let end = async (): Promise<void> => {}
-  t.after(() => end())
-  const folder = freshFolder(t)
-  let pid = 0
-  let port = 0
+  const program = launchProgram(t, over === 'embedded' ? hosted(t) : {
+    flags: { 'extra-routes': 'on', ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} },
+    command: [...NODE, join(DIST, 'server.js')]
+  })
   let isOver = false
-  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB}`]
-  if (over === 'embedded') {
-    const host = join(freshFolder(t), 'host.mjs')
-    writeFileSync(host, HOST)
-    const child = spawn(node[0]!, [node[1]!, host, folder], { stdio: ['ignore', 'pipe', 'ignore'] })
-    const closed = once(child, 'close').then(() => { isOver = true })
-    end = async () => { child.kill('SIGKILL'); await closed }
-    const [said] = await once(child.stdout!.setEncoding('utf8'), 'data') as [string]
-    port = Number(/port (\d+)/.exec(said)![1])
-    pid = child.pid!
-  } else {
-    const flags = { 'extra-routes': 'on', ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} }
-    const program = await startProgram(t, { flags, command: [...node, join(DIST, 'server.js')] })
-    void program.ended.then(() => { isOver = true })
-    port = Number(new URL(program.url).port)
-    pid = program.pid
-  }
+  void program.ended.then(() => { isOver = true })
+  await program.printed(ADDRESS)
+  const port = Number(ADDRESS.exec(program.stdout)![1])
   const connect = async (): Promise<Socket> => {
     const socket = over === 'TLS' ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
       : connectTcp({ port, host: '127.0.0.1' })
@@ -197,14 +189,17 @@ async function serve(t: TestContext, over: Over): Promise<Served> {
     if (id > ENTRIES) await answered(writer, message('POST', `/api/deletePassword/${id}`))
   }
   writer.destroy()
-  return { pid, connect, isAlive: () => !isOver }
+  return { program, connect, isAlive: () => !isOver }
 }
 
 /** Sends a request and resolves with the time until its answer has begun, which comes in one piece. */
 async function answered(socket: Socket, request: Buffer): Promise<number> {
   const sentMs = performance.now()
   socket.write(request)
-  const [bytes] = await once(socket, 'data') as [Buffer]
+  const bytes = await new Promise<Buffer>((resolve, reject) => {
+    const gone = (): void => reject(new Error('the connection ended without an answer'))
+    socket.once('close', gone).once('data', bytes => { socket.off('close', gone); resolve(bytes) })
+  })
   assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 200 /)
   return performance.now() - sentMs
 }
@@ -218,8 +213,8 @@ for (const over of OVER) {
       const { way, mostMiB, connections, sends, isRead = false, not } = row
       if (not === over) continue
       await t.test(way, async t => {
-        const { pid, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over)
-        const before = memoryMiB(pid)
+        const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over)
+        const before = memoryMiB(program.pid)
         let slowestMs = 0
         let isDone = false
         const others = (async () => {
@@ -231,6 +226,10 @@ for (const over of OVER) {
         })()
         others.catch(() => {}) // it is awaited below
         let most = before
+        const look = (): void => {
+          // It may have ended a moment ago, which is asserted below.
+          try { most = Math.max(most, memoryMiB(program.pid)) } catch {}
+        }
         const sockets: Socket[] = []
         while (sockets.length < connections && isAlive()) {
           const batch = await Promise.all(Array.from({ length: Math.min(100, connections - sockets.length) }, connect))
@@ -240,17 +239,17 @@ for (const over of OVER) {
             for (const bytes of sends) socket.write(bytes)
           }
           sockets.push(...batch)
-          if (isAlive()) most = Math.max(most, memoryMiB(pid))
+          look()
         }
         for (let n = 0; n < 20 && isAlive(); n++) {
           await new Promise(resolve => setTimeout(resolve, 50))
-          most = Math.max(most, memoryMiB(pid))
+          look()
         }
         isDone = true
         for (const socket of sockets) socket.destroy()
         const added = (most - before).toFixed()
         t.diagnostic(`${over}, ${way}: ${added} MiB more, others waited ${slowestMs.toFixed()} ms at most`)
-        assert.ok(isAlive(), `the process has ended, with ${added} MiB more`)
+        assert.ok(isAlive(), `the process has ended, with ${added} MiB more: ${program.stderr}`)
         await others
         assert.ok(most - before < mostMiB, `${added} MiB more`)
         assert.ok(slowestMs < SERVED_MS, `another client waited ${slowestMs} ms`)

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { test } from 'node:test'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { PAGE_ENTRIES, SEND_BYTES } from '../../src/limits.ts'
+import { entryText, type Entry } from '../../src/store/entry.ts'
+import { EntryTable } from '../../src/store/entry-pages.ts'
+import { randomOf } from '../support/random.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** What is on the heap, in MiB. */
+function heapMiB(): number {
+  collect()
+  return getHeapStatistics().used_heap_size / 2 ** 20
+}
+
+const entry = (id: number, password: string, status: 0 | 1 = 1): Entry =>
+  ({ id, password, sistema: 's', usuario: 'u', status })
+
+test('long entries are outside of the heap from the beginning, also where a character of them is wide', () => {
+  const table = new EntryTable(entryText)
+  const before = heapMiB()
+  // One fewer than would fill the page, which is packed then.
+  for (let id = 1; id < PAGE_ENTRIES; id++) table.set(id, entry(id, `ł${'x'.repeat(65_000)}`))
+  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more`)
+  assert.ok(table.list()![1]!.length > PAGE_ENTRIES * 64_000)
+  table.set(1, entry(1, 'short'))
+  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more after a change of the page`)
+})
+
+test('entries of every length are given as they were set, whatever is asked for on the way', t => {
+  const random = randomOf(t)
+  const table = new EntryTable(entryText)
+  const model: (Entry | undefined)[] = []
+  const lengths = [1, 1_300, 1_400, 4_000, 4_100, 9_000, SEND_BYTES, SEND_BYTES + 1]
+  for (let step = 0; step < 1_500; step++) {
+    const isNew = model.length === 0 || random.int(5) === 0
+    const id = isNew ? model.length + 1 : 1 + random.int(model.length)
+    const length = lengths[random.int(1 + random.int(lengths.length))]!
+    if (!isNew && random.int(10) === 0) {
+      if (model[id - 1] !== undefined) table.delete(id)
+      model[id - 1] = undefined
+    } else if (isNew || model[id - 1] !== undefined) {
+      const changed = entry(id, (random.int(2) === 0 ? 'ł' : 'l').repeat(length), random.int(3) === 0 ? 0 : 1)
+      table.set(id, changed)
+      model[id - 1] = changed
+    }
+    const asked = 1 + random.int(model.length)
+    const text = model[asked - 1] && entryText(model[asked - 1]!)
+    assert.equal(table.text(asked), text, `step ${step}`)
+    const isLong = text !== undefined && Buffer.byteLength(text) > SEND_BYTES
+    assert.equal(table.longText(asked)?.toString(), isLong ? text : undefined, `step ${step}`)
+    if (random.int(20) === 0) {
+      const active = model.filter(one => one?.status === 1)
+      const listed = Buffer.concat(table.list() ?? []).toString()
+      assert.equal(listed, active.length === 0 ? '' : `[${active.map(one => entryText(one!)).join()}]`, `step ${step}`)
+    }
+  }
+})
