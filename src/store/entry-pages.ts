@@ -4,7 +4,7 @@
  * of the garbage-collected heap: a million entries cost the collector no more than their pages do.
  */
 import { Buffer } from 'node:buffer'
-import { PAGE_ENTRIES, SEND_BYTES } from '../limits.ts'
+import { PAGE_ENTRIES } from '../limits.ts'
 import type { Entry } from './entry.ts'
 import type { Table } from './overlay.ts'
 
@@ -34,7 +34,7 @@ export class EntryTable implements Table<number, Entry> {
   /** The JSON text of an entry. */
   text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
 
-  /** Its bytes, where they are too many to be sent at once: shared by all readers, and never changed. */
+  /** Its bytes, where it is long: shared by all readers, and never changed. */
   longText(id: number): Buffer | undefined { return this.#pages[pageOf(id)]?.longText((id - 1) % PAGE_ENTRIES) }
 
   /** Whether there is an entry, a deleted one too. */
@@ -96,7 +96,7 @@ const CLOSE = Buffer.from(']')
 const EMPTY = Buffer.alloc(0)
 /** The text of an entry that was purged. */
 const PURGED = ''
-/** Texts that are longer are bytes from the beginning: wide ones would take twice as much of the heap, and again. */
+/** Texts that are longer are bytes, outside of the heap, from the beginning until the last reader has them. */
 const LONG_TEXT = 4096
 
 /** Up to `PAGE_ENTRIES` entries, by their position in the page: as texts, or packed into bytes. */
@@ -121,7 +121,7 @@ class Page {
 
   longText(place: number): Buffer | undefined {
     const bytes = this.#texts === undefined ? this.#packed(place) : this.#texts[place]
-    return bytes instanceof Buffer && bytes.length > SEND_BYTES ? bytes : undefined
+    return bytes instanceof Buffer && bytes.length > LONG_TEXT ? bytes : undefined
   }
 
   has(place: number): boolean { return Boolean(this.#texts?.[place] ?? this.#bounds[2 * place]) }
