@@ -165,7 +165,11 @@ class Page {
     this.#texts = undefined
   }
 
-  #packed(place: number): Buffer { return this.#bytes.subarray(this.#bounds[2 * place], this.#bounds[2 * place + 1]) }
+  /** No bytes where there is no entry. */
+  #packed(place: number): Buffer {
+    const [start = 0, end = 0] = this.#bounds.subarray(2 * place, 2 * place + 2)
+    return this.#bytes.subarray(start, end)
+  }
 
   #unpack(): (string | Buffer)[] {
     this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => {

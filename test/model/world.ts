@@ -243,7 +243,9 @@ export class World {
         response.on('error', () => resolve(undefined))
         response.on('end', () => {
           clearTimeout(timer)
-          const answer = { status: response.statusCode!, json: JSON.parse(text), retryAfter: response.headers['retry-after'] }
+          const json = parsed(text)
+          if (json === undefined) return reject(new Defect(`an answer is no JSON: ${method} ${path}: ${text}`))
+          const answer = { status: response.statusCode!, json, retryAfter: response.headers['retry-after'] }
           if (answer.status >= 400 && !answer.json.message) reject(new Defect(`a refusal does not say why: ${method} ${path}: ${text}`))
           resolve(answer)
         })
@@ -364,6 +366,10 @@ export class World {
       if (performance.now() > endMs) throw new Defect(`no end of ${what}`)
     }
   }
+}
+
+function parsed(text: string): any {
+  try { return JSON.parse(text) } catch { return undefined }
 }
 
 /** The names of the keys in a key file, the newest last. */

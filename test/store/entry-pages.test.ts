@@ -36,6 +36,13 @@ test('entries of every length are given as they were set, whatever is asked for 
   const table = new EntryTable(entryText)
   const model: (Entry | undefined)[] = []
   const lengths = [1, 1_300, 1_400, 4_000, 4_100, 9_000, 70_000]
+  const assertOne = (when: string): void => {
+    const asked = 1 + random.int(model.length + 2) // of which there may be none
+    const text = model[asked - 1] && entryText(model[asked - 1]!)
+    assert.equal(table.text(asked), text, when)
+    const long = table.longText(asked)?.toString()
+    if (long !== undefined || (text?.length ?? 0) > 5_000) assert.equal(long, text, when)
+  }
   for (let step = 0; step < 1_500; step++) {
     const isNew = model.length === 0 || random.int(5) === 0
     const id = isNew ? model.length + 1 : 1 + random.int(model.length)
@@ -48,15 +55,12 @@ test('entries of every length are given as they were set, whatever is asked for 
       table.set(id, changed)
       model[id - 1] = changed
     }
-    const asked = 1 + random.int(model.length)
-    const text = model[asked - 1] && entryText(model[asked - 1]!)
-    assert.equal(table.text(asked), text, `step ${step}`)
-    const long = table.longText(asked)?.toString()
-    if (long !== undefined || (text?.length ?? 0) > 5_000) assert.equal(long, text, `step ${step}`)
+    assertOne(`step ${step}`)
     if (random.int(20) === 0) {
       const active = model.filter(one => one?.status === 1)
       const listed = Buffer.concat(table.list() ?? []).toString()
       assert.equal(listed, active.length === 0 ? '' : `[${active.map(one => entryText(one!)).join()}]`, `step ${step}`)
+      assertOne(`the list of step ${step}`)
     }
   }
 })
