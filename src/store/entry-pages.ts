@@ -88,6 +88,20 @@ export class EntryTable implements Table<number, Entry> {
     pieces.push(CLOSE)
     return pieces
   }
+
+  /** The same of the deleted entries below an id, the newest first: as many as `maxBytes` hold, and one at least. */
+  deletedBelow(id: number, maxBytes: number): Buffer[] {
+    const pieces = [OPEN]
+    let left = maxBytes
+    for (let at = Math.min(pageOf(id - 1), this.#pages.length - 1); at >= 0; at--) {
+      const { bytes, isAll } = this.#pages[at]!.deletedBelow(id - at * PAGE_ENTRIES, left, pieces.length === 1)
+      if (bytes.length > 0) pieces.push(pieces.length === 1 ? bytes.subarray(1) : bytes)
+      left -= bytes.length
+      if (!isAll) break
+    }
+    pieces.push(CLOSE)
+    return pieces
+  }
 }
 
 const OPEN = Buffer.from('[')
@@ -139,7 +153,19 @@ class Page {
     return this.#list
   }
 
-  /** The active ones come first, so that the list's part is one piece. */
+  /** Of the deleted ones of places from 1 up to, not including, `end`: the newest that fit, each after a comma. */
+  deletedBelow(end: number, maxBytes: number, takesOne: boolean): { readonly bytes: Buffer, readonly isAll: boolean } {
+    const places = [...this.#deleted].filter(place => place + 1 < end).sort((a, b) => b - a)
+    if (places.length > 0 && this.#texts !== undefined) this.#pack()
+    const start = this.#bounds[2 * places[0]!]! - 1
+    const fits = (place: number, i: number): boolean =>
+      (takesOne && i === 0) || this.#bounds[2 * place + 1]! - start <= maxBytes
+    const last = places.findLast(fits)
+    const bytes = last === undefined ? EMPTY : this.#bytes.subarray(start, this.#bounds[2 * last + 1])
+    return { bytes, isAll: last === places.at(-1) }
+  }
+
+  /** The active ones come first, then the deleted ones from the newest on: so a list's part is one piece. */
   #pack(): void {
     const texts = this.#texts!
     this.#bounds = new Uint32Array(2 * texts.length)
@@ -148,7 +174,8 @@ class Page {
     let end = 0
     let activeEnd = 0
     for (const takesDeleted of [false, true]) {
-      for (let place = 0; place < texts.length; place++) {
+      for (let n = 0; n < texts.length; n++) {
+        const place = takesDeleted ? texts.length - 1 - n : n
         const text = texts[place]!
         if (text === PURGED || this.#deleted.has(place) !== takesDeleted) continue
         all[end++] = COMMA

@@ -61,7 +61,7 @@ export class Store {
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
   entryText(id: number): string | undefined { return this.state.entries.text(id) }
 
-  /** Its bytes, where they are too many to be sent at once: shared by all readers, and never changed. */
+  /** Its bytes, where it is long: shared by all readers, and never changed. */
   longText(id: number): Buffer | undefined { return this.state.entries.longText(id) }
 
   /** Whether there is an entry, a deleted one too. */

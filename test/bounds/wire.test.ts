@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
     sends: ['GET / HTTP/1.1\r\n', 'a:\r\n'.repeat(3_900)] },
   { way: 'unfinished heads of one long field', connections: 2_000, mostMiB: 140, not: 'embedded',
     sends: ['GET / HTTP/1.1\r\na: ', 'x'.repeat(16_000)] },
-  { way: 'the deleted entries, not read', connections: 30, mostMiB: 90,
+  { way: 'the deleted entries, not read', connections: 300, mostMiB: 90,
     sends: [message('GET', '/api/deletedPasswords')] },
   { way: 'the list, not read', connections: 40, mostMiB: 60, sends: [message('GET', '/api/listPassword')] },
   { way: 'lists in a series, not read', connections: 40, mostMiB: 90,

@@ -61,6 +61,12 @@ test('entries of every length are given as they were set, whatever is asked for 
       const listed = Buffer.concat(table.list() ?? []).toString()
       assert.equal(listed, active.length === 0 ? '' : `[${active.map(one => entryText(one!)).join()}]`, `step ${step}`)
       assertOne(`the list of step ${step}`)
+      const [below, maxBytes] = [1 + random.int(model.length + 2), random.int(100_000)]
+      let left = maxBytes
+      const texts = model.slice(0, below - 1).filter(one => one?.status === 0).reverse().map(one => entryText(one!))
+      const fits = texts.findIndex((text, i) => (left -= Buffer.byteLength(text) + 1) < 0 && i > 0)
+      const wanted = `[${texts.slice(0, fits < 0 ? texts.length : fits).join()}]`
+      assert.equal(Buffer.concat(table.deletedBelow(below, maxBytes)).toString(), wanted, `the deleted of step ${step}`)
     }
   }
 })

@@ -23,9 +23,7 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
 const WRONG = invalid({ password: ['The current password is not correct.'] })
 
-/** How many entries are looked at before others have their turn. */
-const SLICE_ENTRIES = 10_000
-/** What an answer holds, unless the first value in it is larger: each slow reader has one of its own. */
+/** What an answer holds, unless the first value in it is larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
@@ -34,15 +32,14 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   const routes: Route[] = [
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: async () => listReply('passwords', await deletedEntries(store, store.lastId))
+      handle: () => deletedReply(store, store.lastId + 1)
     },
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
-      handle: async ({ params }) => {
+      handle: ({ params }) => {
         const id = idOf(params)
         // A purged id is one that can be asked from as well.
-        if (id === 0 || id > store.lastId) return UNKNOWN
-        return listReply('passwords', await deletedEntries(store, id - 1))
+        return id === 0 || id > store.lastId ? UNKNOWN : deletedReply(store, id)
       }
     },
     {
@@ -59,7 +56,7 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
       beforeBody: unknownId,
       handle: async ({ params }) => {
         const changes = await historyOf(idOf(params))
-        return changes === undefined ? BUSY : listReply('history', bounded(changes.map(change => named(store, change))))
+        return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
       }
     })
   }
@@ -67,19 +64,10 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   return routes
 }
 
-/** The deleted entries from an id downward as JSON, as many as an answer holds. */
-async function deletedEntries(store: Store, newestId: number): Promise<readonly string[]> {
-  const found: string[] = []
-  let bytes = 0
-  for (let id = newestId; id > 0 && bytes <= MAX_ANSWER_BYTES; id--) {
-    const text = store.entryText(id)
-    if (text?.endsWith('"status":0}') === true) {
-      bytes += Buffer.byteLength(text)
-      found.push(text)
-    }
-    if (id % SLICE_ENTRIES === 0) await new Promise(resolve => setImmediate(resolve))
-  }
-  return bounded(found)
+/** The deleted entries below an id: their bytes are shared by all readers. */
+function deletedReply(store: Store, id: number): Reply {
+  const entries = store.state.entries.deletedBelow(id, MAX_ANSWER_BYTES)
+  return { status: 200, body: [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')] }
 }
 
 /** The first of these texts, as many as an answer holds, and one at least. */
@@ -92,9 +80,9 @@ function bounded(texts: readonly string[]): readonly string[] {
   return end < 0 ? texts : texts.slice(0, end)
 }
 
-/** An answer with a list of values that are JSON already; it is sent in pieces, as its reader takes them. */
-function listReply(name: string, texts: readonly string[]): Reply {
-  return { status: 200, body: [Buffer.from(`{"${name}":[${texts.join(',')}],"status":200}`)] }
+/** A history, of changes that are JSON already; it is sent in pieces, as its reader takes them. */
+function historyReply(changes: readonly string[]): Reply {
+  return { status: 200, body: [Buffer.from(`{"history":[${changes.join(',')}],"status":200}`)] }
 }
 
 /** A change as JSON, with the name of the user in the place of the number. */
