@@ -1,7 +1,7 @@
 /**
- * The entries in memory, each once: as a part of a page of the list's bytes. A page that changes is split into texts
- * and joined again for the next list, so a change costs the list one page, however many there are. Buffers are outside
- * of the garbage-collected heap: a million entries cost the collector no more than their pages do.
+ * The entries in memory, each once, as the bytes of the list: short ones together in a page, long ones each alone. What
+ * changes is packed into its page again for the next list, so a change costs the list one page, however many there are.
+ * Buffers are outside of the garbage-collected heap, and whoever still reads an older list shares what did not change.
  */
 import { Buffer } from 'node:buffer'
 import { PAGE_ENTRIES } from '../limits.ts'
@@ -60,11 +60,11 @@ export class EntryTable implements Table<number, Entry> {
   /** Removes every value that the entry has here. The size is the highest id, so this leaves it; it may be the next. */
   delete(id: number): void {
     if (id <= this.#size && !this.has(id)) return
-    this.#put(id, PURGED, false)
+    this.#put(id, undefined, false)
     this.#purged++
   }
 
-  #put(id: number, text: string, isDeleted: boolean): void {
+  #put(id: number, text: string | undefined, isDeleted: boolean): void {
     if (id > this.#size + 1) throw new Error(`entry ${id} would leave a gap`)
     const page = this.#pages[pageOf(id)] ??= new Page()
     this.#deleted -= page.deleted
@@ -80,131 +80,140 @@ export class EntryTable implements Table<number, Entry> {
    */
   list(): Buffer[] | undefined {
     if (this.active === 0) return undefined
-    const pieces = [OPEN]
-    for (const page of this.#pages) {
-      const bytes = page.list()
-      if (bytes.length > 0) pieces.push(pieces.length === 1 ? bytes.subarray(1) : bytes)
-    }
-    pieces.push(CLOSE)
-    return pieces
+    const pieces: Buffer[] = []
+    for (const page of this.#pages) pieces.push(...page.list())
+    return listOf(pieces)
   }
 
   /** The same of the deleted entries below an id, the newest first: as many as `maxBytes` hold, and one at least. */
   deletedBelow(id: number, maxBytes: number): Buffer[] {
-    const pieces = [OPEN]
+    const pieces: Buffer[] = []
     let left = maxBytes
-    for (let at = Math.min(pageOf(id - 1), this.#pages.length - 1); at >= 0; at--) {
-      const { bytes, isAll } = this.#pages[at]!.deletedBelow(id - at * PAGE_ENTRIES, left, pieces.length === 1)
-      if (bytes.length > 0) pieces.push(pieces.length === 1 ? bytes.subarray(1) : bytes)
-      left -= bytes.length
-      if (!isAll) break
+    for (let at = Math.min(pageOf(id - 1), this.#pages.length - 1); at >= 0 && left > 0; at--) {
+      left = this.#pages[at]!.takeDeleted(id - at * PAGE_ENTRIES - 1, left, pieces)
     }
-    pieces.push(CLOSE)
-    return pieces
+    return listOf(pieces)
   }
 }
 
 const OPEN = Buffer.from('[')
-const COMMA = 0x2c
 const CLOSE = Buffer.from(']')
-const EMPTY = Buffer.alloc(0)
-/** The text of an entry that was purged. */
-const PURGED = ''
-/** Texts that are longer are bytes, outside of the heap, from the beginning until the last reader has them. */
-const LONG_TEXT = 4096
+/** Bytes of an entry that stands alone, its comma included. */
+const LONG_BYTES = 4096
+/** Short entries of a page that have changed and stand alone; with one more, they are packed. */
+const MAX_LOOSE = 16
 
-/** Up to `PAGE_ENTRIES` entries, by their position in the page: as texts, or packed into bytes. */
+/** A JSON array of pieces that each begin with a comma. */
+function listOf(pieces: readonly Buffer[]): Buffer[] {
+  return pieces.length === 0 ? [OPEN, CLOSE] : [OPEN, pieces[0]!.subarray(1), ...pieces.slice(1), CLOSE]
+}
+
+/** Up to `PAGE_ENTRIES` entries, by their place in the page. In bytes, each has a comma before it. */
 class Page {
-  #texts: (string | Buffer)[] | undefined = []
+  /** The short ones: the active ones, then the deleted ones from the newest on, so that either is one piece of a list. */
+  #packed: Buffer = Buffer.alloc(0)
+  /** Where each begins and ends in it; zeros for those that are not in it. */
+  readonly #bounds = new Uint32Array(2 * PAGE_ENTRIES)
+  /** Those that stand alone: the long ones, and short ones that were set since the others were packed. */
+  readonly #alone = new Map<number, Buffer>()
+  #loose = 0
   readonly #deleted = new Set<number>()
   /** By place. */
   readonly revisions: number[] = []
-  #bytes: Buffer = EMPTY
-  /** In the bytes, each text's start, which is behind a comma, and its end; zeros where there is none. */
-  #bounds = new Uint32Array()
-  #list: Buffer = EMPTY
+  #list: readonly Buffer[] | undefined
 
   /** How many of the entries are deleted. */
   get deleted(): number { return this.#deleted.size }
 
   text(place: number): string | undefined {
-    if (this.#texts !== undefined) return this.#texts[place]?.toString() || undefined
-    const start = this.#bounds[2 * place]
-    return start ? this.#bytes.toString('utf8', start, this.#bounds[2 * place + 1]) : undefined
+    const end = this.#end(place)
+    if (end > 0) return this.#packed.toString('utf8', this.#start(place) + 1, end)
+    return this.#alone.get(place)?.toString('utf8', 1)
   }
 
   longText(place: number): Buffer | undefined {
-    const bytes = this.#texts === undefined ? this.#packed(place) : this.#texts[place]
-    return bytes instanceof Buffer && bytes.length > LONG_TEXT ? bytes : undefined
+    const alone = this.#alone.get(place)
+    return alone !== undefined && alone.length > LONG_BYTES ? alone.subarray(1) : undefined
   }
 
-  has(place: number): boolean { return Boolean(this.#texts?.[place] ?? this.#bounds[2 * place]) }
+  has(place: number): boolean { return this.#bytes(place) > 0 }
 
-  set(place: number, text: string, isDeleted: boolean): void {
-    this.#unpack()[place] = text.length > LONG_TEXT ? Buffer.from(text) : text
+  set(place: number, text: string | undefined, isDeleted: boolean): void {
+    if (this.#isLoose(place)) this.#loose--
+    this.#alone.delete(place)
+    this.#bounds[2 * place] = this.#bounds[2 * place + 1] = 0
+    if (text !== undefined) this.#alone.set(place, Buffer.from(`,${text}`))
     if (isDeleted) this.#deleted.add(place)
     else this.#deleted.delete(place)
-    if (place === PAGE_ENTRIES - 1) this.#pack()
+    if (this.#isLoose(place)) this.#loose++
+    this.#list = undefined
+    if (this.#loose > MAX_LOOSE) this.#pack()
   }
 
-  /** The active ones, each after a comma. */
-  list(): Buffer {
-    if (this.#texts !== undefined) this.#pack()
-    return this.#list
+  /** The active ones. */
+  list(): readonly Buffer[] {
+    if (this.#list !== undefined) return this.#list
+    if (this.#loose > 0) this.#pack()
+    return this.#list = this.#pieces(this.#places(false))
   }
 
-  /** Of the deleted ones of places from 1 up to, not including, `end`: the newest that fit, each after a comma. */
-  deletedBelow(end: number, maxBytes: number, takesOne: boolean): { readonly bytes: Buffer, readonly isAll: boolean } {
-    const places = [...this.#deleted].filter(place => place + 1 < end).sort((a, b) => b - a)
-    if (places.length > 0 && this.#texts !== undefined) this.#pack()
-    const start = this.#bounds[2 * places[0]!]! - 1
-    const fits = (place: number, i: number): boolean =>
-      (takesOne && i === 0) || this.#bounds[2 * place + 1]! - start <= maxBytes
-    const last = places.findLast(fits)
-    const bytes = last === undefined ? EMPTY : this.#bytes.subarray(start, this.#bounds[2 * last + 1])
-    return { bytes, isAll: last === places.at(-1) }
+  /** Gives of the deleted ones before a place the newest that fit into `maxBytes`; returns what is left, 0 if not all fit. */
+  takeDeleted(before: number, maxBytes: number, pieces: Buffer[]): number {
+    if (this.#deleted.size === 0) return maxBytes
+    if (this.#loose > 0) this.#pack()
+    const places = this.#places(true).filter(place => place < before)
+    let left = maxBytes
+    const taken = places.findIndex((place, i) => (left -= this.#bytes(place)) < 0 && (i > 0 || pieces.length > 0))
+    pieces.push(...this.#pieces(taken < 0 ? places : places.slice(0, taken)))
+    return Math.max(0, left)
   }
 
-  /** The active ones come first, then the deleted ones from the newest on: so a list's part is one piece. */
-  #pack(): void {
-    const texts = this.#texts!
-    this.#bounds = new Uint32Array(2 * texts.length)
-    const sizes = texts.map(text => Buffer.byteLength(text))
-    const all = Buffer.allocUnsafeSlow(sizes.reduce((sum, size) => sum + (size && size + 1), 0))
-    let end = 0
-    let activeEnd = 0
-    for (const takesDeleted of [false, true]) {
-      for (let n = 0; n < texts.length; n++) {
-        const place = takesDeleted ? texts.length - 1 - n : n
-        const text = texts[place]!
-        if (text === PURGED || this.#deleted.has(place) !== takesDeleted) continue
-        all[end++] = COMMA
-        this.#bounds[2 * place] = end
-        if (typeof text === 'string') all.write(text, end)
-        else all.set(text, end)
-        end += sizes[place]!
-        this.#bounds[2 * place + 1] = end
-      }
-      if (!takesDeleted) activeEnd = end
+  #start(place: number): number { return this.#bounds[2 * place] ?? 0 }
+  #end(place: number): number { return this.#bounds[2 * place + 1] ?? 0 }
+  #bytes(place: number): number { return this.#end(place) - this.#start(place) || (this.#alone.get(place)?.length ?? 0) }
+  #isLoose(place: number): boolean { return (this.#alone.get(place)?.length ?? Infinity) <= LONG_BYTES }
+
+  /** The places of the active entries, or of the deleted ones, in the order in which they are packed and listed. */
+  #places(areDeleted: boolean): number[] {
+    const places: number[] = []
+    for (let place = 0; place < PAGE_ENTRIES; place++) {
+      if (this.#deleted.has(place) === areDeleted && this.has(place)) places.push(place)
     }
-    this.#bytes = all
-    this.#list = this.#bytes.subarray(0, activeEnd)
-    this.#texts = undefined
+    return areDeleted ? places.reverse() : places
   }
 
-  /** No bytes where there is no entry. */
-  #packed(place: number): Buffer {
-    const [start = 0, end = 0] = this.#bounds.subarray(2 * place, 2 * place + 2)
-    return this.#bytes.subarray(start, end)
+  /** The bytes of these places: what follows each other in the packed ones is one piece. */
+  #pieces(places: readonly number[]): Buffer[] {
+    const pieces: Buffer[] = []
+    let start = 0
+    let end = 0
+    for (const place of places) {
+      const alone = this.#alone.get(place)
+      if (alone === undefined && this.#start(place) === end) { end = this.#end(place); continue }
+      if (end > start) pieces.push(this.#packed.subarray(start, end))
+      if (alone !== undefined) pieces.push(alone)
+      start = alone === undefined ? this.#start(place) : end
+      end = alone === undefined ? this.#end(place) : end
+    }
+    if (end > start) pieces.push(this.#packed.subarray(start, end))
+    return pieces
   }
 
-  #unpack(): (string | Buffer)[] {
-    this.#texts ??= Array.from({ length: this.#bounds.length / 2 }, (_, place) => {
-      const bytes = this.#packed(place)
-      return bytes.length > LONG_TEXT ? bytes : bytes.toString()
-    })
-    this.#bytes = this.#list = EMPTY
-    return this.#texts
+  #pack(): void {
+    const places = [...this.#places(false), ...this.#places(true)].filter(place => this.#bytes(place) <= LONG_BYTES)
+    const packed = Buffer.allocUnsafeSlow(places.reduce((sum, place) => sum + this.#bytes(place), 0))
+    let end = 0
+    for (const place of places) {
+      const start = end
+      const alone = this.#alone.get(place)
+      if (alone === undefined) end += this.#packed.copy(packed, end, this.#start(place), this.#end(place))
+      else end += alone.copy(packed, end)
+      this.#alone.delete(place)
+      this.#bounds[2 * place] = start
+      this.#bounds[2 * place + 1] = end
+    }
+    this.#packed = packed
+    this.#loose = 0
   }
 }
 

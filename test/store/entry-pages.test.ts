@@ -23,12 +23,33 @@ const entry = (id: number, password: string, status: 0 | 1 = 1): Entry =>
 test('long entries are outside of the heap from the beginning, also where a character of them is wide', () => {
   const table = new EntryTable(entryText)
   const before = heapMiB()
-  // One fewer than would fill the page, which is packed then.
   for (let id = 1; id < PAGE_ENTRIES; id++) table.set(id, entry(id, `ł${'x'.repeat(65_000)}`))
   assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more`)
-  assert.ok(table.list()![1]!.length > PAGE_ENTRIES * 64_000)
+  assert.ok(Buffer.concat(table.list()!).length > (PAGE_ENTRIES - 1) * 65_000)
   table.set(1, entry(1, 'short'))
   assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more after a change of the page`)
+})
+
+test('what short changes cost that nobody reads again does not return to the heap', () => {
+  const table = new EntryTable(entryText)
+  const pages = 100
+  const wide = `ł${'x'.repeat(1_900)}`
+  for (let id = 1; id <= pages * PAGE_ENTRIES; id++) table.set(id, entry(id, wide))
+  table.list()
+  const before = heapMiB()
+  for (let page = 0; page < pages; page++) table.set(1 + page * PAGE_ENTRIES, entry(1 + page * PAGE_ENTRIES, wide, 0))
+  assert.ok(heapMiB() - before < 1, `${heapMiB() - before} MiB more after a change of each page`)
+})
+
+test('a list that is still read shares the long entries with the one after a change', () => {
+  const table = new EntryTable(entryText)
+  for (let id = 1; id <= PAGE_ENTRIES; id++) table.set(id, entry(id, id % 2 === 0 ? 'short' : 'x'.repeat(20_000)))
+  const before = table.list()!
+  table.set(2, entry(2, 'changed'))
+  const isShared = (piece: Buffer): boolean =>
+    before.some(({ buffer, byteOffset }) => buffer === piece.buffer && byteOffset === piece.byteOffset)
+  const own = table.list()!.filter(piece => !isShared(piece))
+  assert.ok(Buffer.concat(own).length < 10_000, 'the short entries of the page')
 })
 
 test('entries of every length are given as they were set, whatever is asked for on the way', t => {
