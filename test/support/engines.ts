@@ -19,6 +19,8 @@ const MINI_BROWSER = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu',
 /** What a command may take; a browser that has not started by then will not. */
 const COMMAND_TIMEOUT_MS = 20_000
 const START_TIMEOUT_MS = 60_000
+/** WebKit's driver measures it with the page's own `setTimeout`, so it is a time that the page itself does not use. */
+export const SCRIPT_TIMEOUT_MS = 25_000
 
 /** Why an engine cannot be driven here; false where it can. */
 export const MISSING: { readonly [engine in Engine]: string | false } = {
@@ -102,7 +104,8 @@ async function openSession(base: string, capabilities: object): Promise<{ readon
     if (!response.ok) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`)
     return value
   }
-  const opened = await request('POST', '', { capabilities: { alwaysMatch: capabilities } })
+  const timeouts = { script: SCRIPT_TIMEOUT_MS }
+  const opened = await request('POST', '', { capabilities: { alwaysMatch: { timeouts, ...capabilities } } })
   base += `/${opened.sessionId}`
   const call: Call = (command, params = {}) => {
     const [method, path] = COMMANDS[command]

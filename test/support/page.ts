@@ -6,7 +6,7 @@ import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
 import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
-import { MISSING, startBrowser, type Engine } from './engines.ts'
+import { MISSING, SCRIPT_TIMEOUT_MS, startBrowser, type Engine } from './engines.ts'
 import { KEYS, type Browser } from './webdriver.ts'
 
 /** All of them: for what browsers draw, focus, type or keep in their own way. */
@@ -232,8 +232,9 @@ export async function until(holds: () => boolean): Promise<void> {
 
 /** Makes the timers of the page run a thousand times as fast from now on, or only those that are set to `ms`. */
 export function hurry(browser: Browser, ms: number | null = null): Promise<unknown> {
-  return browser.run(`const real = setTimeout, [only] = arguments
-    window.setTimeout = (f, ms, ...rest) => real(f, only === null || only === ms ? ms / 1000 : ms, ...rest)`, ms)
+  return browser.run(`const real = setTimeout, [only, driver] = arguments
+    const isHurried = ms => only === null ? ms !== driver : ms === only
+    window.setTimeout = (f, ms, ...rest) => real(f, isHurried(ms) ? ms / 1000 : ms, ...rest)`, ms, SCRIPT_TIMEOUT_MS)
 }
 
 /** Shortens the second that the page waits, after a failure, before it looks what was stored. */

@@ -138,10 +138,13 @@ export class Browser {
   async focused(): Promise<Element> { return this.#element(await this.#call('active')) }
 
   /** Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as long. */
-  async click(selector: string): Promise<void> {
+  async click(selector: string, heldMs: number = 0): Promise<void> {
     const [x, y, covering] = await this.#placeOf(selector)
     if (covering !== '') throw new Error(`${covering} covers ${selector} at ${x} ${y}`)
-    const parts = [{ type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }]
+    const parts = [
+      { type: 'pointerMove', x, y, duration: 0 }, { type: 'pointerDown', button: 0 },
+      { type: 'pause', duration: heldMs }, { type: 'pointerUp', button: 0 }
+    ]
     if (this.native.clicksLate === true) {
       await this.run("window.hasClick = false; addEventListener('pointerup', () => { window.hasClick = true }, { capture: true, once: true })")
     }

@@ -166,6 +166,15 @@ inBrowser('a password in the dialog is masked, in a field that was never one tha
   assert.equal(await browser.run("return document.getElementById('password').autocomplete"), 'off')
 })
 
+inBrowser('the button that shows what is typed takes a click that lasts as long as a finger does', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await edit(browser, 'Correo')
+  await browser.click('#password')
+  await browser.press('x')
+  await browser.click('#peek', 100)
+  await browser.until("return document.getElementById('peek').ariaPressed === 'true'")
+})
+
 inBrowser('typing a password goes on where it was; what was stored before is replaced', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
