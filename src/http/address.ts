@@ -81,13 +81,19 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** Whether an address is `0.0.0.0` or `::` in any spelling. */
-export function isUnspecified(address: string): boolean {
-  return address === '0.0.0.0' || (isIPv6(address) && expand(address).every(group => group === '0'))
+/**
+ * Whether the host of a URL is an IP literal that may be this machine's. The unspecified address and IPv4 mapped into
+ * IPv6 are not: to browsers they are foreign, so that they let pages of other sites send there what they do not send to
+ * 127.0.0.1, and without saying so.
+ */
+export function isOwnLiteral(host: string): boolean {
+  if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
+  const address = host.slice(1, -1)
+  return isIPv6(address) && !isMapped(address) && expand(address).some(group => group !== '0')
 }
 
 /** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */
-export function isMapped(address: string): boolean {
+function isMapped(address: string): boolean {
   return address.includes(':') && isIPv6(address) && expand(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 
