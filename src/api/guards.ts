@@ -38,8 +38,8 @@ export function withoutHttps(ctx: HeadContext): Reply | undefined {
 
 /**
  * In the open configuration, what a web page may have sent. A page can send requests anywhere, but it cannot choose the
- * `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a plain GET, what
- * the browser reports about its site (which defeats cross-site requests).
+ * `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a plain GET,
+ * what the browser reports about its site (which defeats cross-site requests).
  */
 function foreignPage(ctx: HeadContext): Reply | undefined {
   const { head: { host = '', origin, 'sec-fetch-site': site }, options: { guardedHosts, corsOrigins = NONE } } = ctx

@@ -8,7 +8,6 @@ import { bodyKind, readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
 import type { Handle } from '../http/listener.ts'
-import { limitHeaders } from '../http/rate-limit.ts'
 import { statusReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
@@ -24,9 +23,9 @@ import {
 } from './answers.ts'
 import { ByteBudget } from './byte-budget.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
-import { attachLimitHeaders, takeFromLimits } from './counting.ts'
 import { idOf } from './entry-routes.ts'
 import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
+import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
 
 const NO_PARAMS: Params = {}
 

@@ -1,10 +1,10 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
 import type { Head } from '../http/head.ts'
-import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
 import { Router, type Params } from '../http/router.ts'
 import type { Shape, Shaped } from '../json/validator.ts'
 import type { Session } from '../store/session.ts'
+import type { RateLimit } from './rate-limit.ts'
 import type { RouteDescription } from './route-description.ts'
 
 /** A request that has come as far as its handler. */
