@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { clientAddress } from '../http/address.ts'
-import { bodyKind, readBody, type BodyRead } from '../http/body.ts'
+import { readBody, type BodyRead } from '../http/body.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
 import type { Handle } from '../http/listener.ts'
@@ -25,6 +25,7 @@ import { ByteBudget } from './byte-budget.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
 import { idOf } from './entry-routes.ts'
 import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
+import { bodyKind } from './media-type.ts'
 import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
 
 const NO_PARAMS: Params = {}
