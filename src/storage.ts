@@ -78,7 +78,7 @@ async function openInMemory(log: Log, { observers }: OpenStorageOptions): Promis
   const { openMemoryJournal } = await import('./journal/memory-journal.ts')
   log.warn('JOURNAL=memory keeps nothing beyond this process')
   const state = emptyState()
-  const store = new Store(openMemoryJournal(Date.now, record => apply(state, record)), state, observers)
+  const store = new Store(openMemoryJournal(Date.now, apply.bind(undefined, state)), state, observers)
   return { store, journal: undefined, readMs: 0, gate: undefined, close: () => store.close() }
 }
 
@@ -117,7 +117,7 @@ async function openJournal(
   const onProgress = (share: number): void => log.progress?.('reading the journal', share)
   const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
   const state = emptyState()
-  const applyRecord: Apply = record => apply(state, record)
+  const applyRecord: Apply = apply.bind(undefined, state)
   const beganMs = nowMs()
   const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
     await openFileJournal({ ...options, ...locked, files, folder, begins: mayCreate === true }, applyRecord)
