@@ -85,14 +85,14 @@ async function compose(
   })
   gate.open(handle)
   closers.add(sweepTokens(store))
-  const listening = new Listening(settings, handle, gate, certificate, {
+  const { begin, end } = listening(settings, handle, gate, certificate, {
     trustedProxies: settings.trustProxy, warn: log.warn,
     onRefusal: (address, status) => {
       for (const one of observers) one.malformedRefused?.(status)
       accessLog?.refused(address, status, randomUUID())
     }
   })
-  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listening.close()]) })
+  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), end()]) })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {
@@ -100,7 +100,7 @@ async function compose(
     accounts,
     gate,
     listen: async () => {
-      listener = await listening.begin()
+      listener = await begin()
       const url = urlOf(settings, listener)
       announce(settings, accounts, url, log)
       for (const { place } of parts) {
@@ -175,45 +175,31 @@ function sweepTokens({ state }: Store): () => void {
   return () => clearInterval(timer)
 }
 
-/** Listening, once. */
-class Listening {
-  readonly #settings: ServiceSettings
-  readonly #handle: Handle
-  readonly #gate: RequestGate
-  readonly #certificate: FollowedCertificate | undefined
-  readonly #options: ListenOptions
-  #opening: Promise<Listener> | undefined
-
-  constructor(
-    settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
-    options: ListenOptions
-  ) {
-    this.#settings = settings
-    this.#handle = handle
-    this.#gate = gate
-    this.#certificate = certificate
-    this.#options = options
-  }
-
-  async begin(): Promise<Listener> {
-    const { host, port } = this.#settings
-    checkTransport(this.#settings)
-    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
-    if (this.#opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
-    this.#opening = listen({ host, port }, this.#handle, { ...this.#options, certificate: this.#certificate?.current })
-    const listener = await this.#opening.catch(error => {
-      this.#opening = undefined
+/** Gives what begins to listen, once, and what ends that. */
+function listening(
+  settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
+  options: ListenOptions
+): { begin(): Promise<Listener>, end(): Promise<void> } {
+  let opening: Promise<Listener> | undefined
+  const begin = async (): Promise<Listener> => {
+    checkTransport(settings)
+    if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
+    if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
+    const { host, port } = settings
+    opening = listen({ host, port }, handle, { ...options, certificate: certificate?.current })
+    const listener = await opening.catch(error => {
+      opening = undefined
       throw error
     })
-    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
-    this.#certificate?.onChange(renewed => listener.renew(renewed))
+    if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
+    certificate?.onChange(renewed => listener.renew?.(renewed))
     return listener
   }
-
-  async close(): Promise<void> {
-    const listener = await this.#opening?.catch(() => undefined)
+  const end = async (): Promise<void> => {
+    const listener = await opening?.catch(() => undefined)
     await listener?.close(SHUTDOWN_TIMEOUT_MS)
   }
+  return { begin, end }
 }
 
 function urlOf({ host, tlsCert }: ServiceSettings, { port }: Listener): string {
