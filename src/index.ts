@@ -3,6 +3,7 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
+import { readOptions } from './config/options.ts'
 import { Failure, systemCode } from './errors.ts'
 import type { AccessLogSink } from './http/access-log.ts'
 import { peerOf } from './http/address.ts'
@@ -11,7 +12,7 @@ import { statusReply, type Reply } from './http/reply.ts'
 import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
-import { readEmbedderSettings, type Options } from './settings.ts'
+import { SETTINGS, validateCombinations, type Options } from './settings.ts'
 import { shaped } from './store/account-rules.ts'
 import { Accounts } from './store/accounts.ts'
 import {
@@ -130,7 +131,8 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   if (typeof production !== 'boolean') throw wrong('production must be true or false')
   if (typeof init !== 'boolean') throw wrong('init must be true or false')
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
-  const settings = readEmbedderSettings(values, production)
+  const settings = { ...readOptions(SETTINGS, values), isProduction: production }
+  validateCombinations(settings) // whether it can listen is checked when it does
   const { access } = given ?? {}
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,

@@ -1,8 +1,9 @@
 /** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
 import {
-  coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+  coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './config/core-settings.ts'
-import { readArguments, readOptions, type OptionsOf, type Variables } from './config/read.ts'
+import type { OptionsOf } from './config/options.ts'
+import { readArguments, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
 import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
@@ -29,15 +30,6 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   ...PARTS.map(({ settings }) => settings)
 ))
 
-/** The part of the table that says where the journal is: all that the operator's program needs. */
-export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
-  dataDir: SETTINGS.dataDir,
-  keyFile: SETTINGS.keyFile,
-  journal: SETTINGS.journal,
-  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
-    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
-}
-
 /** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
   const settings = { ...readArguments(SETTINGS, args, env), isProduction: env['NODE_ENV'] === 'production' }
@@ -46,13 +38,7 @@ export function readSettings(args: readonly string[], env: Variables): ServiceSe
   return settings
 }
 
-/** Reads an embedder's; whether it can listen is checked when it does. */
-export function readEmbedderSettings(options: Options, isProduction: boolean): ServiceSettings {
-  const settings = { ...readOptions(SETTINGS, options), isProduction }
-  validateCombinations(settings)
-  return settings
-}
-
+/** Throws `setting-invalid` where settings do not go together. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
   const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {

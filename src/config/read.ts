@@ -1,14 +1,9 @@
-/** Reading settings: from flags and variables, of which a flag beats its variable, or from an embedder's options. */
+/** Reading settings from flags and variables, of which a flag beats its variable. */
 import { parseArgs } from 'node:util'
 import { Failure } from '../errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
 
 export type Variables = { readonly [name: string]: string | undefined }
-
-/** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
-export type OptionsOf<S> = {
-  readonly [K in keyof S]?: NonNullable<S[K]> extends string | number | boolean ? S[K] | undefined : string | undefined
-}
 
 export function readArguments<S>(table: SettingsTable<S>, args: readonly string[], env: Variables): S {
   return readValues(table, readFlags(Object.values<Setting<unknown>>(table), args), env)
@@ -46,26 +41,6 @@ function withoutOne(word: string): readonly string[] {
   return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
 }
 
-/** How a program was called, to be shown in its help: by the name of an installed one, or as a file that Node runs. */
-export function calledAs(script: string = '', folder: string): string {
-  if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
-  return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
-}
-
-/** Reads an embedder's options; throws `setting-invalid`, also for an unknown name. */
-export function readOptions<S>(table: SettingsTable<S>, options: OptionsOf<S>): S {
-  const flags: { [flag: string]: string } = {}
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(table as object, name)) throw new Failure('setting-invalid', `${name} is not a setting`)
-    if (!['string', 'number', 'boolean'].includes(typeof value)) {
-      throw new Failure('setting-invalid', `${name} must be a text, a number, true or false`)
-    }
-    flags[table[name as keyof S].flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
-  }
-  return readValues(table, flags, {}, name => name)
-}
-
 /** Reads the values of flags and variables; `nameOf` gives the name by which the caller knows a flag. */
 export function readValues<S>(
   table: SettingsTable<S>, flags: Variables, env: Variables,
@@ -83,11 +58,4 @@ export function readValues<S>(
     }
   }
   return Object.fromEntries(Object.entries(table as { [name: string]: Setting<unknown> }).map(read)) as S
-}
-
-export function settingsHelp<S>(table: SettingsTable<S>): string {
-  return Object.values<Setting<unknown>>(table)
-    .map(({ flag, value, variable, shown, help }) =>
-      `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll('`', ''))
-    .join('\n')
 }
