@@ -1,8 +1,8 @@
 /** What is known of a request while it is answered, and the options of the pipeline that answers it. */
 import type { LoggedRequest } from '../http/access-log.ts'
-import type { AddressSet } from '../http/address.ts'
+import type { AddressSet, Peer } from '../http/address.ts'
 import type { Head } from '../http/head.ts'
-import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
+import type { IncomingMessage, ServerResponse } from '../http/listener.ts'
 import type { Found, Params, Router } from '../http/router.ts'
 import type { Observer } from '../log.ts'
 import type { Session } from '../store/session.ts'

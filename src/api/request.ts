@@ -3,18 +3,19 @@
  * and only `admit` leads there: behind every guard.
  */
 import { randomUUID } from 'node:crypto'
+import { nowMs } from '../clock.ts'
 import { clientAddress } from '../http/address.ts'
 import { readBody, type BodyRead } from '../http/body.ts'
+import type { Handle } from '../http/connection.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
-import type { Handle } from '../http/listener.ts'
 import { statusReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
 import {
-  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS
+  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_LOCAL_BODY_BYTES
 } from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
@@ -27,6 +28,7 @@ import { idOf } from './entry-routes.ts'
 import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
 import { bodyKind } from './media-type.ts'
 import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
+import { routerOf, type Route } from './route.ts'
 
 const NO_PARAMS: Params = {}
 
@@ -46,6 +48,16 @@ export function createPipeline(options: PipelineOptions): Handle {
     }
     attempt(ctx, begin)
   }
+}
+
+/** That for the operator's requests on the lock socket, which only the folder's owner can open. */
+export function createLocalPipeline(
+  routes: readonly Route[], readBarrier: PipelineOptions['readBarrier'], warn: PipelineOptions['warn']
+): Handle {
+  return createPipeline({
+    router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true, readBarrier,
+    isStopping: () => false, nowMs, warn
+  })
 }
 
 /** Takes a step; what it throws is answered. */

@@ -35,12 +35,6 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
   return set
 }
 
-/** Whether an address (as `clientAddress` gives it) is in the set. */
-function contains(set: AddressSet, address: string): boolean {
-  const family = isIP(address)
-  return family !== 0 && set.check(address, family === 4 ? 'ipv4' : 'ipv6')
-}
-
 /** Whether an address is this machine's own: 127.0.0.0/8 or ::1. */
 export function isLoopback(address: string): boolean {
   const bare = unmapped(address)
@@ -56,7 +50,7 @@ export function clientAddress(peer: Peer, forwardedFor: string | undefined, trus
   let { address } = peer
   if (trusted === undefined || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
-  while (hops.length > 0 && contains(trusted, address)) {
+  while (hops.length > 0 && isTrusted(address, trusted)) {
     const hop = withoutPort(hops.pop()!.trim())
     if (isIP(hop) === 0) break
     address = unmapped(hop)
@@ -70,9 +64,12 @@ function withoutPort(hop: string): string {
   return parts?.[1] ?? parts?.[2] ?? hop
 }
 
-/** Whether the peer of a socket is a trusted proxy. */
-export function isTrusted(peer: string, trusted: AddressSet | undefined): boolean {
-  return trusted !== undefined && contains(trusted, unmapped(peer))
+/** Whether an address is a trusted proxy's. */
+export function isTrusted(address: string, trusted: AddressSet | undefined): boolean {
+  if (trusted === undefined) return false
+  const bare = unmapped(address)
+  const family = isIP(bare)
+  return family !== 0 && trusted.check(bare, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */

@@ -10,7 +10,7 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS,
   REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { isTrusted, type AddressSet } from './address.ts'
+import type { AddressSet } from './address.ts'
 import { BoundedRequest } from './body.ts'
 import type { Handle } from './connection.ts'
 import { Connections } from './connections.ts'
@@ -18,8 +18,6 @@ import type { Refused } from './reply.ts'
 
 /** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
-export type { Peer } from './address.ts'
-export type { Handle } from './connection.ts'
 
 /** A listening server. */
 export interface Listener {
@@ -59,7 +57,7 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   const { certificate, trustedProxies, onRefusal, warn } = options
   const secure = certificate && (await import('./certificate.ts')).createSecure(SERVER_OPTIONS, certificate)
   const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
-  const connections = new Connections(handle, { onRefusal, isExempt: address => isTrusted(address, trustedProxies) })
+  const connections = new Connections(handle, trustedProxies, onRefusal)
   if ('path' in place) server.timeout = 0 // the operator's requests may take long
   server.on('connection', (socket: Socket) => connections.accept(socket, secure !== undefined))
   server.on('secureConnection', (socket: Socket) => {
