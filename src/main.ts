@@ -1,4 +1,5 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
+import { calledAs, settingsHelp } from './config/read.ts'
 import { disk } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
@@ -23,7 +24,6 @@ async function main(): Promise<void> {
   const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
   if (asks('--help', '-h')) {
-    const { calledAs, settingsHelp } = await import('./config/help.ts')
     console.log(`usage: ${calledAs(process.argv[1], process.cwd())} [settings]\n\n${settingsHelp(SETTINGS)}`)
     return
   }

@@ -2,7 +2,6 @@
 import {
   coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './config/core-settings.ts'
-import type { OptionsOf } from './config/options.ts'
 import { readArguments, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
 import { Failure } from './errors.ts'
@@ -14,10 +13,8 @@ export const PARTS: readonly Part[] = Object.values(parts)
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
+/** The settings of the core and of all parts. */
 export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
-
-/** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
-export type Options = OptionsOf<Settings>
 
 /** The settings, and whether `NODE_ENV` is `production`. */
 export type ServiceSettings = Settings & { readonly isProduction: boolean }

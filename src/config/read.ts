@@ -41,6 +41,12 @@ function withoutOne(word: string): readonly string[] {
   return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
 }
 
+/** How a program was called, to be shown in its help: by the name of an installed one, or as a file that Node runs. */
+export function calledAs(script: string = '', folder: string): string {
+  if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
+  return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
+}
+
 /** Reads the values of flags and variables; `nameOf` gives the name by which the caller knows a flag. */
 export function readValues<S>(
   table: SettingsTable<S>, flags: Variables, env: Variables,
@@ -58,4 +64,11 @@ export function readValues<S>(
     }
   }
   return Object.fromEntries(Object.entries(table as { [name: string]: Setting<unknown> }).map(read)) as S
+}
+
+export function settingsHelp<S>(table: SettingsTable<S>): string {
+  return Object.values<Setting<unknown>>(table)
+    .map(({ flag, value, variable, shown, help }) =>
+      `  ${`--${flag} ${value}`.padEnd(28)} ${help} ${variable}, default ${shown}.`.replaceAll('`', ''))
+    .join('\n')
 }

@@ -55,7 +55,7 @@ export interface ListenOptions {
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
-  const secure = certificate && (await import('./certificate.ts')).createSecure(SERVER_OPTIONS, certificate)
+  const secure = certificate && await createOverTls(certificate)
   const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
   const connections = new Connections(handle, trustedProxies, onRefusal)
   if ('path' in place) server.timeout = 0 // the operator's requests may take long
@@ -90,6 +90,11 @@ const SERVER_OPTIONS: ServerOptions<typeof BoundedRequest> & { requireHostHeader
   connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   // The pipeline refuses a missing Host itself: node:http would answer without a body.
   requireHostHeader: false
+}
+
+async function createOverTls(certificate: Certificate) {
+  const { createSecure } = await import('./certificate.ts')
+  return createSecure(SERVER_OPTIONS, certificate)
 }
 
 /** Sets every timeout and size of a server. */

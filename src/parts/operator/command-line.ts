@@ -1,8 +1,7 @@
 /** A command line: which command is meant, its flags, and the help on them. */
 import { parseArgs } from 'node:util'
 import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
-import { calledAs, settingsHelp } from '../../config/help.ts'
-import { nearest } from '../../config/read.ts'
+import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
 import { PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
