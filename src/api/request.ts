@@ -160,10 +160,6 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
   // A body can take its time: what was revoked meanwhile is refused like any other.
   const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
   if (refusal !== undefined) return answer(ctx, refusal)
-  parseBody(ctx, body)
-}
-
-function parseBody(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>): void {
   if (body.length === 0) return validate(ctx, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
   if (parsed.ok) return validate(ctx, parsed.value)

@@ -10,9 +10,8 @@ import type { Socket } from 'node:net'
 import { DRAIN_TIMEOUT_MS, MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
 import type { Peer } from './address.ts'
 import { BROKEN } from './body.ts'
-import { endAfterAnswer } from './last-answer.ts'
 import { rawRefusal, type Refused } from './reply.ts'
-import { endWith } from './send.ts'
+import { endAfterAnswer, endWith } from './send.ts'
 
 /** Answers a request for a target, at once or later, and calls `done` when its answer is decided. Never throws. */
 export type Handle =
