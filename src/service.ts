@@ -16,7 +16,7 @@ import { RequestGate } from './http/request-gate.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { OpenPart, Part } from './parts/part.ts'
+import type { OpenPart, PartContext } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -136,7 +136,7 @@ async function openSession(
   return { accounts, routes: sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }) }
 }
 
-async function openParts(context: Parameters<NonNullable<Part['open']>>[0], closers: Closers): Promise<OpenPart[]> {
+async function openParts(context: PartContext<object>, closers: Closers): Promise<OpenPart[]> {
   const opened: OpenPart[] = []
   for (const part of PARTS) {
     const open = await part.open?.(context) ?? {}

@@ -2,7 +2,7 @@
 import {
   coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './config/core-settings.ts'
-import { readArguments, type Variables } from './config/read.ts'
+import { readFlags, readValues, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
 import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
@@ -29,7 +29,8 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
 
 /** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
-  const settings = { ...readArguments(SETTINGS, args, env), isProduction: env['NODE_ENV'] === 'production' }
+  const values = readValues(SETTINGS, readFlags(SETTINGS, args), env)
+  const settings = { ...values, isProduction: env['NODE_ENV'] === 'production' }
   validateCombinations(settings)
   checkTransport(settings)
   return settings

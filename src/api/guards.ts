@@ -80,7 +80,6 @@ function preflight({ head, options, isUnderApi }: HeadContext): Reply | undefine
   return options.corsOrigins?.has(head.origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 
-/** An expectation that cannot be met. */
 function unmetExpectation({ head: { expect } }: HeadContext): Reply | undefined {
   return expect !== undefined && expect.toLowerCase() !== '100-continue' ? UNEXPECTED : undefined
 }
@@ -90,7 +89,6 @@ function wholeServer({ head: { path } }: HeadContext): Reply | undefined {
   return path === '*' ? SERVER_OPTIONS : undefined
 }
 
-/** A path that does not exist, or a method that it does not have. */
 function noSuchRoute({ found, head: { method } }: HeadContext): Reply | undefined {
   if (found === undefined) return NOT_FOUND
   return found.target === undefined ? otherMethod(method, found.allow) : undefined

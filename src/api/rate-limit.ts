@@ -17,7 +17,6 @@ const WINDOW_SECONDS = 60
 
 export interface Verdict {
   readonly allowed: boolean
-  /** The limit, requests a minute. */
   readonly limit: number
   /** Requests left in the window after this one. */
   readonly remaining: number
@@ -49,7 +48,6 @@ export class RateLimit {
     this.#maxClients = maxClients
   }
 
-  /** How many clients the table holds. */
   get clients(): number { return this.#young.size + this.#old.size }
 
   /** Counts a request of a client, or refuses it. */

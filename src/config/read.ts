@@ -5,18 +5,15 @@ import type { Setting, SettingsTable } from './core-settings.ts'
 
 export type Variables = { readonly [name: string]: string | undefined }
 
-export function readArguments<S>(table: SettingsTable<S>, args: readonly string[], env: Variables): S {
-  return readValues(table, readFlags(Object.values<Setting<unknown>>(table), args), env)
-}
-
-function readFlags(settings: readonly Setting<unknown>[], args: readonly string[]): Variables {
-  const options = Object.fromEntries(settings.map(({ flag }) => [flag, { type: 'string' as const }]))
+export function readFlags<S>(table: SettingsTable<S>, args: readonly string[]): Variables {
+  const flags = Object.values<Setting<unknown>>(table).map(({ flag }) => flag)
+  const options = Object.fromEntries(flags.map(flag => [flag, { type: 'string' as const }]))
   const { values, tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   const seen = new Set<string>()
   for (const token of tokens) {
     if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) {
       const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').split('=')[0]!
-      const meant = nearest(given, Object.keys(options).map(flag => `--${flag}`))
+      const meant = nearest(given, flags.map(flag => `--${flag}`))
       const hint = meant === undefined ? '--help lists them' : `did you mean ${meant}?`
       throw new Failure('setting-invalid', `there is no flag '${given}'; ${hint}`)
     }

@@ -18,7 +18,6 @@ export function peerOf(socket: Socket): Peer | undefined {
   return { address, key: clientKey(address), isSecure: 'encrypted' in socket }
 }
 
-/** A set of addresses and CIDR ranges. */
 export type AddressSet = BlockList
 
 /** Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. */

@@ -19,7 +19,6 @@ export type Handle =
 
 /** The connections of a client. */
 export interface Client {
-  /** Whether it may have any number of them. */
   readonly isExempt: boolean
   count: number
   /** Those that wait for a request's head, the longest first; also those that shake hands. */
@@ -52,7 +51,6 @@ export class Connection implements Peer {
     this.#done = done
   }
 
-  /** Whether no request is being answered. */
   get isIdle(): boolean { return this.#newest === undefined || this.#newest.writableFinished }
 
   /** Whether something has come since the last request. */

@@ -10,7 +10,6 @@ import type { Refused } from './reply.ts'
 
 type OnRefusal = (address: string, status: number) => void
 
-/** The connections of a server. */
 export class Connections {
   readonly #handle: Handle
   readonly #trustedProxies: AddressSet | undefined
@@ -27,7 +26,6 @@ export class Connections {
     this.#onRefusal = onRefusal
   }
 
-  /** How many there are. */
   size = 0
 
   /** Takes in an accepted socket, or closes it when its client is gone or has too many. */

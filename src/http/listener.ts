@@ -19,11 +19,9 @@ import type { Refused } from './reply.ts'
 /** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** A listening server. */
 export interface Listener {
   /** The port it listens on, also where 0 was asked for; 0 for a Unix socket. */
   readonly port: number
-  /** How many connections are open. */
   connections(): number
   /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. Undefined over TCP. */
   readonly renew: ((certificate: Certificate) => void) | undefined
@@ -40,15 +38,12 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** Options of a listener. */
 export interface ListenOptions {
-  /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
   /** Proxies; each address has many clients. */
   readonly trustedProxies?: AddressSet | undefined
   /** Called for a malformed request with the peer's address and the status of the reply. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined
-  /** Called when a connection could not be accepted. */
   readonly warn?: (line: string) => void
 }
 
@@ -97,7 +92,6 @@ async function createOverTls(certificate: Certificate) {
   return createSecure(SERVER_OPTIONS, certificate)
 }
 
-/** Sets every timeout and size of a server. */
 function bounded(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
