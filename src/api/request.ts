@@ -36,7 +36,7 @@ const NO_PARAMS: Params = {}
 export function createPipeline(options: PipelineOptions): Handle {
   const bodies = new ByteBudget(MAX_BODIES_BYTES)
   return (request, response, target, peer, done) => {
-    const head = hasTooManyFields(request) ? undefined : readHead(request, target)
+    const head = readHead(request, target)
     const path = head?.path ?? target
     const found = head && options.router.find(head.method, head.path)
     const ctx: Context = {
@@ -188,7 +188,8 @@ function answer(ctx: Context, reply: Reply, id?: string): void {
   if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
     extra.push(...corsHeaders(head.origin, corsOrigins))
   }
-  sendReply(response, reply, extra, isStopping() || !(ctx.isBodyRead || isRestShort(head)))
+  const isLast = !(ctx.isBodyRead || isRestShort(head)) || isStopping()
+  sendReply(response, reply, extra, isLast)
   record(ctx, reply.status, id, reply.logged)
 }
 
