@@ -3,6 +3,7 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
+import { readValues } from './config/read.ts'
 import { Failure, systemCode } from './errors.ts'
 import type { AccessLogSink } from './http/access-log.ts'
 import { peerOf } from './http/address.ts'
@@ -11,7 +12,7 @@ import { statusReply, type Reply } from './http/reply.ts'
 import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
-import { readEmbedderSettings, type Options } from './settings.ts'
+import { SETTINGS, validateCombinations, type Settings } from './settings.ts'
 import { shaped } from './store/account-rules.ts'
 import { Accounts } from './store/accounts.ts'
 import {
@@ -20,7 +21,6 @@ import {
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
-export type { Options } from './settings.ts'
 export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accounts.ts'
 export type { Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
@@ -64,6 +64,12 @@ export interface Service {
 export interface UpdateOptions {
   /** The entry as it was read: if others have changed it since, nothing is changed. */
   readonly ifUnchanged?: Entry
+}
+
+/** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
+export type Options = {
+  readonly [K in keyof Settings]?:
+    NonNullable<Settings[K]> extends string | number | boolean ? Settings[K] | undefined : string | undefined
 }
 
 /** What a service is opened with besides its settings. */
@@ -117,6 +123,20 @@ function reporting(access: AccessLogSink, warn: Log['warn']): AccessLogSink {
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
 
+/** Reads the settings; throws `setting-invalid`, also for an unknown name. */
+function readOptions(options: Options): Settings {
+  const flags: { [flag: string]: string } = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue
+    if (!Object.hasOwn(SETTINGS, name)) throw wrong(`${name} is not a setting`)
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw wrong(`${name} must be a text, a number, true or false`)
+    }
+    flags[SETTINGS[name as keyof Settings].flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+  }
+  return readValues(SETTINGS, flags, {}, name => name)
+}
+
 /**
  * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, having
  * released everything; with the signal's reason if that was aborted.
@@ -130,7 +150,8 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   if (typeof production !== 'boolean') throw wrong('production must be true or false')
   if (typeof init !== 'boolean') throw wrong('init must be true or false')
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
-  const settings = readEmbedderSettings(values, production)
+  const settings = { ...readOptions(values), isProduction: production }
+  validateCombinations(settings) // whether it can listen is checked when it does
   const { access } = given ?? {}
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,

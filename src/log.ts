@@ -25,7 +25,6 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
 export interface Observer {
   /** `operation` is undefined where no route was reached. */
   requestEnded?(operation: string | undefined, status: number, ms: number): void
-  /** A malformed request was refused. */
   malformedRefused?(status: number): void
   /** See `JournalObserver`. */
   journalWritten?(ms: number, isMade: boolean): void

@@ -1,8 +1,8 @@
 /** The composition: from settings to a service. It knows no signals and never ends the process. */
 import { randomUUID } from 'node:crypto'
 import { entryRoutes } from './api/entry-routes.ts'
-import { createLocalPipeline } from './api/local-pipeline.ts'
-import { createPipeline } from './api/request.ts'
+import { RateLimit } from './api/rate-limit.ts'
+import { createLocalPipeline, createPipeline } from './api/request.ts'
 import { routerOf, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
@@ -11,12 +11,12 @@ import { Failure } from './errors.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
 import type { FollowedCertificate } from './http/certificate.ts'
+import type { Handle } from './http/connection.ts'
 import { RequestGate } from './http/request-gate.ts'
-import { listen, type Handle, type Listener, type ListenOptions } from './http/listener.ts'
-import { RateLimit } from './http/rate-limit.ts'
+import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { OpenPart, Part } from './parts/part.ts'
+import type { OpenPart, PartContext } from './parts/part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -85,14 +85,14 @@ async function compose(
   })
   gate.open(handle)
   closers.add(sweepTokens(store))
-  const listening = new Listening(settings, handle, gate, certificate, {
+  const { begin, end } = listening(settings, handle, gate, certificate, {
     trustedProxies: settings.trustProxy, warn: log.warn,
     onRefusal: (address, status) => {
       for (const one of observers) one.malformedRefused?.(status)
       accessLog?.refused(address, status, randomUUID())
     }
   })
-  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), listening.close()]) })
+  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), end()]) })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {
@@ -100,7 +100,7 @@ async function compose(
     accounts,
     gate,
     listen: async () => {
-      listener = await listening.begin()
+      listener = await begin()
       const url = urlOf(settings, listener)
       announce(settings, accounts, url, log)
       for (const { place } of parts) {
@@ -136,7 +136,7 @@ async function openSession(
   return { accounts, routes: sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }) }
 }
 
-async function openParts(context: Parameters<NonNullable<Part['open']>>[0], closers: Closers): Promise<OpenPart[]> {
+async function openParts(context: PartContext<object>, closers: Closers): Promise<OpenPart[]> {
   const opened: OpenPart[] = []
   for (const part of PARTS) {
     const open = await part.open?.(context) ?? {}
@@ -175,45 +175,31 @@ function sweepTokens({ state }: Store): () => void {
   return () => clearInterval(timer)
 }
 
-/** Listening, once. */
-class Listening {
-  readonly #settings: ServiceSettings
-  readonly #handle: Handle
-  readonly #gate: RequestGate
-  readonly #certificate: FollowedCertificate | undefined
-  readonly #options: ListenOptions
-  #opening: Promise<Listener> | undefined
-
-  constructor(
-    settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
-    options: ListenOptions
-  ) {
-    this.#settings = settings
-    this.#handle = handle
-    this.#gate = gate
-    this.#certificate = certificate
-    this.#options = options
-  }
-
-  async begin(): Promise<Listener> {
-    const { host, port } = this.#settings
-    checkTransport(this.#settings)
-    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
-    if (this.#opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
-    this.#opening = listen({ host, port }, this.#handle, { ...this.#options, certificate: this.#certificate?.current })
-    const listener = await this.#opening.catch(error => {
-      this.#opening = undefined
+/** Gives what begins to listen, once, and what ends that. */
+function listening(
+  settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
+  options: ListenOptions
+): { begin(): Promise<Listener>, end(): Promise<void> } {
+  let opening: Promise<Listener> | undefined
+  const begin = async (): Promise<Listener> => {
+    checkTransport(settings)
+    if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
+    if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
+    const { host, port } = settings
+    opening = listen({ host, port }, handle, { ...options, certificate: certificate?.current })
+    const listener = await opening.catch(error => {
+      opening = undefined
       throw error
     })
-    if (this.#gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
-    this.#certificate?.onChange(renewed => listener.renew(renewed))
+    if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
+    certificate?.onChange(renewed => listener.renew?.(renewed))
     return listener
   }
-
-  async close(): Promise<void> {
-    const listener = await this.#opening?.catch(() => undefined)
+  const end = async (): Promise<void> => {
+    const listener = await opening?.catch(() => undefined)
     await listener?.close(SHUTDOWN_TIMEOUT_MS)
   }
+  return { begin, end }
 }
 
 function urlOf({ host, tlsCert }: ServiceSettings, { port }: Listener): string {

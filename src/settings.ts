@@ -1,8 +1,8 @@
 /** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
 import {
-  coreSettings, withNames, type CoreSettings, type Setting, type SettingsTable, type StorageSettings
+  coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './config/core-settings.ts'
-import { readArguments, readOptions, type OptionsOf, type Variables } from './config/read.ts'
+import { readFlags, readValues, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
 import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
@@ -13,10 +13,8 @@ export const PARTS: readonly Part[] = Object.values(parts)
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
+/** The settings of the core and of all parts. */
 export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
-
-/** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
-export type Options = OptionsOf<Settings>
 
 /** The settings, and whether `NODE_ENV` is `production`. */
 export type ServiceSettings = Settings & { readonly isProduction: boolean }
@@ -29,30 +27,16 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   ...PARTS.map(({ settings }) => settings)
 ))
 
-/** The part of the table that says where the journal is: all that the operator's program needs. */
-export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
-  dataDir: SETTINGS.dataDir,
-  keyFile: SETTINGS.keyFile,
-  journal: SETTINGS.journal,
-  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
-    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
-}
-
 /** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
-  const settings = { ...readArguments(SETTINGS, args, env), isProduction: env['NODE_ENV'] === 'production' }
+  const values = readValues(SETTINGS, readFlags(SETTINGS, args), env)
+  const settings = { ...values, isProduction: env['NODE_ENV'] === 'production' }
   validateCombinations(settings)
   checkTransport(settings)
   return settings
 }
 
-/** Reads an embedder's; whether it can listen is checked when it does. */
-export function readEmbedderSettings(options: Options, isProduction: boolean): ServiceSettings {
-  const settings = { ...readOptions(SETTINGS, options), isProduction }
-  validateCombinations(settings)
-  return settings
-}
-
+/** Throws `setting-invalid` where settings do not go together. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
   const { tlsCert, tlsKey } = settings
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {

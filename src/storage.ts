@@ -10,6 +10,7 @@ import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
 import { Failure, systemCode } from './errors.ts'
 import { RequestGate } from './http/request-gate.ts'
 import { localSockets } from './http/local-socket.ts'
+import type { FileJournalOptions } from './journal/file-journal.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
 import { LOCK_CHECK_MS, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
@@ -61,9 +62,7 @@ export async function openStorage(
   const closers = new Closers()
   try {
     const gate = new RequestGate()
-    const locked = await lockForWriting(settings, folder, gate, log, options)
-    closers.add(() => locked.lock?.release())
-    if (locked.lock !== undefined) closers.add(keepLock(locked.lock))
+    const locked = await lockForWriting(settings, folder, gate, log, options, closers)
     const { store, journal, readMs } = await openJournal(settings, journals, log, options, { ...locked, mustExist })
     closers.add(() => store.close())
     closers.add(() => gate.close(SHUTDOWN_TIMEOUT_MS))
@@ -78,34 +77,29 @@ async function openInMemory(log: Log, { observers }: OpenStorageOptions): Promis
   const { openMemoryJournal } = await import('./journal/memory-journal.ts')
   log.warn('JOURNAL=memory keeps nothing beyond this process')
   const state = emptyState()
-  const store = new Store(openMemoryJournal(Date.now, record => apply(state, record)), state, observers)
+  const store = new Store(openMemoryJournal(Date.now, apply.bind(undefined, state)), state, observers)
   return { store, journal: undefined, readMs: 0, gate: undefined, close: () => store.close() }
 }
 
-/** The lock, or why there is none: then the journal is only read. */
-interface Locked {
-  readonly lock: JournalLock | undefined
-  readonly unlocked: string | undefined
-}
+/** What a journal learns of its lock: itself, or why there is none; then the journal is only read. */
+type Locked = Pick<FileJournalOptions, 'lock' | 'unlocked'>
 
+/** Takes the lock, and looks now and then whether it is still held, and takes it again. */
 async function lockForWriting(
   settings: StoreSettings, folder: string, gate: RequestGate, log: Log,
-  { files = disk, mayOnlyRead = false }: OpenStorageOptions
+  { files = disk, mayOnlyRead = false }: OpenStorageOptions, closers: Closers
 ): Promise<Locked> {
   try {
-    return { lock: await lockJournal(files, folder, localSockets(gate.handle), log.warn), unlocked: undefined }
+    const lock = await lockJournal(files, folder, localSockets(gate.handle), log.warn)
+    closers.add(() => lock.release())
+    const timer = setInterval(() => void lock.keep().catch(() => {}), LOCK_CHECK_MS).unref() // it has said why
+    closers.add(() => clearInterval(timer))
+    return { lock }
   } catch (error) {
     const { cause } = error as Failure
     if (!mayOnlyRead || settings.journal !== 'file' || !isFull(cause)) throw error
-    return { lock: undefined, unlocked: `${folder} has no room for a lock (${systemCode(cause)})` }
+    return { unlocked: `${folder} has no room for a lock (${systemCode(cause)})` }
   }
-}
-
-/** Looks now and then whether the lock is still held, and takes it again; gives what ends that. */
-function keepLock(lock: JournalLock): () => void {
-  const look = (): void => void lock.keep().catch(() => {}) // it has said why
-  const timer = setInterval(look, LOCK_CHECK_MS).unref()
-  return () => clearInterval(timer)
 }
 
 async function openJournal(
@@ -117,7 +111,7 @@ async function openJournal(
   const onProgress = (share: number): void => log.progress?.('reading the journal', share)
   const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
   const state = emptyState()
-  const applyRecord: Apply = record => apply(state, record)
+  const applyRecord: Apply = apply.bind(undefined, state)
   const beganMs = nowMs()
   const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
     await openFileJournal({ ...options, ...locked, files, folder, begins: mayCreate === true }, applyRecord)

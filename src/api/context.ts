@@ -1,13 +1,13 @@
 /** What is known of a request while it is answered, and the options of the pipeline that answers it. */
 import type { LoggedRequest } from '../http/access-log.ts'
-import type { AddressSet } from '../http/address.ts'
+import type { AddressSet, Peer } from '../http/address.ts'
 import type { Head } from '../http/head.ts'
-import type { IncomingMessage, Peer, ServerResponse } from '../http/listener.ts'
-import type { RateLimit, Verdict } from '../http/rate-limit.ts'
+import type { IncomingMessage, ServerResponse } from '../http/listener.ts'
 import type { Found, Params, Router } from '../http/router.ts'
 import type { Observer } from '../log.ts'
 import type { Session } from '../store/session.ts'
 import type { ByteBudget } from './byte-budget.ts'
+import type { RateLimit, Verdict } from './rate-limit.ts'
 import type { Route } from './route.ts'
 
 /** The step of an option that is undefined is left out. */

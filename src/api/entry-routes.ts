@@ -43,7 +43,6 @@ export function preconditionIn({ 'if-match': tags }: Head): Precondition | undef
   return (_entry, revision) => wanted.includes('*') || wanted.includes(`"${revision}"`)
 }
 
-/** Answers an unknown id. */
 export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {
   return params => store.has(idOf(params)) ? undefined : UNKNOWN
 }

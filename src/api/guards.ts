@@ -2,9 +2,8 @@
  * The guards: what a request is refused for before its body is read. A guard gives the answer, or undefined to let the
  * request pass, and changes nothing. The three lists below are asked in their order, each from its top.
  */
-import { isTrusted } from '../http/address.ts'
+import { isOwnLiteral, isTrusted } from '../http/address.ts'
 import { PREFLIGHT } from '../http/cors.ts'
-import { foreignIn } from '../http/origin.ts'
 import type { Reply } from '../http/reply.ts'
 import { hasAbility } from '../store/session.ts'
 import {
@@ -37,13 +36,41 @@ export function withoutHttps(ctx: HeadContext): Reply | undefined {
   return isRefused ? HTTPS_ONLY : undefined
 }
 
-/** In the open configuration, what a web page may have sent. */
+/**
+ * In the open configuration, what a web page may have sent. A page can send requests anywhere, but it cannot choose the
+ * `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a plain GET,
+ * what the browser reports about its site (which defeats cross-site requests).
+ */
 function foreignPage(ctx: HeadContext): Reply | undefined {
-  const { guardedHosts, corsOrigins = NONE } = ctx.options
+  const { head: { host = '', origin, 'sec-fetch-site': site }, options: { guardedHosts, corsOrigins = NONE } } = ctx
   if (guardedHosts === undefined) return undefined
-  const foreign = foreignIn(ctx.head, guardedHosts, corsOrigins, isHttps(ctx) ? 'https' : 'http')
-  if (foreign === 'host') return FOREIGN_HOST
-  return foreign === 'origin' || (foreign === 'site' && ctx.isUnderApi) ? FOREIGN_ORIGIN : undefined
+  if (!isHostAllowed(host, guardedHosts)) return FOREIGN_HOST
+  const isForeign = origin === undefined ? ctx.isUnderApi && isFromOtherSite(site)
+    : !isOriginAllowed(origin, isHttps(ctx) ? 'https' : 'http', host, corsOrigins)
+  return isForeign ? FOREIGN_ORIGIN : undefined
+}
+
+/** The host that was allowed last: mostly it is that of the next request as well. */
+const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
+
+/** Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. */
+export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  if (lastAllowed.get(allowed) === host) return true
+  const given = host.toLowerCase()
+  const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(given)?.[1] ?? ''
+  const isAllowed = name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
+  if (isAllowed) lastAllowed.set(allowed, host)
+  return isAllowed
+}
+
+/** Whether a browser reports that another site's page sent a request (Fetch Metadata). */
+export function isFromOtherSite(site: string | undefined): boolean {
+  return site === 'cross-site' || site === 'same-site'
+}
+
+/** Whether an `Origin` is the service itself, as the request's `Host` names it, or an allowed one. */
+export function isOriginAllowed(origin: string, scheme: string, host: string, allowed: ReadonlySet<string>): boolean {
+  return origin === `${scheme}://${host.toLowerCase()}` || allowed.has(origin)
 }
 
 /** What a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */
@@ -53,7 +80,6 @@ function preflight({ head, options, isUnderApi }: HeadContext): Reply | undefine
   return options.corsOrigins?.has(head.origin) === true ? PREFLIGHT : SERVER_OPTIONS
 }
 
-/** An expectation that cannot be met. */
 function unmetExpectation({ head: { expect } }: HeadContext): Reply | undefined {
   return expect !== undefined && expect.toLowerCase() !== '100-continue' ? UNEXPECTED : undefined
 }
@@ -63,7 +89,6 @@ function wholeServer({ head: { path } }: HeadContext): Reply | undefined {
   return path === '*' ? SERVER_OPTIONS : undefined
 }
 
-/** A path that does not exist, or a method that it does not have. */
 function noSuchRoute({ found, head: { method } }: HeadContext): Reply | undefined {
   if (found === undefined) return NOT_FOUND
   return found.target === undefined ? otherMethod(method, found.allow) : undefined

@@ -2,11 +2,11 @@
 import { TEXTS } from '../contract.ts'
 import { clientKey } from '../http/address.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
-import type { RateLimit } from '../http/rate-limit.ts'
 import { email, textUpTo } from '../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts, type Issued } from '../store/accounts.ts'
 import { tokenId } from '../store/session.ts'
+import type { RateLimit } from './rate-limit.ts'
 import { route, type Route } from './route.ts'
 
 const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)

@@ -3,19 +3,19 @@
  * and only `admit` leads there: behind every guard.
  */
 import { randomUUID } from 'node:crypto'
+import { nowMs } from '../clock.ts'
 import { clientAddress } from '../http/address.ts'
-import { bodyKind, readBody, type BodyRead } from '../http/body.ts'
+import { readBody, type BodyRead } from '../http/body.ts'
+import type { Handle } from '../http/connection.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
-import type { Handle } from '../http/listener.ts'
-import { limitHeaders } from '../http/rate-limit.ts'
 import { statusReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check } from '../json/validator.ts'
 import {
-  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS
+  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_LOCAL_BODY_BYTES
 } from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
@@ -24,9 +24,11 @@ import {
 } from './answers.ts'
 import { ByteBudget } from './byte-budget.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
-import { attachLimitHeaders, takeFromLimits } from './counting.ts'
 import { idOf } from './entry-routes.ts'
 import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
+import { bodyKind } from './media-type.ts'
+import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
+import { routerOf, type Route } from './route.ts'
 
 const NO_PARAMS: Params = {}
 
@@ -34,7 +36,7 @@ const NO_PARAMS: Params = {}
 export function createPipeline(options: PipelineOptions): Handle {
   const bodies = new ByteBudget(MAX_BODIES_BYTES)
   return (request, response, target, peer, done) => {
-    const head = hasTooManyFields(request) ? undefined : readHead(request, target)
+    const head = readHead(request, target)
     const path = head?.path ?? target
     const found = head && options.router.find(head.method, head.path)
     const ctx: Context = {
@@ -46,6 +48,16 @@ export function createPipeline(options: PipelineOptions): Handle {
     }
     attempt(ctx, begin)
   }
+}
+
+/** That for the operator's requests on the lock socket, which only the folder's owner can open. */
+export function createLocalPipeline(
+  routes: readonly Route[], readBarrier: PipelineOptions['readBarrier'], warn: PipelineOptions['warn']
+): Handle {
+  return createPipeline({
+    router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true, readBarrier,
+    isStopping: () => false, nowMs, warn
+  })
 }
 
 /** Takes a step; what it throws is answered. */
@@ -148,10 +160,6 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
   // A body can take its time: what was revoked meanwhile is refused like any other.
   const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
   if (refusal !== undefined) return answer(ctx, refusal)
-  parseBody(ctx, body)
-}
-
-function parseBody(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>): void {
   if (body.length === 0) return validate(ctx, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
   if (parsed.ok) return validate(ctx, parsed.value)
@@ -180,7 +188,8 @@ function answer(ctx: Context, reply: Reply, id?: string): void {
   if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
     extra.push(...corsHeaders(head.origin, corsOrigins))
   }
-  sendReply(response, reply, extra, isStopping() || !(ctx.isBodyRead || isRestShort(head)))
+  const isLast = !(ctx.isBodyRead || isRestShort(head)) || isStopping()
+  sendReply(response, reply, extra, isLast)
   record(ctx, reply.status, id, reply.logged)
 }
 

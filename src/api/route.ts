@@ -1,10 +1,10 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
 import type { Head } from '../http/head.ts'
-import type { RateLimit } from '../http/rate-limit.ts'
 import type { Reply } from '../http/reply.ts'
 import { Router, type Params } from '../http/router.ts'
 import type { Shape, Shaped } from '../json/validator.ts'
 import type { Session } from '../store/session.ts'
+import type { RateLimit } from './rate-limit.ts'
 import type { RouteDescription } from './route-description.ts'
 
 /** A request that has come as far as its handler. */
@@ -13,7 +13,6 @@ export interface Call<Body> {
   readonly params: Params
   /** The validated body; undefined for a route without a shape. */
   readonly body: Body
-  /** The address of the client. */
   readonly client: string
   /** Whether the client has hung up, or ended its side, which looks the same until something is sent. */
   readonly isGone: () => boolean
@@ -21,12 +20,10 @@ export interface Call<Body> {
   readonly session: Session | undefined
 }
 
-/** A route of the interface. */
 export interface Route<Body = unknown> {
   /** The operation's name, which settings and logs use. */
   readonly operation: string
   readonly method: 'GET' | 'POST'
-  /** The router's pattern. */
   readonly path: string
   /** Whether it needs no token. */
   readonly isPublic?: boolean
@@ -54,7 +51,6 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
   return route as Route
 }
 
-/** A router of these routes. */
 export function routerOf(routes: readonly Route[]): Router<Route> {
   const router = new Router<Route>()
   for (const route of routes) router.add(route.method, route.path, route)

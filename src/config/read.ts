@@ -1,27 +1,19 @@
-/** Reading settings: from flags and variables, of which a flag beats its variable, or from an embedder's options. */
+/** Reading settings from flags and variables, of which a flag beats its variable. */
 import { parseArgs } from 'node:util'
 import { Failure } from '../errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
 
 export type Variables = { readonly [name: string]: string | undefined }
 
-/** The settings as an embedder gives them: numbers and booleans as such, everything else as its variable holds it. */
-export type OptionsOf<S> = {
-  readonly [K in keyof S]?: NonNullable<S[K]> extends string | number | boolean ? S[K] | undefined : string | undefined
-}
-
-export function readArguments<S>(table: SettingsTable<S>, args: readonly string[], env: Variables): S {
-  return readValues(table, readFlags(Object.values<Setting<unknown>>(table), args), env)
-}
-
-function readFlags(settings: readonly Setting<unknown>[], args: readonly string[]): Variables {
-  const options = Object.fromEntries(settings.map(({ flag }) => [flag, { type: 'string' as const }]))
+export function readFlags<S>(table: SettingsTable<S>, args: readonly string[]): Variables {
+  const flags = Object.values<Setting<unknown>>(table).map(({ flag }) => flag)
+  const options = Object.fromEntries(flags.map(flag => [flag, { type: 'string' as const }]))
   const { values, tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   const seen = new Set<string>()
   for (const token of tokens) {
     if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) {
       const given = args[token.index]!.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').split('=')[0]!
-      const meant = nearest(given, Object.keys(options).map(flag => `--${flag}`))
+      const meant = nearest(given, flags.map(flag => `--${flag}`))
       const hint = meant === undefined ? '--help lists them' : `did you mean ${meant}?`
       throw new Failure('setting-invalid', `there is no flag '${given}'; ${hint}`)
     }
@@ -50,20 +42,6 @@ function withoutOne(word: string): readonly string[] {
 export function calledAs(script: string = '', folder: string): string {
   if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
   return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
-}
-
-/** Reads an embedder's options; throws `setting-invalid`, also for an unknown name. */
-export function readOptions<S>(table: SettingsTable<S>, options: OptionsOf<S>): S {
-  const flags: { [flag: string]: string } = {}
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(table as object, name)) throw new Failure('setting-invalid', `${name} is not a setting`)
-    if (!['string', 'number', 'boolean'].includes(typeof value)) {
-      throw new Failure('setting-invalid', `${name} must be a text, a number, true or false`)
-    }
-    flags[table[name as keyof S].flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
-  }
-  return readValues(table, flags, {}, name => name)
 }
 
 /** Reads the values of flags and variables; `nameOf` gives the name by which the caller knows a flag. */

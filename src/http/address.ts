@@ -18,7 +18,6 @@ export function peerOf(socket: Socket): Peer | undefined {
   return { address, key: clientKey(address), isSecure: 'encrypted' in socket }
 }
 
-/** A set of addresses and CIDR ranges. */
 export type AddressSet = BlockList
 
 /** Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. */
@@ -33,12 +32,6 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
     set.addSubnet(address, prefix === undefined ? bits : Number(prefix), family === 4 ? 'ipv4' : 'ipv6')
   }
   return set
-}
-
-/** Whether an address (as `clientAddress` gives it) is in the set. */
-function contains(set: AddressSet, address: string): boolean {
-  const family = isIP(address)
-  return family !== 0 && set.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** Whether an address is this machine's own: 127.0.0.0/8 or ::1. */
@@ -56,7 +49,7 @@ export function clientAddress(peer: Peer, forwardedFor: string | undefined, trus
   let { address } = peer
   if (trusted === undefined || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
-  while (hops.length > 0 && contains(trusted, address)) {
+  while (hops.length > 0 && isTrusted(address, trusted)) {
     const hop = withoutPort(hops.pop()!.trim())
     if (isIP(hop) === 0) break
     address = unmapped(hop)
@@ -70,9 +63,12 @@ function withoutPort(hop: string): string {
   return parts?.[1] ?? parts?.[2] ?? hop
 }
 
-/** Whether the peer of a socket is a trusted proxy. */
-export function isTrusted(peer: string, trusted: AddressSet | undefined): boolean {
-  return trusted !== undefined && contains(trusted, unmapped(peer))
+/** Whether an address is a trusted proxy's. */
+export function isTrusted(address: string, trusted: AddressSet | undefined): boolean {
+  if (trusted === undefined) return false
+  const bare = unmapped(address)
+  const family = isIP(bare)
+  return family !== 0 && trusted.check(bare, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
@@ -81,13 +77,19 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** Whether an address is `0.0.0.0` or `::` in any spelling. */
-export function isUnspecified(address: string): boolean {
-  return address === '0.0.0.0' || (isIPv6(address) && expand(address).every(group => group === '0'))
+/**
+ * Whether the host of a URL is an IP literal that may be this machine's. The unspecified address and IPv4 mapped into
+ * IPv6 are not: to browsers they are foreign, so that they let pages of other sites send there what they do not send to
+ * 127.0.0.1, and without saying so.
+ */
+export function isOwnLiteral(host: string): boolean {
+  if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
+  const address = host.slice(1, -1)
+  return isIPv6(address) && !isMapped(address) && expand(address).some(group => group !== '0')
 }
 
 /** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */
-export function isMapped(address: string): boolean {
+function isMapped(address: string): boolean {
   return address.includes(':') && isIPv6(address) && expand(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 

@@ -2,8 +2,6 @@
 import { Buffer } from 'node:buffer'
 import { IncomingMessage } from 'node:http'
 import { MAX_SMALL_PIECES, SMALL_PIECE_BYTES } from '../limits.ts'
-import type { Head } from './head.ts'
-import { isPlainJson } from './media-type.ts'
 import type { Refused } from './reply.ts'
 
 /** The event of a request whose body breaks off, with the reason. */
@@ -79,10 +77,4 @@ function grown(old: Buffer, bytes: number, size: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(size)
   old.copy(larger, 0, 0, bytes)
   return larger
-}
-
-/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
-export function bodyKind(head: Head): 'none' | 'json' | 'other' {
-  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
-  return isPlainJson(head) ? 'json' : 'other'
 }

@@ -1,9 +1,25 @@
-/** The files of the HTTPS certificate: read at the start, checked regularly, reloaded when they change. */
+/** HTTPS: a server with a certificate, whose files are read at the start, and again when they have changed. */
 import type { Buffer } from 'node:buffer'
+import type { Server } from 'node:http'
+import { createServer, type ServerOptions } from 'node:https'
 import { Failure, systemCode } from '../errors.ts'
 import type { Certificate } from './listener.ts'
 import type { Files } from '../disk/files.ts'
-import { TLS_CHECK_MS } from '../limits.ts'
+import { HEADERS_TIMEOUT_MS, TLS_CHECK_MS } from '../limits.ts'
+
+const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
+
+/** Makes a server, and what gives it another certificate; throws `certificate-invalid`. */
+export function createSecure(
+  options: ServerOptions, certificate: Certificate
+): { readonly server: Server, readonly renew: (certificate: Certificate) => void } {
+  try {
+    const server = createServer({ ...options, ...certificate, ...TLS })
+    return { server, renew: renewed => server.setSecureContext({ ...renewed, ...TLS }) }
+  } catch (error) {
+    throw new Failure('certificate-invalid', systemCode(error), { cause: error })
+  }
+}
 
 /** A certificate that follows its files. */
 export interface FollowedCertificate {

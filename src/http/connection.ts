@@ -10,9 +10,8 @@ import type { Socket } from 'node:net'
 import { DRAIN_TIMEOUT_MS, MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
 import type { Peer } from './address.ts'
 import { BROKEN } from './body.ts'
-import { endAfterAnswer } from './last-answer.ts'
 import { rawRefusal, type Refused } from './reply.ts'
-import { endWith } from './send.ts'
+import { endAfterAnswer, endWith } from './send.ts'
 
 /** Answers a request for a target, at once or later, and calls `done` when its answer is decided. Never throws. */
 export type Handle =
@@ -20,7 +19,6 @@ export type Handle =
 
 /** The connections of a client. */
 export interface Client {
-  /** Whether it may have any number of them. */
   readonly isExempt: boolean
   count: number
   /** Those that wait for a request's head, the longest first; also those that shake hands. */
@@ -53,7 +51,6 @@ export class Connection implements Peer {
     this.#done = done
   }
 
-  /** Whether no request is being answered. */
   get isIdle(): boolean { return this.#newest === undefined || this.#newest.writableFinished }
 
   /** Whether something has come since the last request. */

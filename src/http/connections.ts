@@ -4,39 +4,35 @@ import type { Socket } from 'node:net'
 import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
 } from '../limits.ts'
-import { peerOf } from './address.ts'
+import { isTrusted, peerOf, type AddressSet } from './address.ts'
 import { Connection, type Client, type Handle } from './connection.ts'
 import type { Refused } from './reply.ts'
 
-interface ConnectionsOptions {
-  /** Addresses that may have any number of connections. */
-  readonly isExempt?: ((address: string) => boolean) | undefined
-  /** Called for each answer to what was not a request. */
-  readonly onRefusal?: ((address: string, status: number) => void) | undefined
-}
+type OnRefusal = (address: string, status: number) => void
 
-/** The connections of a server. */
 export class Connections {
   readonly #handle: Handle
-  readonly #options: ConnectionsOptions
+  readonly #trustedProxies: AddressSet | undefined
+  readonly #onRefusal: OnRefusal | undefined
   readonly #clients = new Map<string, Client>()
   readonly #bySocket = new Map<Socket, Connection>()
   /** By the addresses and ports at their other ends. */
   readonly #shakingHands = new Map<string, Connection>()
 
-  constructor(handle: Handle, options: ConnectionsOptions = {}) {
+  /** Proxies may have any number; `onRefusal` is called for each answer to what was not a request. */
+  constructor(handle: Handle, trustedProxies: AddressSet | undefined, onRefusal: OnRefusal | undefined) {
     this.#handle = handle
-    this.#options = options
+    this.#trustedProxies = trustedProxies
+    this.#onRefusal = onRefusal
   }
 
-  /** How many there are. */
   size = 0
 
   /** Takes in an accepted socket, or closes it when its client is gone or has too many. */
   accept(socket: Socket, isTls: boolean): void {
     const peer = peerOf(socket)
     if (peer === undefined) { socket.destroy(); return }
-    const isExempt = this.#options.isExempt?.(peer.address) === true
+    const isExempt = isTrusted(peer.address, this.#trustedProxies)
     const client: Client = this.#clients.get(peer.key) ?? { isExempt, count: 0, waiting: new Set() }
     if (client.count >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
     this.#clients.set(peer.key, client)
@@ -92,7 +88,7 @@ export class Connections {
     const connection = this.#bySocket.get(socket)
     // No answer is possible: the client is gone, or its handshake has not ended.
     if (connection === undefined || status === undefined) socket.destroy()
-    else connection.refuse(status, () => this.#options.onRefusal?.(connection.address, status))
+    else connection.refuse(status, () => this.#onRefusal?.(connection.address, status))
   }
 
   /** Closes those that send something now and then, but no request. */

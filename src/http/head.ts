@@ -35,8 +35,9 @@ export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
-/** Reads the head of a request for a target; undefined when it is malformed or has a field twice. */
+/** Reads the head of a request for a target; undefined when it is malformed, or has too many fields, or one twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
+  if (hasTooManyFields(request)) return undefined
   const method = request.method ?? ''
   // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host. Node 20.12 lets
   // bytes beyond ASCII pass.

@@ -3,7 +3,6 @@
  * request by itself.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
@@ -11,7 +10,7 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS,
   REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS, SOCKET_TIMEOUT_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { isTrusted, type AddressSet } from './address.ts'
+import type { AddressSet } from './address.ts'
 import { BoundedRequest } from './body.ts'
 import type { Handle } from './connection.ts'
 import { Connections } from './connections.ts'
@@ -19,17 +18,13 @@ import type { Refused } from './reply.ts'
 
 /** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
-export type { Peer } from './address.ts'
-export type { Handle } from './connection.ts'
 
-/** A listening server. */
 export interface Listener {
   /** The port it listens on, also where 0 was asked for; 0 for a Unix socket. */
   readonly port: number
-  /** How many connections are open. */
   connections(): number
-  /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. */
-  renew(certificate: Certificate): void
+  /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. Undefined over TCP. */
+  readonly renew: ((certificate: Certificate) => void) | undefined
   /** Takes no more connections, finishes the requests in flight, and cuts what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
@@ -43,28 +38,25 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** Options of a listener. */
 export interface ListenOptions {
-  /** Serves HTTPS. */
   readonly certificate?: Certificate | undefined
   /** Proxies; each address has many clients. */
   readonly trustedProxies?: AddressSet | undefined
   /** Called for a malformed request with the peer's address and the status of the reply. */
   readonly onRefusal?: ((address: string, status: number) => void) | undefined
-  /** Called when a connection could not be accepted. */
   readonly warn?: (line: string) => void
 }
 
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
-  const server = create(certificate)
-  const isTls = certificate !== undefined
-  const connections = new Connections(handle, { onRefusal, isExempt: address => isTrusted(address, trustedProxies) })
+  const secure = certificate && await createOverTls(certificate)
+  const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
+  const connections = new Connections(handle, trustedProxies, onRefusal)
   if ('path' in place) server.timeout = 0 // the operator's requests may take long
-  server.on('connection', (socket: Socket) => connections.accept(socket, isTls))
+  server.on('connection', (socket: Socket) => connections.accept(socket, secure !== undefined))
   server.on('secureConnection', (socket: Socket) => {
-    socket.allowHalfOpen = true // see `create`; who leaves a handshake of TLS is not waited for
+    socket.allowHalfOpen = true // see `bounded`; who leaves a handshake of TLS is not waited for
     connections.secure(socket)
   })
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
@@ -82,23 +74,25 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,
     connections: () => connections.size,
-    renew: renewed => (server as TlsServer).setSecureContext({ ...renewed, ...TLS }),
+    renew: secure?.renew,
     close: timeoutMs => close(server, connections, timeoutMs)
   }
 }
 
-const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
+const SERVER_OPTIONS: ServerOptions<typeof BoundedRequest> & { requireHostHeader: boolean } = {
+  IncomingMessage: BoundedRequest,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+  // The pipeline refuses a missing Host itself: node:http would answer without a body.
+  requireHostHeader: false
+}
 
-/** A server with every timeout and size set. */
-function create(certificate: Certificate | undefined): Server {
-  const options: ServerOptions<typeof BoundedRequest> & { requireHostHeader: boolean } = {
-    IncomingMessage: BoundedRequest,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-    // The pipeline refuses a missing Host itself: node:http would answer without a body.
-    requireHostHeader: false
-  }
-  const server = certificate === undefined ? createServer(options) : createSecure(options, certificate)
+async function createOverTls(certificate: Certificate) {
+  const { createSecure } = await import('./certificate.ts')
+  return createSecure(SERVER_OPTIONS, certificate)
+}
+
+function bounded(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
@@ -109,14 +103,6 @@ function create(certificate: Certificate | undefined): Server {
   // A client that ends its side after a request still gets the answer (the option has no other name).
   Object.assign(server, { httpAllowHalfOpen: true })
   return server
-}
-
-function createSecure(options: ServerOptions<typeof BoundedRequest>, certificate: Certificate): Server {
-  try {
-    return createTlsServer({ ...options, ...certificate, ...TLS })
-  } catch (error) {
-    throw new Failure('certificate-invalid', systemCode(error), { cause: error })
-  }
 }
 
 /** What an error of a connection is answered by; undefined where it is the connection's and not what was sent on it. */

@@ -4,7 +4,8 @@ import { createConnection } from 'node:net'
 import { relative } from 'node:path'
 import type { UnixSockets } from '../disk/lock.ts'
 import { Failure, systemCode } from '../errors.ts'
-import { listen, type Handle } from './listener.ts'
+import type { Handle } from './connection.ts'
+import { listen } from './listener.ts'
 
 /** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
 const MAX_SOCKET_PATH_BYTES = 103

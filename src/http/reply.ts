@@ -39,7 +39,6 @@ const TEXTS = {
 /** Requests that node:http refuses by itself, or has no answer to. */
 export type Refused = 400 | 405 | 408 | 413 | 431
 
-/** A reply whose body is the JSON of a value. */
 export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
   return { status, body: JSON.stringify(value), headers }
 }

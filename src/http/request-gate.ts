@@ -23,7 +23,6 @@ export class RequestGate {
     })
   }
 
-  /** Whether no requests pass. */
   readonly isClosed = (): boolean => this.#behind === undefined
 
   open(behind: Handle): void { this.#behind = behind }

@@ -20,10 +20,8 @@ interface Node<T> {
 
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
-/** The parameters of a path that has none. */
 const NO_PARAMS: Params = Object.freeze(Object.create(null))
 
-/** Maps a method and a path to a target of any kind. */
 export class Router<T> {
   readonly #root: Node<T> = node()
 

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RouteContext } from '../../src/api/context.ts'
-import { takeFromLimits } from '../../src/api/counting.ts'
 import { withoutHttps } from '../../src/api/guards.ts'
+import { RateLimit, takeFromLimits } from '../../src/api/rate-limit.ts'
 import { allowsStaleReads } from '../../src/api/request.ts'
 import { parseAddressSet } from '../../src/http/address.ts'
-import { RateLimit } from '../../src/http/rate-limit.ts'
 import { startProtected } from '../support/accounts.ts'
 import { send } from '../support/service.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isHostAllowed, isOriginAllowed } from '../../src/http/origin.ts'
+import { isHostAllowed, isOriginAllowed } from '../../src/api/guards.ts'
 import { ask, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 

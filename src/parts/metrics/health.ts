@@ -3,9 +3,9 @@
  * everyone. They are outside `/api`, are not rate limited, and disclose no secret.
  */
 import { isLoopback } from '../../http/address.ts'
-import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
+import { isFromOtherSite, isHostAllowed } from '../../api/guards.ts'
 import type { RouteDescription } from '../../api/route-description.ts'
 import type { Call, Route } from '../../api/route.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'

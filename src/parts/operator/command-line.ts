@@ -1,8 +1,8 @@
 /** A command line: which command is meant, its flags, and the help on them. */
 import { parseArgs } from 'node:util'
+import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
 import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
-import type { Setting } from '../../config/core-settings.ts'
-import { PARTS, STORAGE_SETTINGS } from '../../settings.ts'
+import { PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
@@ -11,6 +11,15 @@ type Table = { readonly [name: string]: Setting<unknown> }
 export const SCRIPT: string = process.argv[1] ?? ''
 /** What the program is called. */
 const PROGRAM: string = calledAs(SCRIPT, process.cwd())
+
+/** The settings that say where the journal is: all that this program needs. */
+export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
+  dataDir: SETTINGS.dataDir,
+  keyFile: SETTINGS.keyFile,
+  journal: SETTINGS.journal,
+  ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
+    serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
+}
 
 /** What the words after a command are. */
 const POSITIONALS: { readonly [name: string]: string } = {

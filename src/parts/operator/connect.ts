@@ -5,7 +5,7 @@
  * writable file system.
  */
 import { join } from 'node:path'
-import { createLocalPipeline } from '../../api/local-pipeline.ts'
+import { createLocalPipeline } from '../../api/request.ts'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
 import { disk, isSameFile, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'

@@ -2,7 +2,7 @@
  * The media type of a body (RFC 9110 §8.3.1): `type/subtype`, then parameters `;name=value`. White space may stand
  * around each semicolon, but not around `=`; a value is a token or a quoted string; names are the same in any case.
  */
-import type { Head } from './head.ts'
+import type { Head } from '../http/head.ts'
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
@@ -37,8 +37,13 @@ function unquoted(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value
 }
 
-/** Whether a body is JSON in UTF-8 without a content coding. */
-export function isPlainJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
+/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
+export function bodyKind(head: Head): 'none' | 'json' | 'other' {
+  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
+  return isPlainJson(head) ? 'json' : 'other'
+}
+
+function isPlainJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
   if (coding !== undefined && coding.toLowerCase() !== 'identity') return false
   if (type === 'application/json') return true
   const parsed = type === undefined ? undefined : parseMediaType(type)

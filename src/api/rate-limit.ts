@@ -7,13 +7,16 @@
  * becomes the older one, and the older one is dropped. So no client is forgotten within a minute unless more than a
  * whole generation of other clients came in between.
  */
+import { clientKey } from '../http/address.ts'
+import type { Reply } from '../http/reply.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
+import { TOO_MANY } from './answers.ts'
+import type { Context } from './context.ts'
 
 const WINDOW_SECONDS = 60
 
 export interface Verdict {
   readonly allowed: boolean
-  /** The limit, requests a minute. */
   readonly limit: number
   /** Requests left in the window after this one. */
   readonly remaining: number
@@ -45,7 +48,6 @@ export class RateLimit {
     this.#maxClients = maxClients
   }
 
-  /** How many clients the table holds. */
   get clients(): number { return this.#young.size + this.#old.size }
 
   /** Counts a request of a client, or refuses it. */
@@ -113,4 +115,41 @@ export function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: V
   const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
   if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))
   return headers
+}
+
+/** Counts a request in the limits of `/api` and its route (contract §8, §8.4); if either is used up, in neither. */
+export function takeFromLimits(ctx: Context): Reply | undefined {
+  const { options: { limitsByUser }, session, route } = ctx
+  const general = generalLimit(ctx)
+  const own = route?.rateLimit
+  if (general === undefined && own === undefined) return undefined
+  const address = addressKey(ctx)
+  const key = limitsByUser === true && session !== undefined ? `user ${session.user}` : address
+  const refused = own?.peek(address)
+  if (refused?.allowed === false) {
+    const { limit, remaining, retryAfterSeconds } = general?.peek(key) ?? refused
+    ctx.verdict = {
+      allowed: false, limit, remaining, retryAfterSeconds: Math.max(retryAfterSeconds, refused.retryAfterSeconds)
+    }
+    return TOO_MANY
+  }
+  ctx.verdict = general?.take(key)
+  if (ctx.verdict?.allowed === false) return TOO_MANY
+  const ownVerdict = own?.take(address)
+  ctx.verdict ??= ownVerdict
+  return undefined
+}
+
+/** Has the answer to a request that does not count say what is left. */
+export function attachLimitHeaders(ctx: Context): void {
+  const verdict = generalLimit(ctx)?.peek(addressKey(ctx))
+  if (verdict !== undefined) ctx.verdict = { ...verdict, allowed: true }
+}
+
+function generalLimit({ isUnderApi, options }: Context): RateLimit | undefined {
+  return isUnderApi ? options.rateLimit : undefined
+}
+
+function addressKey({ client, peer }: Context): string {
+  return client === peer.address ? peer.key : clientKey(client)
 }
