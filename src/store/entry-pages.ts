@@ -110,7 +110,7 @@ function listOf(pieces: readonly Buffer[]): Buffer[] {
 
 /** Up to `PAGE_ENTRIES` entries, by their place in the page. In bytes, each has a comma before it. */
 class Page {
-  /** The short ones: the active ones, then the deleted ones from the newest on, so that either is one piece of a list. */
+  /** The short ones: the active ones, then the deleted ones from the newest on; so either is one piece of a list. */
   #packed: Buffer = Buffer.alloc(0)
   /** Where each begins and ends in it; zeros for those that are not in it. */
   readonly #bounds = new Uint32Array(2 * PAGE_ENTRIES)
@@ -157,7 +157,7 @@ class Page {
     return this.#list = this.#pieces(this.#places(false))
   }
 
-  /** Gives of the deleted ones before a place the newest that fit into `maxBytes`; returns what is left, 0 if not all fit. */
+  /** Gives the newest deleted ones before a place that fit into `maxBytes`; returns what is left, 0 if not all fit. */
   takeDeleted(before: number, maxBytes: number, pieces: Buffer[]): number {
     if (this.#deleted.size === 0) return maxBytes
     if (this.#loose > 0) this.#pack()
@@ -170,7 +170,10 @@ class Page {
 
   #start(place: number): number { return this.#bounds[2 * place] ?? 0 }
   #end(place: number): number { return this.#bounds[2 * place + 1] ?? 0 }
-  #bytes(place: number): number { return this.#end(place) - this.#start(place) || (this.#alone.get(place)?.length ?? 0) }
+  #bytes(place: number): number {
+    return this.#end(place) - this.#start(place) || (this.#alone.get(place)?.length ?? 0)
+  }
+
   #isLoose(place: number): boolean { return (this.#alone.get(place)?.length ?? Infinity) <= LONG_BYTES }
 
   /** The places of the active entries, or of the deleted ones, in the order in which they are packed and listed. */
