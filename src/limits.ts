@@ -19,6 +19,8 @@ export const SMALL_PIECE_BYTES: number = 64
 /** An e-mail address (RFC 5321 §4.5.3.1). */
 export const MAX_EMAIL_CHARACTERS: number = 254
 export const MAX_JSON_DEPTH_LEVELS: number = 64
+/** The keys of one JSON object: more than a body of the usual size can have. */
+export const MAX_JSON_KEYS: number = 10_000
 
 /** From a connection's first byte to the end of the headers. */
 export const HEADERS_TIMEOUT_MS: number = 15_000

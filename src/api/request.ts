@@ -13,7 +13,7 @@ import { statusReply, type Reply } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
-import { check } from '../json/validator.ts'
+import { check, depthOf } from '../json/validator.ts'
 import {
   MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_LOCAL_BODY_BYTES
 } from '../limits.ts'
@@ -161,7 +161,7 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
   const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
   if (refusal !== undefined) return answer(ctx, refusal)
   if (body.length === 0) return validate(ctx, {})
-  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS)
+  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, depthOf(ctx.route.shape!))
   if (parsed.ok) return validate(ctx, parsed.value)
   answer(ctx, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
 }

@@ -5,6 +5,9 @@ import type { Socket } from 'node:net'
 import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, SEND_BYTES } from '../limits.ts'
 import { fieldsOf, isOnePiece, type Reply } from './reply.ts'
 
+/** A body of this length is sent with its head. */
+const SHORT_BODY = 4096
+
 /**
  * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
  * for `checkContinue`, and only this field shows it.
@@ -19,7 +22,8 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   response.writeHead(reply.status, fieldsOf(reply, extra))
   const { body } = reply
-  if (body === undefined || (isOnePiece(body) && body.length <= SEND_BYTES)) response.end(body)
+  if (body === undefined || (isOnePiece(body) && body.length <= SHORT_BODY)) response.end(body)
+  // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
   else if (typeof body === 'string') sendPieces(response, [Buffer.from(body)])
   else sendPieces(response, Buffer.isBuffer(body) ? [body] : body)
 }

@@ -1,14 +1,16 @@
 /**
  * A strict JSON parser over bytes, RFC 8259.
  *
- * It accepts what `JSON.parse` accepts and gives the same values, but for two things that it refuses: an object with
- * a key given twice (§4: "SHOULD be unique"; two readers of such a body may see two different requests), and nesting
- * beyond a bound (§9). The bytes must be UTF-8 (§8.1) without a byte order mark. Objects have no prototype, so
- * `__proto__` is a key like any other. Escapes of lone surrogates (§8.2) are kept as they are.
+ * It accepts what `JSON.parse` accepts and gives the same values, but for what it refuses: an object with a key given
+ * twice (§4: "SHOULD be unique"; two readers of such a body may see two different requests), or with more keys than a
+ * bound, and nesting beyond another (§9). The bytes must be UTF-8 (§8.1) without a byte order mark. Objects have no
+ * prototype, so `__proto__` is a key like any other. Escapes of lone surrogates (§8.2) are kept as they are.
  *
- * One pass, no backtracking: the work is linear in the body's length.
+ * One pass, no backtracking: the work is linear in the body's length. Not so the memory of what is built: V8 keeps room
+ * for 1,000 values in an object with the key 999. So who wants no nested values has them checked and not built.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
+import { MAX_JSON_KEYS } from '../limits.ts'
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -24,10 +26,13 @@ interface JsonFault {
   readonly column: number
 }
 
-/** Parses a whole body; `maxDepth` bounds how deep arrays and objects may nest. Never throws. */
-export function parseJson(bytes: Buffer, maxDepth: number): Parsed<Json> {
+/**
+ * Parses a whole body; `maxDepth` bounds how deep arrays and objects may nest. What nests deeper than `builtDepth` is
+ * checked like the rest, and comes out empty. Never throws.
+ */
+export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
   if (!isUtf8(bytes)) return faultAt(bytes, firstInvalidByte(bytes), 'is not valid UTF-8')
-  const parser = new Parser(bytes, maxDepth)
+  const parser = new Parser(bytes, maxDepth, builtDepth)
   try {
     return { ok: true, value: parser.document() }
   } catch (error) {
@@ -37,8 +42,10 @@ export function parseJson(bytes: Buffer, maxDepth: number): Parsed<Json> {
 }
 
 /** The same for a body that must be an object. */
-export function parseJsonObject(bytes: Buffer, maxDepth: number): Parsed<{ readonly [key: string]: Json }> {
-  const parsed = parseJson(bytes, maxDepth)
+export function parseJsonObject(
+  bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth
+): Parsed<{ readonly [key: string]: Json }> {
+  const parsed = parseJson(bytes, maxDepth, builtDepth)
   if (!parsed.ok) return parsed
   const { value } = parsed
   if (isObject(value)) return { ok: true, value }
@@ -55,10 +62,8 @@ const DIGIT_0 = 0x30, DIGIT_9 = 0x39, COLON = 0x3a, BACKSLASH = 0x5c
 const OPEN_ARRAY = 0x5b, CLOSE_ARRAY = 0x5d, OPEN_OBJECT = 0x7b, CLOSE_OBJECT = 0x7d
 const UPPER_E = 0x45, LOWER_E = 0x65, LOWER_F = 0x66, LOWER_N = 0x6e, LOWER_T = 0x74, LOWER_U = 0x75
 
-/** What a one-letter escape means (§7). */
-const ESCAPES: ReadonlyMap<number, string> = new Map(
-  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' })
-    .map(([letter, meaning]) => [letter.charCodeAt(0), meaning]))
+/** What may follow a backslash, but for `u` (§7). */
+const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
 
 /** Unwinds the parser to `parseJson`; without a stack trace, which a hostile body should not make us pay for. */
 class Fault {
@@ -70,10 +75,15 @@ class Fault {
 class Parser {
   readonly #bytes: Buffer
   readonly #maxDepth: number
+  readonly #builtDepth: number
   #at = 0
   #depth = 0
 
-  constructor(bytes: Buffer, maxDepth: number) { this.#bytes = bytes; this.#maxDepth = maxDepth }
+  constructor(bytes: Buffer, maxDepth: number, builtDepth: number) {
+    this.#bytes = bytes
+    this.#maxDepth = maxDepth
+    this.#builtDepth = builtDepth
+  }
 
   document(): Json {
     const value = this.#value()
@@ -99,7 +109,7 @@ class Parser {
     switch (this.#peek()) {
       case OPEN_OBJECT: return this.#object()
       case OPEN_ARRAY: return this.#array()
-      case QUOTE: return this.#string()
+      case QUOTE: return this.#string(this.#isBuilt())
       case LOWER_T: return this.#literal('true', true)
       case LOWER_F: return this.#literal('false', false)
       case LOWER_N: return this.#literal('null', null)
@@ -121,12 +131,16 @@ class Parser {
 
   #leave(): void { this.#depth--; this.#at++ }
 
+  /** Whether a value here is wanted, and not only checked. */
+  #isBuilt(): boolean { return this.#depth <= this.#builtDepth }
+
   #array(): Json[] {
     const items: Json[] = []
     this.#enter()
     if (this.#peek() !== CLOSE_ARRAY) {
       for (;;) {
-        items.push(this.#value())
+        const value = this.#value()
+        if (this.#isBuilt()) items.push(value)
         const byte = this.#peek()
         if (byte === CLOSE_ARRAY) break
         if (byte !== COMMA) throw this.#unexpected('in an array, where a comma or its end should be')
@@ -141,14 +155,18 @@ class Parser {
     const object: { [key: string]: Json } = Object.create(null)
     this.#enter()
     if (this.#peek() !== CLOSE_OBJECT) {
+      const keys = new Set<string>()
       for (;;) {
         if (this.#peek() !== QUOTE) throw this.#unexpected('in an object, where a key should be')
         const start = this.#at
-        const key = this.#string()
-        if (object[key] !== undefined) throw new Fault(start, 'has a key twice in one object')
+        const key = this.#string(true)
+        if (keys.has(key)) throw new Fault(start, 'has a key twice in one object')
+        if (keys.size === MAX_JSON_KEYS) throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
+        keys.add(key)
         if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
         this.#at++
-        object[key] = this.#value()
+        const value = this.#value()
+        if (this.#isBuilt()) object[key] = value
         const byte = this.#peek()
         if (byte === CLOSE_OBJECT) break
         if (byte !== COMMA) throw this.#unexpected('in an object, where a comma or its end should be')
@@ -159,41 +177,35 @@ class Parser {
     return object
   }
 
-  #string(): string {
+  #string(isWanted: boolean): string {
     const bytes = this.#bytes
-    let text = ''
-    let start = ++this.#at
-    let bits = 0 // every byte since `start`, ORed: below 0x80, they are all ASCII
+    const start = ++this.#at
+    let bits = 0 // every byte, ORed: below 0x80, they are all ASCII
+    let hasEscapes = false
     for (;;) {
       const byte = bytes[this.#at]
       if (byte === undefined || byte < SPACE) throw this.#unexpected('in a string')
-      if (byte === QUOTE || byte === BACKSLASH) {
-        text += bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at)
-        this.#at++
-        if (byte === QUOTE) return text
-        text += this.#escape()
-        start = this.#at
-        bits = 0
-      } else {
-        bits |= byte
-        this.#at++
-      }
+      this.#at++
+      if (byte === QUOTE) break
+      bits |= byte
+      if (byte !== BACKSLASH) continue
+      this.#escape()
+      hasEscapes = true
     }
+    if (!isWanted) return ''
+    // Joined piece by piece, a text of escapes would take 16 times its length.
+    if (hasEscapes) return JSON.parse(bytes.toString('utf8', start - 1, this.#at)) as string
+    return bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at - 1)
   }
 
-  #escape(): string {
+  #escape(): void {
     const byte = this.#bytes[this.#at]
-    const meaning = byte === undefined ? undefined : ESCAPES.get(byte)
-    if (meaning !== undefined) { this.#at++; return meaning }
-    if (byte !== LOWER_U) throw this.#unexpected('in an escape')
+    if (byte !== LOWER_U && !ESCAPED.has(byte)) throw this.#unexpected('in an escape')
     this.#at++
-    let unit = 0
+    if (byte !== LOWER_U) return
     for (let i = 0; i < 4; i++, this.#at++) {
-      const digit = hexValue(this.#bytes[this.#at])
-      if (digit < 0) throw this.#unexpected('in an escape')
-      unit = unit * 16 + digit
+      if (!isHexDigit(this.#bytes[this.#at])) throw this.#unexpected('in an escape')
     }
-    return String.fromCharCode(unit)
   }
 
   /** §6: an optional minus, an integer without leading zeros, an optional fraction, an optional exponent. */
@@ -211,7 +223,7 @@ class Parser {
       if (sign === PLUS || sign === MINUS) this.#at++
       this.#digits()
     }
-    return Number(bytes.toString('latin1', start, this.#at))
+    return this.#isBuilt() ? Number(bytes.toString('latin1', start, this.#at)) : 0
   }
 
   #digits(): void {
@@ -228,11 +240,9 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9
 }
 
-/** The value of a hexadecimal digit, or -1. */
-function hexValue(byte = 0): number {
-  if (isDigit(byte)) return byte - DIGIT_0
+function isHexDigit(byte = 0): boolean {
   const lower = byte | 0x20
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66)
 }
 
 const REPLACEMENT = Buffer.from('\ufffd')
@@ -251,6 +261,7 @@ function faultAt(bytes: Buffer, at: number, fault: string): JsonFault {
   const lineStart = bytes.subarray(0, at).lastIndexOf(LINE_FEED) + 1
   let line = 1
   for (let i = 0; i < lineStart; i++) if (bytes[i] === LINE_FEED) line++
-  const column = [...bytes.toString('utf8', lineStart, at)].length + 1
+  let column = 1
+  for (let i = lineStart; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++ // each character's first byte
   return { ok: false, fault, line, column }
 }

@@ -22,8 +22,9 @@ export function number(least: number, most: number): Rule<number> {
 }
 
 /** A list of strings of at least one character. */
-export const texts: Rule<readonly string[]> = rule(
-  value => Array.isArray(value) && value.every(isText), 'be a list of strings')
+export const texts: Rule<readonly string[]> = {
+  ...rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings'), isList: true
+}
 
 /** One of some numbers. */
 export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
@@ -34,6 +35,7 @@ export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
 export function listOf<S extends Shape>(shape: S): Rule<readonly Shaped<S>[]> {
   const isItem = (item: unknown): boolean =>
     typeof item === 'object' && item !== null && check(shape, item as { readonly [field: string]: unknown }).ok
-  return rule(value => Array.isArray(value) && value.every(isItem),
+  const list = rule<readonly Shaped<S>[]>(value => Array.isArray(value) && value.every(isItem),
     `be a list of objects with ${Object.keys(shape).join(', ')}`)
+  return { ...list, isList: true }
 }

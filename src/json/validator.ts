@@ -7,6 +7,8 @@ import { requiredText } from '../contract.ts'
 /** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
 export interface Rule<T> {
   readonly optional: boolean
+  /** Whether it takes a list; then values that nest are built, else only checked for their syntax. */
+  readonly isList?: boolean
   readonly fault: (field: string, value: unknown) => string | undefined
   /** Never set: it carries the type of a valid value. */
   readonly type?: T
@@ -26,6 +28,11 @@ export function sentenceOf(errors: FieldErrors): string { return Object.values(e
 
 /** What `check` finds. */
 export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
+
+/** How deep the values nest that a shape takes. */
+export function depthOf(shape: Shape): number | undefined {
+  return Object.values(shape).some(({ isList }) => isList) ? undefined : 1
+}
 
 /** Checks a JSON object against a shape. Fields that the shape does not have are left out of the value. */
 export function check<S extends Shape>(shape: S, object: { readonly [field: string]: unknown }): Checked<Shaped<S>> {

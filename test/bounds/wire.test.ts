@@ -126,7 +126,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_HEADLESS_PER_CLIENT: 'program/hostile',
   MAX_HELD_ANSWERS: 'short requests in a series, not read',
   MAX_HELD_ANSWER_BYTES: 'gets of large entries in a series, not read',
-  MAX_RATE_LIMIT_CLIENTS: 'http/rate-limit',
+  MAX_RATE_LIMIT_CLIENTS: 'api/rate-limit',
   MAX_SMALL_PIECES: 'bodies in one-byte chunks',
   REQUEST_TIMEOUT_MS: 'program/hostile',
   SEND_BYTES: 'the list, not read',

@@ -406,15 +406,46 @@ test('RFC 8259 §2 to §8: mutated documents are taken or refused as by JSON.par
   assert.ok(Math.min(kinds.accepted, kinds.syntax, kinds.invalid) > COUNT / 20 && kinds.twice > 0)
 })
 
+/** A value without what nests deeper than so many levels. */
+function pruned(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const inner = levels === 0 ? [] : Object.entries(value).map(([key, one]) => [key, pruned(one, levels - 1)] as const)
+  return Array.isArray(value) ? inner.map(([, one]) => one) : Object.fromEntries(inner)
+}
+
+test('what nests deeper than is wanted comes out empty, and is taken or refused for the same', t => {
+  const random = randomOf(t)
+  const generated = Array.from({ length: COUNT }, () => mutate(Buffer.from(someDocument(random)), random, documents()))
+  for (const bytes of [...documents(), ...generated]) {
+    const whole = parseJson(bytes, maxDepth)
+    for (const levels of [0, 1, 2]) {
+      const parsed = parseJson(bytes, maxDepth, levels)
+      if (!whole.ok) assert.deepEqual(parsed, whole)
+      else assertSame(valueOf(parsed), pruned(whole.value, levels))
+    }
+  }
+})
+
+test('an object has at most 10,000 keys, wherever it stands', () => {
+  const object = (count: number): string => `{${Array.from({ length: count }, (_, k) => `"${k}":0`).join()}}`
+  const fault = 'has more than 10000 keys in one object'
+  for (const levels of [1, maxDepth]) {
+    assert.ok(parseJson(Buffer.from(`[${object(10_000)},{"a":${object(10_000)}}]`), maxDepth, levels).ok)
+    const column = object(10_000).length + 1
+    assert.deepEqual(parseJson(Buffer.from(object(10_001)), maxDepth, levels), { ok: false, fault, line: 1, column })
+    assert.equal(faultOf(parseJson(Buffer.from(`[{"a":${object(10_001)}}]`), maxDepth, levels)), fault)
+  }
+})
+
 const repeatTo = (length: number, unit: string): string => unit.repeat(Math.ceil(length / unit.length))
 const membersTo = (length: number, member: (k: number) => string): string =>
   Array.from({ length: Math.ceil(length / Buffer.byteLength(`${member(1000)},`)) }, (_, k) => member(k)).join()
 
 /** Bodies of about so many bytes, each costly for a parser that goes back, copies or counts anew; which are JSON. */
 const HOSTILE: readonly (readonly [name: string, ok: boolean, body: (length: number) => string | Buffer])[] = [
-  ['many keys', true, length => `{${membersTo(length, k => `"k${k}":0`)}}`],
-  ['many keys that are sparse array indices', true, length => `{${membersTo(length, k => `"${k * 9973}":0`)}}`],
-  ['a key twice after many others', false, length => `{"a":0,${membersTo(length, k => `"k${k}":0`)},"a":0}`],
+  ['many keys', true, length => `{${membersTo(length, k => `"key number ${k}":0`)}}`],
+  ['many keys that are sparse array indices', true, length => `{${membersTo(length, k => `"${k * 9973}":"text"`)}}`],
+  ['a key twice after many others', false, length => `{"a":0,${membersTo(length, k => `"key number ${k}":0`)},"a":0}`],
   ['one long key', true, length => `{"${repeatTo(length, 'k')}":0}`],
   ['arrays to the bound, again and again', true,
     length => `[${membersTo(length, () => '['.repeat(maxDepth - 1) + ']'.repeat(maxDepth - 1))}]`],
