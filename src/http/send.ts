@@ -39,6 +39,7 @@ export function endWith(response: ServerResponse): void {
  * TLS or a compressor makes a copy of each. `drain` is what every middleware passes on.
  */
 function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
+  const { socket } = response.req
   let index = 0
   let offset = 0
   const send = (): void => {
@@ -51,10 +52,15 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
       given += piece.length
       if (!response.write(piece) && given >= SEND_BYTES) return
     }
-    response.off('drain', send)
+    response.off('drain', goOn)
     response.end()
   }
-  response.on('drain', send)
+  // node:http says `drain` also when an answer behind this one is written: then the connection's own is waited for.
+  const goOn = (): void => {
+    if (socket.writableNeedDrain) socket.once('drain', send)
+    else send()
+  }
+  response.on('drain', goOn)
   send()
 }
 

@@ -73,6 +73,10 @@ const ROWS: readonly Row[] = [
   { way: 'connections that never say a word', connections: 2_000, mostMiB: 90, sends: [] },
   { way: 'long targets, not read', connections: 300, mostMiB: 90, not: 'embedded',
     sends: [`GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5)] },
+  { way: 'If-Match of commas alone', connections: 600, mostMiB: 120, isRead: true, sends: [message(
+    'POST', '/api/deletePassword/200', undefined, [`If-Match: ${','.repeat(15_500)}`])] },
+  { way: 'changes of a long entry behind a list, not read', connections: 300, mostMiB: 140, not: 'embedded',
+    sends: [message('GET', '/api/listPassword'), message('POST', '/api/updatePassword/200', '{"usuario":"v"}')] },
   { way: 'short requests in a series behind a change', connections: 300, mostMiB: 90, not: 'embedded', isRead: true,
     sends: [message('POST', '/api/updatePassword/200', '{"usuario":"v"}'), 'GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] }
 ]
@@ -85,6 +89,8 @@ const JSONS: { readonly [shape: string]: string } = {
   'arrays in arrays': filled('', '[', ''),
   'objects in objects': filled('', '{"a":', ''),
   'an array of empty objects': filled('[{}', ',{}', ']'),
+  'a field of arrays in an array': filled('{"a":[[1]', ',[1]', ']}'),
+  'a field of objects with the index of an array for their key': filled('{"a":[{"999":0}', ',{"999":0}', ']}'),
   'an object of many keys': `{${Array.from({ length: 7_000 }, (_, i) => `"${i.toString(36)}":1`).join()}}`,
   'one key many times': filled('{"a":1', ',"a":1', '}'),
   'a string of escapes': filled('{"password":"', '\\u00f1', '"}'),

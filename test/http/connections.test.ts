@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Handle } from '../../src/http/connection.ts'
 import { listen } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
-import { MAX_HELD_ANSWERS } from '../../src/limits.ts'
+import { MAX_HELD_ANSWERS, SEND_BYTES } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
@@ -219,6 +219,22 @@ test('a tunnel that is asked for behind a large answer, which nobody reads, does
   client.pause().write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
   await until('the answer to begin', () => socket !== undefined)
   await until('the end of the connection', () => socket!.destroyed)
+})
+
+test('of an answer that is not read, no more is given to the connection for the answers behind it', async t => {
+  let socket: Socket | undefined
+  let answers = 0
+  const port = await serve(t, (request, response, _target, _peer, done) => {
+    socket = request.socket
+    const piece = ++answers === 1 ? Buffer.alloc(20_000) : Buffer.from('last')
+    sendReply(response, { status: 200, body: Array<Buffer>(2_000).fill(piece) }, [], false)
+    done()
+  })
+  const client = await open(t, port)
+  client.pause().write(Buffer.concat([message('GET', '/'), message('GET', '/')]))
+  await until('both answers', () => answers === 2)
+  assert.ok(socket!.writableLength < 2 * SEND_BYTES, `${socket!.writableLength} bytes wait`)
+  await heard(client, 'last', 2_000)
 })
 
 test('a long answer arrives whole where a CONNECT came behind its request', async t => {
