@@ -85,6 +85,7 @@ export class EtcdClient {
   async ask(
     path: string, bodyOf: (attempt: number) => object, endMs: number, signal?: AbortSignal
   ): Promise<any> {
+    let why: string | undefined
     for (let attempt = 0; ; attempt++) {
       const at = this.#at
       try {
@@ -94,9 +95,9 @@ export class EtcdClient {
         if (error instanceof Failure || signal?.aborted === true) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
-        if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) {
-          throw new Failure('journal-unreachable', `${this.#access.endpoints[at]}: ${systemCode(error)}`)
-        }
+        // The last attempt is cut off at the end, and what an earlier one was answered says more.
+        if (error !== SILENT || why === undefined) why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
+        if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) throw new Failure('journal-unreachable', why)
       }
       await new Promise(resolve => setTimeout(resolve, ETCD_RETRY_PAUSE_MS))
     }
