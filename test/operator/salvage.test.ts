@@ -164,6 +164,27 @@ test('lines that are there twice, elsewhere too, lose nothing', async t => {
   }
 })
 
+test('lines of a journal that went on from an older copy are kept aside, and do not replace what is there', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async store => { await store.createEntry(ENTRY, null) })
+  const older = journalBytes(folder)
+  const goOn = async (system: string, count: number): Promise<string[]> => {
+    writeFileSync(journalPath(folder), older)
+    const store = await fileStore(folder)
+    for (let n = 0; n < count; n++) await store.createEntry({ ...ENTRY, sistema: system }, null)
+    await store.close()
+    return linesOf(journalBytes(folder))
+  }
+  const [one, ...others] = await goOn('other', 5)
+  const own = await goOn('own', 3)
+  assert.equal(own[0], one)
+  writeFileSync(bad, bytesOf([...own, ...others]))
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, entries, unplaced, unplacedRecords } = JSON.parse(out)
+  assert.deepEqual([code, opened, entries, unplaced], [3, 4, 4, 5])
+  for (const { why } of unplacedRecords) assert.match(why, /^it may be of another journal: its place is taken/)
+  assert.match(await done(folder, `journal show ${good}`), /"sistema":"own"/)
+})
+
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
 async function compactedFolder(
   t: TestContext, ...lines: readonly number[]
