@@ -20,10 +20,14 @@ export type Handle =
 /** The connections of a client. */
 export interface Client {
   readonly isExempt: boolean
-  count: number
-  /** Those that wait for a request's head, the longest first; also those that shake hands. */
-  readonly waiting: Set<Connection>
+  readonly connections: Set<Connection>
+  /** How many of them wait for a request's head; also those that shake hands. */
+  waiting: number
 }
+
+/** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
+export const CONNECTION: unique symbol = Symbol('connection')
+export type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
 
 export class Connection implements Peer {
   readonly address: string
@@ -36,11 +40,13 @@ export class Connection implements Peer {
   #heldBytes = 0
   #isRefused = false
   #bytesBefore = 0
+  /** Whether it waits for a head, and since when. */
+  isWaiting = false
   waitsSinceMs = 0
   isSecure = false
   readonly #done: () => void
   /** Over TLS, that of the handshake until it has ended. */
-  socket: Socket
+  socket: KnownSocket
 
   /** `done` is called when the answer to a request is decided. */
   constructor(socket: Socket, { address, key }: Peer, client: Client, done: () => void) {
@@ -65,11 +71,19 @@ export class Connection implements Peer {
   }
 
   awaitHead(): void {
+    if (!this.isWaiting) this.client.waiting++
+    this.isWaiting = true
     this.waitsSinceMs = performance.now()
     this.#bytesBefore = this.socket.bytesRead
   }
 
+  endWaiting(): void {
+    if (this.isWaiting) this.client.waiting--
+    this.isWaiting = false
+  }
+
   take(request: IncomingMessage, response: ServerResponse, handle: Handle): void {
+    this.endWaiting()
     const before = this.#newest
     if (before === undefined || before.writableFinished) {
       this.#held = 0

@@ -5,7 +5,7 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
 } from '../limits.ts'
 import { isTrusted, peerOf, type AddressSet } from './address.ts'
-import { Connection, type Client, type Handle } from './connection.ts'
+import { Connection, CONNECTION, type Client, type Handle, type KnownSocket } from './connection.ts'
 import type { Refused } from './reply.ts'
 
 type OnRefusal = (address: string, status: number) => void
@@ -15,7 +15,6 @@ export class Connections {
   readonly #trustedProxies: AddressSet | undefined
   readonly #onRefusal: OnRefusal | undefined
   readonly #clients = new Map<string, Client>()
-  readonly #bySocket = new Map<Socket, Connection>()
   /** By the addresses and ports at their other ends. */
   readonly #shakingHands = new Map<string, Connection>()
 
@@ -29,63 +28,63 @@ export class Connections {
   size = 0
 
   /** Takes in an accepted socket, or closes it when its client is gone or has too many. */
-  accept(socket: Socket, isTls: boolean): void {
+  accept(socket: KnownSocket, isTls: boolean): void {
     const peer = peerOf(socket)
     if (peer === undefined) { socket.destroy(); return }
     const isExempt = isTrusted(peer.address, this.#trustedProxies)
-    const client: Client = this.#clients.get(peer.key) ?? { isExempt, count: 0, waiting: new Set() }
-    if (client.count >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
+    const client: Client = this.#clients.get(peer.key) ?? { isExempt, connections: new Set(), waiting: 0 }
+    if (client.connections.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
     this.#clients.set(peer.key, client)
-    client.count++
-    this.size++
     const connection = new Connection(socket, peer, client, () => this.#await(connection))
+    client.connections.add(connection)
+    this.size++
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
-    else this.#bySocket.set(socket, connection)
+    else socket[CONNECTION] = connection
     socket.on('close', () => {
       this.size--
       this.#shakingHands.delete(place)
-      this.#bySocket.delete(connection.socket)
-      client.waiting.delete(connection)
-      if (--client.count === 0) this.#clients.delete(peer.key)
+      connection.socket[CONNECTION] = undefined
+      connection.endWaiting()
+      client.connections.delete(connection)
+      if (client.connections.size === 0) this.#clients.delete(peer.key)
     })
     this.#await(connection)
   }
 
   /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
-  secure(socket: Socket): void {
+  secure(socket: KnownSocket): void {
     const connection = this.#shakingHands.get(placeOf(socket))
     if (connection === undefined || connection.socket.destroyed) { socket.destroy(); return }
     this.#shakingHands.delete(placeOf(socket))
-    this.#bySocket.set(socket, connection)
+    socket[CONNECTION] = connection
     connection.secure(socket)
   }
 
   /** Has a request answered, unless its client is gone. */
   take(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#bySocket.get(request.socket)
-    if (connection === undefined) return
-    connection.client.waiting.delete(connection)
-    connection.take(request, response, this.#handle)
+    const { [CONNECTION]: connection } = request.socket as KnownSocket
+    connection?.take(request, response, this.#handle)
   }
 
   /** Notes that a connection waits for a head. Of too many, that which waits longest is closed. */
   #await(connection: Connection): void {
     const { client, socket } = connection
     if (socket.destroyed) return
-    client.waiting.add(connection)
     connection.awaitHead()
-    if (client.waiting.size <= MAX_HEADLESS_PER_CLIENT || client.isExempt) return
-    for (const longest of client.waiting) {
-      if (!longest.isIdle) continue
-      client.waiting.delete(longest)
-      return this.refuse(longest.socket, longest.hasBegun ? 408 : undefined)
+    if (client.waiting <= MAX_HEADLESS_PER_CLIENT || client.isExempt) return
+    let longest: Connection | undefined
+    for (const one of client.connections) {
+      if (one.isWaiting && one.isIdle && one.waitsSinceMs < (longest?.waitsSinceMs ?? Infinity)) longest = one
     }
+    if (longest === undefined) return
+    longest.endWaiting()
+    this.refuse(longest.socket, longest.hasBegun ? 408 : undefined)
   }
 
   /** Ends a connection; with a status, answers what is not a request. */
-  refuse(socket: Socket, status: Refused | undefined): void {
-    const connection = this.#bySocket.get(socket)
+  refuse(socket: KnownSocket, status: Refused | undefined): void {
+    const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or its handshake has not ended.
     if (connection === undefined || status === undefined) socket.destroy()
     else connection.refuse(status, () => this.#onRefusal?.(connection.address, status))
@@ -100,7 +99,7 @@ export class Connections {
   /** Closes those that have not asked for anything, and which node:http calls busy; a handshake is no request. */
   destroySilent(): void {
     for (const one of this.#shakingHands.values()) one.socket.destroy()
-    for (const one of this.#bySocket.values()) if (one.isIdle && !one.hasEverBegun) one.socket.destroy()
+    for (const one of this.#all()) if (one.isIdle && !one.hasEverBegun) one.socket.destroy()
   }
 
   /** Whether something is being sent; node:http calls that idle when all of it was handed over. */
@@ -108,7 +107,7 @@ export class Connections {
 
   destroyAll(): void { for (const { socket } of this.#all()) socket.destroy() }
 
-  #all(): Connection[] { return [...this.#shakingHands.values(), ...this.#bySocket.values()] }
+  #all(): Connection[] { return [...this.#clients.values()].flatMap(({ connections }) => [...connections]) }
 }
 
 /** Which of all connections of a server a socket is on, also before and after a handshake. */
