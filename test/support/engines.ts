@@ -18,7 +18,7 @@ const MINI_BROWSER = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu',
 
 /** What a command may take; a browser that has not started by then will not. */
 const COMMAND_TIMEOUT_MS = 20_000
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 120_000
 /** WebKit's driver measures it with the page's own `setTimeout`, so it is a time that the page itself does not use. */
 export const SCRIPT_TIMEOUT_MS = 25_000
 
@@ -152,7 +152,7 @@ async function startWebkit(scene: Scene): Promise<Native> {
   const port = await freePort()
   const env = { DISPLAY: `:${String(number).trim()}`, LIBGL_ALWAYS_SOFTWARE: '1', NO_AT_BRIDGE: '1' }
   scene.start('WebKitWebDriver', [`--port=${port}`], env)
-  for (let tries = 0; !await isOpen(port) && tries < 200; tries++) await pause()
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause()
   const { call, request } = await openSession(`http://127.0.0.1:${port}/session`, {
     pageLoadStrategy: 'eager',
     // Full screen, so that no tool bar is in the way of a small window.
@@ -181,7 +181,7 @@ async function startFirefox(scene: Scene): Promise<Native> {
   scene.start('firefox-esr', ['--headless', '--marionette', '--remote-allow-system-access', '--no-remote', '--profile', scene.folder],
     { MOZ_DISABLE_CONTENT_SANDBOX: '1' }).stdout!.resume()
   const portFile = join(scene.folder, 'MarionetteActivePort')
-  for (let tries = 0; !existsSync(portFile) && tries < 600; tries++) await pause()
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !existsSync(portFile) && performance.now() < endMs;) await pause()
   const send = marionette(Number(readFileSync(portFile, 'utf8')))
   await send('WebDriver:NewSession', { pageLoadStrategy: 'eager' })
   const call: Call = async (command, params = {}) => {
@@ -231,7 +231,8 @@ function marionette(port: number): (command: string, params: object) => Promise<
   })
   return (command, params) => new Promise((resolve, reject) => {
     const own = ++id
-    const timer = setTimeout(() => reject(new Error(`${command}: no answer`)), COMMAND_TIMEOUT_MS)
+    const ms = command === 'WebDriver:NewSession' ? START_TIMEOUT_MS : COMMAND_TIMEOUT_MS
+    const timer = setTimeout(() => reject(new Error(`${command}: no answer`)), ms)
     waiting.set(own, ([, , error, value]) => {
       clearTimeout(timer)
       waiting.delete(own)

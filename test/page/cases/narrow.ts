@@ -130,7 +130,7 @@ inBrowser('in a small window no message covers what has the focus, nor the head 
     // Browsers scroll, and measure messages, a moment later than they are told to.
     const look = async (what: string, selector: string = inDialog): Promise<void> => {
       let covered: unknown[] = []
-      for (let tries = 0; tries < 50; tries++) {
+      for (const endMs = performance.now() + 10_000; performance.now() < endMs;) {
         await browser.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
         await browser.until('return window.isDrawn')
         covered = await browser.run(COVERED, selector, browser.native.prefer === undefined)
