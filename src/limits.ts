@@ -11,7 +11,7 @@ export const MAX_HEADER_FIELDS: number = 100
 /** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
-/** Bodies that are read and not answered yet, all together, unless a single one is larger; further ones wait. */
+/** Bodies that are worked on, all together, unless a single one is larger; further ones wait, already read. */
 export const MAX_BODIES_BYTES: number = 2 * 1024 * 1024
 /** Pieces of a body, as chunks, that may hold fewer bytes than these on average; then it is refused. */
 export const MAX_SMALL_PIECES: number = 256

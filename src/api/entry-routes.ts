@@ -40,7 +40,10 @@ function updated(store: Store, password: Entry): Reply {
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
   // Taken apart when it is asked: a change that waits holds no more than was sent.
-  return (_entry, revision) => tags.split(',').some(tag => ['*', `"${revision}"`].includes(tag.trim()))
+  return (_entry, revision) => {
+    const wanted = tags.split(',').map(tag => tag.trim())
+    return wanted.includes('*') || (revision !== undefined && wanted.includes(`"${revision}"`))
+  }
 }
 
 export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {

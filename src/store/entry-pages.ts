@@ -57,7 +57,7 @@ export class EntryTable implements Table<number, Entry> {
 
   set(id: number, entry: Entry): void { this.#put(id, this.#textOf(entry), entry.status === 0) }
 
-  /** Removes every value that the entry has here. The size is the highest id, so this leaves it; it may be the next. */
+  /** Makes an id unknown, also the next one; its bytes may stay in memory until its page is packed. */
   delete(id: number): void {
     if (id <= this.#size && !this.has(id)) return
     this.#put(id, undefined, false)

@@ -85,8 +85,10 @@ export class Store {
   createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
     return this.commit(({ entries }) => {
       const id = entries.size + 1
+      const made = { id, ...fieldsOf(fields) }
+      assertFits({ ...made, status: 1 })
       return {
-        event: event('entry.created', by, { id, ...fieldsOf(fields) }),
+        event: event('entry.created', by, made),
         outcome: state => state.entries.get(id)!
       }
     })

@@ -65,6 +65,16 @@ test('If-Match takes a list and an asterisk; a weak tag, or what is no tag, matc
   assert.equal((await ask(service, 'POST', '/api/updatePassword/9', FIELDS, { 'If-Match': '"0"' })).status, 404)
 })
 
+test('no tag, were it the text of none, overwrites a change of the same write', async t => {
+  const service = await started(t)
+  for (let round = 0; round < 10; round++) {
+    const tags = [{}, { 'If-Match': '"undefined"' }, { 'If-Match': '"0"' }, { 'If-Match': '"null"' }]
+    const statuses = await Promise.all(tags.map(async (head, n) =>
+      (await ask(service, 'POST', '/api/updatePassword/1', { password: `${round} ${n}` }, head)).status))
+    assert.deepEqual(statuses, [200, 412, 412, 412])
+  }
+})
+
 test('an answer to an update whose entry was changed again in the same write has no tag, or the right one', async t => {
   const service = await started(t)
   const answers = await Promise.all(Array.from({ length: 40 }, (_, n) =>

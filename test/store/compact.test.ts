@@ -265,6 +265,7 @@ test('an entry cannot grow beyond what can be compacted and exported; one that a
   const part = 'x'.repeat(9 * 1024 * 1024)
   await store.createEntry({ ...fields, password: part }, null)
   await assert.rejects(store.updateEntry(1, { sistema: part }, null), { code: 'entry-too-large' })
+  await assert.rejects(store.createEntry({ password: part, sistema: part, usuario: 'u' }, null), { code: 'entry-too-large' })
   assert.equal(store.entry(1)!.sistema, fields.sistema)
   for (const field of ['sistema', 'usuario']) {
     await store.commit(() => ({ event: { type: 'entry.updated', by: null, data: { id: 1, [field]: part } }, outcome: () => 0 }))
