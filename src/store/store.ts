@@ -67,7 +67,7 @@ export class Store {
   /** Whether there is an entry, a deleted one too. */
   has(id: number): boolean { return this.state.entries.has(id) }
 
-  /** The number of the record that changed an entry last, over all journals; 0 for an unknown id. */
+  /** The number of the record that changed an entry last, over all journals; 0 for an id that was never given. */
   revisionOf(id: number): number { return this.state.entries.revisionOf(id) }
 
   /** An entry, deleted ones too; undefined for an unknown id. */
