@@ -45,8 +45,14 @@ export const MAX_HEADLESS_PER_CLIENT: number = 1_024
 export const MAX_HELD_ANSWERS: number = 64
 /** Their bytes, after which the next one is the last. */
 export const MAX_HELD_ANSWER_BYTES: number = 64 * 1024
-/** What is written of a large answer before a reader has taken what was written before. */
-export const SEND_BYTES: number = 128 * 1024
+/** A body of at most this length is copied and sent with its head. */
+export const SHORT_BODY_BYTES: number = 8 * 1024
+/** What is written of a longer one before a reader has taken what was written before: bytes that all readers share. */
+export const SEND_BYTES: number = 1024 * 1024
+/** The same where each reader has a copy, as over TLS. */
+export const SEND_COPIED_BYTES: number = 128 * 1024
+/** In how many pieces: each costs some bytes as well. */
+export const SEND_PIECES: number = 64
 /** How much is read and thrown away behind the last answer of a connection, before it is cut. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
 /** How long that may take. */
@@ -117,6 +123,8 @@ export const LOCK_CHECK_MS: number = 1_000
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 /** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
 export const PAGE_ENTRIES: number = 64
+/** An entry of more bytes stands alone, and is not in its page. */
+export const LONG_ENTRY_BYTES: number = 4096
 
 /** The body of a request on the lock socket, and the largest event that it may become. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
@@ -134,5 +142,6 @@ export function assertLimits(): void {
   assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
   const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
   assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')
+  assert.ok(LONG_ENTRY_BYTES + 1024 < SHORT_BODY_BYTES, 'an answer that is one entry of a page is a copy')
   assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
 }

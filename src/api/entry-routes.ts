@@ -17,20 +17,24 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-/** An entry as it is, between what an answer has before and behind it; undefined for an unknown id. */
-function entryReply(store: Store, id: number, before: string, behind: string): Reply | undefined {
-  const long = store.longText(id)
-  const text = long === undefined ? store.entryText(id) : ''
-  if (text === undefined) return undefined
-  const body = long === undefined ? before + text + behind : [Buffer.from(before), long, Buffer.from(behind)]
-  return { status: 200, body, headers: ['ETag', `"${store.revisionOf(id)}"`] }
+/** What an answer has before and behind an entry. */
+type Around = readonly [before: Buffer, behind: Buffer]
+
+const AROUND_READ: Around = [Buffer.from('{"passwords":'), Buffer.from(',"status":200}')]
+const UPDATED = { message: TEXTS.updated, status: 200 }
+const AROUND_UPDATED: Around = [Buffer.from('{"password":'), Buffer.from(`,${JSON.stringify(UPDATED).slice(1)}`)]
+
+/** An entry as it is; undefined for an unknown id. */
+function entryReply(store: Store, id: number, [before, behind]: Around): Reply | undefined {
+  const entry = store.entryBytes(id)
+  if (entry === undefined) return undefined
+  return { status: 200, body: [before, entry, behind], headers: ['ETag', `"${store.revisionOf(id)}"`] }
 }
 
 /** The revision goes with the entry as it was changed: where others have changed it since, it is not known here. */
 function updated(store: Store, password: Entry): Reply {
-  const rest = { message: TEXTS.updated, status: 200 }
-  if (store.entryText(password.id) !== entryText(password)) return jsonReply(200, { password, ...rest })
-  return entryReply(store, password.id, '{"password":', `,${JSON.stringify(rest).slice(1)}`)!
+  if (store.entryText(password.id) !== entryText(password)) return jsonReply(200, { password, ...UPDATED })
+  return entryReply(store, password.id, AROUND_UPDATED)!
 }
 
 /**
@@ -65,7 +69,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
     {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
-      handle: ({ params }) => entryReply(store, idOf(params), '{"passwords":', ',"status":200}') ?? UNKNOWN
+      handle: ({ params }) => entryReply(store, idOf(params), AROUND_READ) ?? UNKNOWN
     },
     route({
       // contract §4.3

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import type { LoggedRequest } from './access-log.ts'
 
-/** An answer. A body of several buffers is sent in their order; `headers` holds names and values in turn. */
+/** An answer. The pieces of a body are sent in their order; `headers` holds names and values in turn. */
 export interface Reply {
   readonly status: number
   readonly body?: Body
@@ -13,7 +13,7 @@ export interface Reply {
   readonly logged?: Partial<Pick<LoggedRequest, 'user' | 'token' | 'entry'>>
 }
 
-type Body = string | Buffer | readonly Buffer[]
+type Body = string | readonly Buffer[]
 
 export interface Kind {
   readonly type: string
@@ -65,13 +65,8 @@ export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra:
   return fields
 }
 
-function bodyBytes(body: Body): number {
-  return isOnePiece(body) ? Buffer.byteLength(body) : body.reduce((sum, piece) => sum + piece.length, 0)
-}
-
-/** Whether a body is sent at once. */
-export function isOnePiece(body: Body): body is string | Buffer {
-  return typeof body === 'string' || Buffer.isBuffer(body)
+export function bodyBytes(body: Body): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 /** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */

@@ -2,11 +2,10 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, SEND_BYTES } from '../limits.ts'
-import { fieldsOf, isOnePiece, type Reply } from './reply.ts'
-
-/** A body of this length is sent with its head. */
-const SHORT_BODY = 4096
+import {
+  DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, SEND_BYTES, SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES
+} from '../limits.ts'
+import { bodyBytes, fieldsOf, type Reply } from './reply.ts'
 
 /**
  * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
@@ -21,11 +20,16 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   // To HTTP/1.0, node:http ends the connection behind an answer without a length, whatever was agreed.
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   response.writeHead(reply.status, fieldsOf(reply, extra))
-  const { body } = reply
-  if (body === undefined || (isOnePiece(body) && body.length <= SHORT_BODY)) response.end(body)
+  const { body = '' } = reply
+  if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
+    response.end(body)
+    return
+  }
   // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
-  else if (typeof body === 'string') sendPieces(response, [Buffer.from(body)])
-  else sendPieces(response, Buffer.isBuffer(body) ? [body] : body)
+  const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
+  if (bodyBytes(pieces) > SHORT_BODY_BYTES) sendPieces(response, pieces)
+  // A copy, so that a slow reader keeps no page of entries; node:http sends a text in one piece with the head.
+  else response.end(pieces.map(piece => piece.toString('latin1')).join(''), 'latin1')
 }
 
 /** Makes an answer that has not begun the last of its connection. */
@@ -34,23 +38,23 @@ export function endWith(response: ServerResponse): void {
   endAfterAnswer(response.req.socket)
 }
 
-/**
- * Writes pieces, and further ones when those before were taken: a slow reader holds `SEND_BYTES` of them, also where
- * TLS or a compressor makes a copy of each. `drain` is what every middleware passes on.
- */
+/** Writes pieces, and further ones when those before were taken. `drain` is what every middleware passes on. */
 function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
   const { socket } = response.req
+  const mostBytes = 'encrypted' in socket ? SEND_COPIED_BYTES : SEND_BYTES
   let index = 0
   let offset = 0
   const send = (): void => {
     let given = 0
+    let bytes = 0
     while (index < pieces.length) {
       const whole = pieces[index]!
-      const piece = whole.length <= SEND_BYTES ? whole : whole.subarray(offset, offset + SEND_BYTES)
+      const piece = whole.length <= mostBytes ? whole : whole.subarray(offset, offset + mostBytes)
       offset += piece.length
       if (offset >= whole.length) { index++; offset = 0 }
-      given += piece.length
-      if (!response.write(piece) && given >= SEND_BYTES) return
+      given++
+      bytes += piece.length
+      if (!response.write(piece) && (bytes >= mostBytes || given >= SEND_PIECES)) return
     }
     response.off('drain', goOn)
     response.end()

@@ -4,7 +4,7 @@
  * Buffers are outside of the garbage-collected heap, and whoever still reads an older list shares what did not change.
  */
 import { Buffer } from 'node:buffer'
-import { PAGE_ENTRIES } from '../limits.ts'
+import { LONG_ENTRY_BYTES, PAGE_ENTRIES } from '../limits.ts'
 import type { Entry } from './entry.ts'
 import type { Table } from './overlay.ts'
 
@@ -32,10 +32,13 @@ export class EntryTable implements Table<number, Entry> {
   get active(): number { return this.count - this.#deleted }
 
   /** The JSON text of an entry. */
-  text(id: number): string | undefined { return this.#pages[pageOf(id)]?.text((id - 1) % PAGE_ENTRIES) }
+  text(id: number): string | undefined { return this.bytes(id)?.toString() }
 
-  /** Its bytes, where it is long: shared by all readers, and never changed. */
-  longText(id: number): Buffer | undefined { return this.#pages[pageOf(id)]?.longText((id - 1) % PAGE_ENTRIES) }
+  /**
+   * The bytes of that text, shared by all readers, and never changed. Those of a short entry keep its whole page in
+   * memory.
+   */
+  bytes(id: number): Buffer | undefined { return this.#pages[pageOf(id)]?.bytes((id - 1) % PAGE_ENTRIES) }
 
   /** Whether there is an entry, a deleted one too. */
   has(id: number): boolean { return this.#pages[pageOf(id)]?.has((id - 1) % PAGE_ENTRIES) === true }
@@ -98,8 +101,6 @@ export class EntryTable implements Table<number, Entry> {
 
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
-/** Bytes of an entry that stands alone, its comma included. */
-const LONG_BYTES = 4096
 /** Short entries of a page that have changed and stand alone; with one more, they are packed. */
 const MAX_LOOSE = 16
 
@@ -125,18 +126,13 @@ class Page {
   /** How many of the entries are deleted. */
   get deleted(): number { return this.#deleted.size }
 
-  text(place: number): string | undefined {
+  bytes(place: number): Buffer | undefined {
     const end = this.#end(place)
-    if (end > 0) return this.#packed.toString('utf8', this.#start(place) + 1, end)
-    return this.#alone.get(place)?.toString('utf8', 1)
+    if (end > 0) return this.#packed.subarray(this.#start(place) + 1, end)
+    return this.#alone.get(place)?.subarray(1)
   }
 
-  longText(place: number): Buffer | undefined {
-    const alone = this.#alone.get(place)
-    return alone !== undefined && alone.length > LONG_BYTES ? alone.subarray(1) : undefined
-  }
-
-  has(place: number): boolean { return this.#bytes(place) > 0 }
+  has(place: number): boolean { return this.#length(place) > 0 }
 
   set(place: number, text: string | undefined, isDeleted: boolean): void {
     if (this.#isLoose(place)) this.#loose--
@@ -163,18 +159,18 @@ class Page {
     if (this.#loose > 0) this.#pack()
     const places = this.#places(true).filter(place => place < before)
     let left = maxBytes
-    const taken = places.findIndex((place, i) => (left -= this.#bytes(place)) < 0 && (i > 0 || pieces.length > 0))
+    const taken = places.findIndex((place, i) => (left -= this.#length(place)) < 0 && (i > 0 || pieces.length > 0))
     pieces.push(...this.#pieces(taken < 0 ? places : places.slice(0, taken)))
     return Math.max(0, left)
   }
 
   #start(place: number): number { return this.#bounds[2 * place] ?? 0 }
   #end(place: number): number { return this.#bounds[2 * place + 1] ?? 0 }
-  #bytes(place: number): number {
+  #length(place: number): number {
     return this.#end(place) - this.#start(place) || (this.#alone.get(place)?.length ?? 0)
   }
 
-  #isLoose(place: number): boolean { return (this.#alone.get(place)?.length ?? Infinity) <= LONG_BYTES }
+  #isLoose(place: number): boolean { return (this.#alone.get(place)?.length ?? Infinity) <= LONG_ENTRY_BYTES }
 
   /** The places of the active entries, or of the deleted ones, in the order in which they are packed and listed. */
   #places(areDeleted: boolean): number[] {
@@ -203,8 +199,8 @@ class Page {
   }
 
   #pack(): void {
-    const places = [...this.#places(false), ...this.#places(true)].filter(place => this.#bytes(place) <= LONG_BYTES)
-    const packed = Buffer.allocUnsafeSlow(places.reduce((sum, place) => sum + this.#bytes(place), 0))
+    const places = [...this.#places(false), ...this.#places(true)].filter(place => this.#length(place) <= LONG_ENTRY_BYTES)
+    const packed = Buffer.allocUnsafeSlow(places.reduce((sum, place) => sum + this.#length(place), 0))
     let end = 0
     for (const place of places) {
       const start = end

@@ -61,8 +61,8 @@ export class Store {
   /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
   entryText(id: number): string | undefined { return this.state.entries.text(id) }
 
-  /** Its bytes, where it is long: shared by all readers, and never changed. */
-  longText(id: number): Buffer | undefined { return this.state.entries.longText(id) }
+  /** The bytes of that text: see `EntryTable`. */
+  entryBytes(id: number): Buffer | undefined { return this.state.entries.bytes(id) }
 
   /** Whether there is an entry, a deleted one too. */
   has(id: number): boolean { return this.state.entries.has(id) }

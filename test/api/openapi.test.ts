@@ -65,7 +65,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   } },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { health: broken, append: broken })
-    return Object.assign(store, { entryText: broken, list: broken })
+    return Object.assign(store, { entryBytes: broken, list: broken })
   } }
 }
 

@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Handle } from '../../src/http/connection.ts'
 import { listen } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
-import { MAX_HELD_ANSWERS, SEND_BYTES } from '../../src/limits.ts'
+import { MAX_HELD_ANSWERS, SEND_BYTES, SEND_PIECES } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
@@ -250,4 +250,17 @@ test('a long answer arrives whole where a CONNECT came behind its request', asyn
   client.write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
   await once(client, 'close')
   assert.ok(bytes > 20 * 60_000, `${bytes} bytes`)
+})
+
+test('a reader that takes nothing of an answer in short pieces has some of them wait', async t => {
+  let socket: Socket | undefined
+  const port = await serve(t, (request, response, _target, _peer, done) => {
+    socket = request.socket
+    sendReply(response, { status: 200, body: Array<Buffer>(40_000).fill(Buffer.alloc(1_000)) }, [], false)
+    done()
+  })
+  const client = await open(t, port)
+  client.pause().write(message('GET', '/'))
+  await until('the answer waits', () => socket?.writableNeedDrain === true)
+  assert.ok(socket!.writableLength < 2 * SEND_PIECES * 1_000, `${socket!.writableLength} bytes wait`)
 })
