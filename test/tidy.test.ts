@@ -1,5 +1,5 @@
 /**
- * The rules of the house, executable. A rule is a function from sources, given as values, to the violations it finds.
+ * The project's rules, executable. A rule is a function from sources, given as values, to the violations it finds.
  * Where a rule is more than one pattern, its test first shows that it finds what is wrong in a bad sample.
  */
 import assert from 'node:assert/strict'
@@ -12,47 +12,47 @@ import ts from 'typescript'
 /** Texts by their paths from the top of the repository. */
 type Sources = ReadonlyMap<string, string>
 
-interface Room {
+interface Module {
   readonly name: string
   /** Files of `src`, or folders with a slash at the end. */
   readonly holds: readonly string[]
   /** What it imports of Node. */
-  readonly modules: readonly string[]
+  readonly ofNode: readonly string[]
 }
 
-const part = (name: string, ...modules: readonly string[]): Room => ({ name, holds: [`parts/${name}/`], modules })
+const part = (name: string, ...ofNode: readonly string[]): Module => ({ name, holds: [`parts/${name}/`], ofNode })
 
-/** From the ground up: a room may import those of the floors below its own. */
-const HOUSE: readonly (readonly Room[])[] = [
+/** From the lowest layer up: a module may import those of the layers below its own. */
+const LAYERS: readonly (readonly Module[])[] = [
   [
-    { name: 'errors', holds: ['errors.ts', 'clock.ts', 'closers.ts'], modules: [] },
-    { name: 'limits', holds: ['limits.ts'], modules: ['node:assert'] },
-    { name: 'contract', holds: ['contract.ts', 'version.ts'], modules: [] },
+    { name: 'errors', holds: ['errors.ts', 'clock.ts', 'closers.ts'], ofNode: [] },
+    { name: 'limits', holds: ['limits.ts'], ofNode: ['node:assert'] },
+    { name: 'contract', holds: ['contract.ts', 'version.ts'], ofNode: [] },
     // What runs in the browser imports nothing but itself, and nothing imports it.
-    { name: 'browser', holds: ['parts/page/browser/'], modules: [] }
+    { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
   ],
   [
-    { name: 'json', holds: ['json/'], modules: ['node:buffer'] },
-    { name: 'disk', holds: ['disk/'], modules: ['node:buffer', 'node:fs', 'node:os', 'node:path'] }
+    { name: 'json', holds: ['json/'], ofNode: ['node:buffer'] },
+    { name: 'disk', holds: ['disk/'], ofNode: ['node:buffer', 'node:fs', 'node:os', 'node:path'] }
   ],
   [
     {
       name: 'http', holds: ['http/'],
-      modules: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path']
+      ofNode: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path']
     },
-    { name: 'journal', holds: ['journal/'], modules: ['node:buffer', 'node:crypto', 'node:path'] }
+    { name: 'journal', holds: ['journal/'], ofNode: ['node:buffer', 'node:crypto', 'node:path'] }
   ],
   [
-    { name: 'config', holds: ['config/'], modules: ['node:util'] },
-    { name: 'log', holds: ['log.ts'], modules: [] },
-    { name: 'store', holds: ['store/'], modules: ['node:buffer', 'node:crypto'] }
+    { name: 'config', holds: ['config/'], ofNode: ['node:util'] },
+    { name: 'log', holds: ['log.ts'], ofNode: [] },
+    { name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }
   ],
-  [{ name: 'api', holds: ['api/'], modules: ['node:buffer', 'node:crypto'] }],
+  [{ name: 'api', holds: ['api/'], ofNode: ['node:buffer', 'node:crypto'] }],
   [{
     name: 'part', holds: ['part', 'command', 'saved-journal', 'terminal'].map(name => `parts/${name}.ts`),
-    modules: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
+    ofNode: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
   }],
-  [{ name: 'storage', holds: ['storage.ts'], modules: ['node:crypto', 'node:path'] }],
+  [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto', 'node:path'] }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),
     part('metrics', 'node:perf_hooks'),
@@ -61,20 +61,20 @@ const HOUSE: readonly (readonly Room[])[] = [
     part('extra', 'node:buffer'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
-  [{ name: 'parts', holds: ['parts.ts'], modules: [] }],
-  [{ name: 'settings', holds: ['settings.ts'], modules: [] }],
-  [{ name: 'service', holds: ['service.ts'], modules: ['node:crypto'] }],
+  [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
+  [{ name: 'settings', holds: ['settings.ts'], ofNode: [] }],
+  [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
-    { name: 'index', holds: ['index.ts'], modules: ['node:events'] },
-    { name: 'server', holds: ['server.ts', 'main.ts'], modules: [] },
+    { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },
+    { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
     {
-      name: 'operator program', modules: ['node:path', 'node:util'],
+      name: 'operator program', ofNode: ['node:path', 'node:util'],
       holds: ['program', 'command-line', 'completion', 'connect'].map(name => `parts/operator/${name}.ts`)
     }
   ],
-  [{ name: 'admin', holds: ['admin.ts'], modules: [] }]
+  [{ name: 'admin', holds: ['admin.ts'], ofNode: [] }]
 ]
-const ROOMS = HOUSE.flat()
+const MODULES = LAYERS.flat()
 
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 /** What knows the process and the console. */
@@ -148,13 +148,13 @@ function targetOf(path: string, { from }: Import): string | undefined {
   return from !== undefined && /^\.\.?\//.test(from) ? posix.join(posix.dirname(path), from) : undefined
 }
 
-function roomOf(path: string): Room | undefined {
-  return ROOMS.find(({ holds }) => holds.some(one => path === `src/${one}`)) ??
-    ROOMS.find(({ holds }) => holds.some(one => one.endsWith('/') && path.startsWith(`src/${one}`)))
+function moduleOf(path: string): Module | undefined {
+  return MODULES.find(({ holds }) => holds.some(one => path === `src/${one}`)) ??
+    MODULES.find(({ holds }) => holds.some(one => one.endsWith('/') && path.startsWith(`src/${one}`)))
 }
 
-const floorOf = (room: Room): number => HOUSE.findIndex(floor => floor.includes(room))
-const isPart = ({ holds }: Room): boolean => /^parts\/[a-z]+\/$/.test(holds[0]!)
+const layerOf = (module: Module): number => LAYERS.findIndex(layer => layer.includes(module))
+const isPart = ({ holds }: Module): boolean => /^parts\/[a-z]+\/$/.test(holds[0]!)
 
 /** Calls `look` with each import of each source and gathers what it says. */
 function eachImport(sources: Sources, look: (path: string, one: Import) => string | undefined): string[] {
@@ -174,14 +174,14 @@ function foreignImports(sources: Sources): string[] {
 }
 
 function upwardImports(sources: Sources): string[] {
-  const homeless = [...sources.keys()].filter(path => roomOf(path) === undefined).map(path => `${path} is in no room`)
-  return [...homeless, ...eachImport(sources, (path, one) => {
-    const room = roomOf(path)
-    const target = roomOf(targetOf(path, one) ?? '')
-    if (room === undefined || target === undefined || room === target) return undefined
-    const mayImportPart = room.name === 'parts' || room.name === `${target.name} program`
-    const isBelow = floorOf(target) < floorOf(room) && target.name !== 'browser' && (!isPart(target) || mayImportPart)
-    return isBelow ? undefined : `imports ${target.name} from ${room.name}`
+  const strays = [...sources.keys()].filter(path => moduleOf(path) === undefined).map(path => `${path} is in no module`)
+  return [...strays, ...eachImport(sources, (path, one) => {
+    const module = moduleOf(path)
+    const target = moduleOf(targetOf(path, one) ?? '')
+    if (module === undefined || target === undefined || module === target) return undefined
+    const mayImportPart = module.name === 'parts' || module.name === `${target.name} program`
+    const isBelow = layerOf(target) < layerOf(module) && target.name !== 'browser' && (!isPart(target) || mayImportPart)
+    return isBelow ? undefined : `imports ${target.name} from ${module.name}`
   })]
 }
 
@@ -202,16 +202,16 @@ function circles(sources: Sources): string[] {
 
 function strayModules(sources: Sources): string[] {
   return eachImport(sources, (path, { from }) => {
-    const isKnown = from?.startsWith('node:') !== true || roomOf(path)?.modules.includes(from) === true
+    const isKnown = from?.startsWith('node:') !== true || moduleOf(path)?.ofNode.includes(from) === true
     return isKnown ? undefined : `imports ${from}`
   })
 }
 
-/** What a room may import of Node and does not. */
+/** What a module may import of Node and does not. */
 function idleAllowances(sources: Sources): string[] {
   const used = new Set([...sources].flatMap(([path, text]) =>
-    importsOf(text).map(({ from }) => `${roomOf(path)?.name} ${from}`)))
-  return ROOMS.flatMap(({ name, modules }) => modules.map(one => `${name} ${one}`)).filter(one => !used.has(one))
+    importsOf(text).map(({ from }) => `${moduleOf(path)?.name} ${from}`)))
+  return MODULES.flatMap(({ name, ofNode }) => ofNode.map(one => `${name} ${one}`)).filter(one => !used.has(one))
 }
 
 function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
@@ -256,7 +256,7 @@ const UNSAFE = new Set([
 
 /** Unsafe names in the scripts of the page, and attributes that are set without being known for harmless. */
 function unsafeNames(sources: Sources): string[] {
-  return [...sources].filter(([path]) => roomOf(path)?.name === 'browser').flatMap(([path, text]) => {
+  return [...sources].filter(([path]) => moduleOf(path)?.name === 'browser').flatMap(([path, text]) => {
     const found: string[] = []
     walk(parse(text), node => {
       if (ts.isIdentifier(node) && UNSAFE.has(node.text)) found.push(`${path}:${lineOf(text, node.getStart())} ${node.text}`)
@@ -346,7 +346,7 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/cellar/e.ts': []
     },
     found: [
-      'src/cellar/e.ts is in no room', 'src/json/a.ts:1 imports http from json',
+      'src/cellar/e.ts is in no module', 'src/json/a.ts:1 imports http from json',
       'src/http/b.ts:1 imports store from http', 'src/errors.ts:1 imports limits from errors',
       'src/store/c.ts:2 imports api from store', 'src/service.ts:1 imports operator from service',
       'src/parts/operator/run.ts:2 imports etcd from operator',
@@ -364,8 +364,8 @@ const RULES: { readonly [title: string]: Rule } = {
     },
     found: ['src/json/c.ts', 'src/json/a.ts', 'src/json/b.ts', 'src/store/e.ts']
   },
-  'each room imports the modules of Node that it is allowed': { find: strayModules },
-  'what a room is allowed of Node is used': { find: idleAllowances },
+  'each module imports the modules of Node that it is allowed': { find: strayModules },
+  'what a module is allowed of Node is used': { find: idleAllowances },
   'only the two programs know the process and the console': {
     find: strayGlobals,
     bad: { 'src/service.ts': CONTACTS, 'src/admin.ts': CONTACTS, [CLIENT]: ['fetch(a)', 'eval(b)'] },
@@ -420,7 +420,7 @@ for (const [title, { find, bad = {}, found = [], tree = SRC }] of Object.entries
 
 test('the allowances themselves keep the disk in disk/, and sockets in http/, etcd/ and operator/', () => {
   const allowed = (pattern: RegExp): string[] =>
-    ROOMS.filter(({ modules }) => modules.some(one => pattern.test(one))).map(({ name }) => name)
+    MODULES.filter(({ ofNode }) => ofNode.some(one => pattern.test(one))).map(({ name }) => name)
   assert.deepEqual(allowed(/^node:fs/), ['disk'])
   assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http', 'etcd', 'operator'])
   assert.deepEqual(allowed(/^node:(child_process|cluster|worker_threads|vm|module|process|inspector)\b/), [])

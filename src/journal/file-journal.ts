@@ -11,8 +11,9 @@ import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
 import { cutBack, isFull } from '../disk/durable.ts'
-import { isSameFile, type Descriptor, type FileStat, type Files } from '../disk/files.ts'
+import type { Files } from '../disk/files.ts'
 import type { FolderLock } from '../disk/lock.ts'
+import { OwnFile } from '../disk/own-file.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,
@@ -56,13 +57,10 @@ export class FileJournal implements DurableJournal {
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly #options: FileJournalOptions
   readonly #apply: Apply
-  readonly #path: string
+  readonly #file: OwnFile
   readonly #isNew: boolean
   #keys: Keyring
   #keyWatch: KeyWatch
-  #keyFault: string | undefined
-  #descriptor: Descriptor
-  #file: FileStat
   readonly #nonce: () => Buffer
   /** How far the journal reaches; what was written after that does not count. */
   #end: End
@@ -77,17 +75,10 @@ export class FileJournal implements DurableJournal {
     const { path, isNew, keys, usedKeys, end, tornBytes, fault } = opened
     this.#options = options
     this.#apply = apply
-    this.#path = path
+    this.#file = new OwnFile(options.files, path)
     this.#isNew = isNew
     this.#keys = keys
     this.#keyWatch = this.#watch(usedKeys)
-    this.#descriptor = options.files.openToAppend(path)
-    try {
-      this.#file = options.files.openStat(this.#descriptor)
-    } catch (error) {
-      options.files.close(this.#descriptor)
-      throw error
-    }
     this.#nonce = nonces(options.random)
     this.#end = end
     this.#fault = fault
@@ -95,16 +86,16 @@ export class FileJournal implements DurableJournal {
   }
 
   health(): JournalHealth {
-    if (this.#fault === undefined && !this.#work.isBusy) this.#checkFile()
+    if (!this.#work.isBusy) this.#check(this.#end.goodBytes)
     const { records, head } = this.#end
     if (this.#fault !== undefined) return { fault: this.#fault, records, head }
-    const fault = this.#checkKeys() ?? this.#options.lock?.fault()
+    const fault = this.#keyWatch.fault() ?? this.#options.lock?.fault()
     return { fault, mayHeal: fault !== undefined, records, head }
   }
 
   /** The file, the file of its keys, and how long the file is, all of it durable. */
   location(): JournalLocation {
-    return { path: this.#path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes, isNew: this.#isNew }
+    return { path: this.#file.path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes, isNew: this.#isNew }
   }
 
   append(decide: () => readonly EncodedEvent[]): Promise<void> {
@@ -115,7 +106,7 @@ export class FileJournal implements DurableJournal {
     })
   }
 
-  close(): Promise<void> { return this.#work.begin(async () => this.#options.files.close(this.#descriptor)) }
+  close(): Promise<void> { return this.#work.begin(async () => this.#file.close()) }
 
   rotateKey(isGone?: () => boolean): Promise<Rotated> {
     return this.#work.soon(isGone, async () => {
@@ -132,10 +123,10 @@ export class FileJournal implements DurableJournal {
       await this.#assertOwn()
       const { files, random, wallMs } = this.#options
       const { end, first } = await make({
-        files, path: this.#path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random),
+        files, path: this.#file.path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random),
         confirm: () => this.#assertKeys()
       }).catch((cause: unknown) => {
-        if (this.#checkFile()) throw cause
+        if (this.#check(this.#end.goodBytes) === undefined) throw cause
         throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(cause)}`, { cause })
       })
       this.#reopen(end)
@@ -145,16 +136,13 @@ export class FileJournal implements DurableJournal {
   }
 
   #watch(names: Iterable<string>): KeyWatch {
-    return new KeyWatch(this.#options.files, this.#options.keyFile, [...names, this.#keys.newest.name])
+    const { files, keyFile, warn } = this.#options
+    return new KeyWatch(files, keyFile, [...names, this.#keys.newest.name], warn)
   }
 
   #reopen(end: End): void {
-    const { files } = this.#options
     try {
-      const old = this.#descriptor
-      this.#descriptor = files.openToAppend(this.#path)
-      files.close(old)
-      this.#file = files.openStat(this.#descriptor)
+      this.#file.reopen()
       this.#end = end
     } catch (error) {
       throw this.#fail(`the new journal could not be opened: ${systemCode(error)}`)
@@ -170,24 +158,25 @@ export class FileJournal implements DurableJournal {
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
     const end: End = { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time }
     return new Promise((resolve, reject) => {
-      this.#options.files.append(this.#descriptor, bytes, (error, written) => {
+      this.#file.append(bytes, (error, written) => {
         const isShort = error === null && written < bytes.length
-        if (error !== null || isShort) {
-          const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
-          return reject(this.#undo(what, isShort || isFull(error)))
-        }
-        // It is on the device, and counts if the file is still the one that the next start will read, and nobody who
-        // has the lock by now has read it without these lines.
-        this.#keepLock().then(() => {
-          if (!this.#checkFile(end.goodBytes)) throw new Failure('journal-failed', this.#fault!)
-          this.#end = end
-          this.#applyAll(records)
-        }, (failure: Failure) => { throw this.#fail(failure.message) }).then(resolve, reject)
+        if (error === null && !isShort) return resolve(this.#count(records, end))
+        const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
+        reject(this.#undo(what, isShort || isFull(error)))
       })
     })
   }
 
-  #applyAll(records: readonly JournalRecord[]): void {
+  /**
+   * What is on the device counts if the file is still the one that the next start will read, and nobody who has the
+   * lock by now has read it without these lines.
+   */
+  async #count(records: readonly JournalRecord[], end: End): Promise<void> {
+    const { lock } = this.#options
+    if (lock?.isHeld() === false) await lock.keep().catch((error: Error) => { throw this.#fail(error.message) })
+    const fault = this.#file.fault(end.goodBytes)
+    if (fault !== undefined) throw this.#fail(fault)
+    this.#end = end
     try {
       for (const record of records) this.#apply(record)
     } catch (cause) {
@@ -197,81 +186,61 @@ export class FileJournal implements DurableJournal {
 
   /** Cuts a failed write back; where the device was only full, that is all. Other errors leave open what it holds. */
   #undo(what: string, heals: boolean): Failure {
-    if (!this.#checkFile('any')) return new Failure('journal-failed', this.#fault!)
+    const failure = this.#check()
+    if (failure !== undefined) return failure
     // What is at the file's end by now may be another's.
     if (this.#options.lock?.isHeld() === false) return this.#fail(`a write failed (${what}) while the lock was lost`)
     try {
       // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
-      heals = cutBack(this.#options.files, this.#path, this.#end.goodBytes) && heals
+      heals = cutBack(this.#options.files, this.#file.path, this.#end.goodBytes) && heals
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
     if (!heals) return this.#fail(`the device reported an error: ${what}`)
-    if (!this.#checkFile()) return new Failure('journal-failed', this.#fault!)
-    this.#options.warn(`a write to the journal failed and was cut back: ${what}`)
-    return new Failure('write-failed', what)
+    const after = this.#check(this.#end.goodBytes)
+    if (after === undefined) this.#options.warn(`a write to the journal failed and was cut back: ${what}`)
+    return after ?? new Failure('write-failed', what)
   }
 
   /** Asserts that the journal is whole, and that nobody else may write it. */
   async #assertOwn(): Promise<void> {
+    const { lock } = this.#options
     this.#assertWhole()
-    if (this.#options.lock?.isHeld() !== false) return
-    await this.#keepLock()
+    // Others can write only where the socket of this one's lock is gone; then it is taken again, if it can be.
+    if (lock?.isHeld() !== false) return
+    await lock.keep().catch((cause: Error) => { throw new Failure('write-failed', cause.message, { cause }) })
     this.#assertWhole() // another process may have had the lock meanwhile
   }
 
-  /** Others can write only where the socket of this one's lock is gone; then it is taken again, if it can be. */
-  async #keepLock(): Promise<void> {
-    await this.#options.lock?.keep().catch(cause => {
-      throw new Failure('write-failed', (cause as Error).message, { cause })
-    })
-  }
-
   #assertWhole(): void {
-    if (this.#fault !== undefined || !this.#checkFile()) throw new Failure('journal-failed', this.#fault!)
-    this.#assertKeys()
+    if (this.#fault !== undefined) throw this.#fail(this.#fault)
+    const lack = this.#keyWatch.fault()
+    const fault = this.#file.fault(this.#end.goodBytes)
+    if (fault !== undefined) throw this.#fail(fault)
+    if (lack !== undefined) throw new Failure('key-unknown', lack)
   }
 
+  /** Until the key file has again what it lacks, nothing is sealed. */
   #assertKeys(): void {
-    const lost = this.#checkKeys()
-    if (lost !== undefined) throw new Failure('key-unknown', lost)
+    const lack = this.#keyWatch.fault()
+    if (lack !== undefined) throw new Failure('key-unknown', lack)
   }
 
-  /** What the key file lacks: until that is put back, nothing is sealed. Warns when it begins, and when it ends. */
-  #checkKeys(): string | undefined {
-    const fault = this.#keyWatch.fault()
-    if (fault !== this.#keyFault) {
-      const what = fault === undefined ? 'changes again' : `no changes at the moment: ${fault}`
-      this.#options.warn(`the journal takes ${what}`)
-    }
-    return this.#keyFault = fault
-  }
-
-  /** Fails the journal unless its name leads to the file that was opened, of the length that it should have. */
-  #checkFile(bytes: number | 'any' = this.#end.goodBytes): boolean {
-    let stat: FileStat | undefined
-    try {
-      stat = this.#options.files.stat(this.#path)
-    } catch (error) {
-      this.#fail(`${this.#path}: ${systemCode(error)}`)
-      return false
-    }
-    if (stat === undefined) this.#fail(`${this.#path} was removed`)
-    else if (!isSameFile(stat, this.#file)) this.#fail(`${this.#path} was replaced`)
-    else if (bytes !== 'any' && stat.bytes !== bytes) this.#fail(`${this.#path} was changed by another program`)
-    return this.#fault === undefined
+  /** Fails the journal where its file is not what it should be, or of another length; gives why it has failed. */
+  #check(bytes?: number): Failure | undefined {
+    const fault = this.#fault ?? this.#file.fault(bytes)
+    return fault === undefined ? undefined : this.#fail(fault)
   }
 
   #refuseStale(bytes: number): void {
-    const stat = this.#options.files.stat(this.#path)
-    if (stat?.bytes === bytes && isSameFile(stat, this.#file)) return
-    const fault = `${this.#path} was changed by another process`
-    throw this.#fault === fault ? new Failure('journal-failed', fault) : this.#fail(fault)
+    if (this.#file.fault(bytes) !== undefined) {
+      throw this.#fail(`${this.#file.path} was changed by another process`)
+    }
   }
 
   #fail(fault: string): Failure {
+    if (fault !== this.#fault) this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
     this.#fault = fault
-    this.#options.warn(`the journal takes no more writes until a restart: ${fault}`)
     return new Failure('journal-failed', fault)
   }
 }

@@ -62,8 +62,8 @@ export interface LostLines {
   readonly bytes: number
 }
 
-/** Whether a record names the end of a journal before. */
-export function isContinuation({ type }: Event): boolean { return type === CONTINUED || type === REWRITTEN }
+/** The types of records that name the end of a journal before. */
+export const CONTINUATIONS: ReadonlySet<string> = new Set([CONTINUED, REWRITTEN])
 
 /** Takes each record once, in order; throws where one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void

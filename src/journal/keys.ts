@@ -4,8 +4,9 @@
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
-import { Failure, systemCode } from '../errors.ts'
-import { fileFault, isSameFile, type Files, type FileStat } from '../disk/files.ts'
+import { Failure } from '../errors.ts'
+import { fileFault, type Files } from '../disk/files.ts'
+import { WatchedFile } from '../disk/watched-file.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -35,14 +36,17 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
 export function readKeyFile(files: Files, path: string): Keyring | undefined {
-  let text: string
+  let bytes: Buffer | undefined
   try {
-    if (files.stat(path) === undefined) return undefined
-    text = files.read(path).toString('latin1')
+    bytes = files.stat(path) && files.read(path)
   } catch (error) {
     throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
   }
-  const lines = text.replace(/\n$/, '').split('\n')
+  return bytes && parseKeys(bytes, path)
+}
+
+function parseKeys(bytes: Buffer, path: string): Keyring {
+  const lines = bytes.toString('latin1').replace(/\n$/, '').split('\n')
   lines.forEach((line, i) => {
     if (!/^[0-9a-f]{64}$/.test(line)) {
       throw new Failure('key-invalid', `${path}, line ${i + 1}: a key is 64 hexadecimal digits in lower case`)
@@ -51,45 +55,52 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
 }
 
-const CLOCK_TICK_MS = 1_000
+const UNREAD = Buffer.alloc(0)
 
 /**
  * Watches whether a key file still holds the keys that a process seals with and reads by: what is sealed by a key that
- * no file holds is lost at the next start. A file that has not changed since costs one look.
+ * no file holds is lost at the next start.
  */
 export class KeyWatch {
   readonly #files: Files
   readonly #path: string
-  readonly #names: Set<string>
-  #seen: FileStat | undefined
+  readonly #file: WatchedFile
+  /** The keys that are needed; one that sealed no line may leave the file. */
+  readonly names: ReadonlySet<string>
+  readonly #warn: (line: string) => void
+  #bytes: Buffer | undefined = UNREAD
   #fault: string | undefined
 
-  /** `names` are those of the keys that are needed; one that sealed no line may leave the file. */
-  constructor(files: Files, path: string, names: Iterable<string>) {
+  /** `warn` gets a line when the file begins to lack a key, and when it holds them all again. */
+  constructor(files: Files, path: string, names: Iterable<string>, warn: (line: string) => void) {
     this.#files = files
     this.#path = path
-    this.#names = new Set(names)
+    this.#file = new WatchedFile(files, path)
+    this.names = new Set(names)
+    this.#warn = warn
   }
-
-  get names(): readonly string[] { return [...this.#names] }
 
   /** What the file lacks; undefined: nothing. */
   fault(): string | undefined {
+    const before = this.#fault
     try {
-      const stat = this.#files.stat(this.#path)
-      const isSeen = stat !== undefined && this.#seen !== undefined && isSameFile(stat, this.#seen) &&
-        stat.changedMs === this.#seen.changedMs && stat.bytes === this.#seen.bytes
-      if (isSeen) return this.#fault
-      // What was changed just now may change again within the same tick of the clock of its file system.
-      this.#seen = stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS ? stat : undefined
-      const found = readKeyFile(this.#files, this.#path)
-      const missing = this.names.filter(name => found?.find(name) === undefined)
-      const what = `${this.#path} no longer holds ${missing.length === 1 ? 'key' : 'the keys'} ${missing.join(', ')}`
-      this.#fault = missing.length === 0 ? undefined : `${what}; put back the file that does`
+      const bytes = this.#file.read()
+      if (bytes === this.#bytes) return before
+      this.#bytes = bytes
+      this.#fault = this.#lackOf(bytes && parseKeys(bytes, this.#path))
     } catch (error) {
-      this.#seen = undefined // it is asked again
-      this.#fault = error instanceof Failure ? error.message : `${this.#path}: ${systemCode(error)}`
+      if (!(error instanceof Failure)) this.#bytes = UNREAD // it is asked again
+      this.#fault = error instanceof Failure ? error.message : fileFault(this.#files, error, this.#path)
     }
+    const what = this.#fault === undefined ? 'changes again' : `no changes at the moment: ${this.#fault}`
+    if (this.#fault !== before) this.#warn(`the journal takes ${what}`)
     return this.#fault
+  }
+
+  #lackOf(found: Keyring | undefined): string | undefined {
+    const missing = [...this.names].filter(name => found?.find(name) === undefined)
+    if (missing.length === 0) return undefined
+    const what = missing.length === 1 ? 'key' : 'the keys'
+    return `${this.#path} no longer holds ${what} ${missing.join(', ')}; put back the file that does`
   }
 }

@@ -199,7 +199,8 @@ class Page {
   }
 
   #pack(): void {
-    const places = [...this.#places(false), ...this.#places(true)].filter(place => this.#length(place) <= LONG_ENTRY_BYTES)
+    const places = [...this.#places(false), ...this.#places(true)]
+      .filter(place => this.#length(place) <= LONG_ENTRY_BYTES)
     const packed = Buffer.allocUnsafeSlow(places.reduce((sum, place) => sum + this.#length(place), 0))
     let end = 0
     for (const place of places) {

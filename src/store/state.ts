@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
-import { isContinuation, type Continued, type Event, type JournalRecord } from '../journal/journal.ts'
+import { CONTINUATIONS, type Continued, type Event, type JournalRecord } from '../journal/journal.ts'
 import type { Decidable } from './commit-loop.ts'
 import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
 import { EntryTable } from './entry-pages.ts'
@@ -155,7 +155,7 @@ function reduce(state: State, { type, data }: Pick<Event, 'type' | 'data'>): voi
  * last, counted over all journals that this one came from: so it is never given twice.
  */
 export function apply(state: CommittedState, record: JournalRecord): void {
-  if (isContinuation(record)) state.earlierRecords += (record.data as Continued).records
+  if (CONTINUATIONS.has(record.type)) state.earlierRecords += (record.data as Continued).records
   state.entries.revision = state.earlierRecords + record.seq
   reduce(state, record)
 }

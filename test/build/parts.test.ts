@@ -33,7 +33,7 @@ function takeOut(parts: readonly string[]): void {
     writeFileSync(join(tree, file), kept.join('\n'))
   }
   for (const part of parts) {
-    for (const room of ['src', 'dist']) rmSync(join(tree, room, 'parts', part), { recursive: true, force: true })
+    for (const top of ['src', 'dist']) rmSync(join(tree, top, 'parts', part), { recursive: true, force: true })
   }
   if (parts.includes('operator')) for (const file of ['src/admin.ts', 'dist/admin.js']) rmSync(join(tree, file), { force: true })
 }

@@ -1,7 +1,7 @@
 /** Where a journal came from: the ends of those before it that it names, and the archives that join it there. */
 import { resolve } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { isContinuation, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { CONTINUATIONS, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import {
   OperatorError, UsageError, type Arguments, type Context, type JournalStatus, type OnRecord, type Option
@@ -39,7 +39,7 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */
 export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
-  return isContinuation(record) ? { ...record.data as Continued, ended: record.time } : undefined
+  return CONTINUATIONS.has(record.type) ? { ...record.data as Continued, ended: record.time } : undefined
 }
 
 const REWRITINGS = { compacted: 'compaction', 're-encrypted': 're-encryption', salvaged: 'salvage' } as const

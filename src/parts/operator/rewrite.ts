@@ -8,7 +8,7 @@ import { hasNoLinks, makeWhole, type NewFile } from '../../disk/whole-file.ts'
 import { Failure } from '../../errors.ts'
 import { sealBatch } from '../../journal/batch.ts'
 import {
-  CONTINUED, isContinuation, REWRITTEN, WHOLE, type Continued, type DurableJournal, type Event, type JournalRecord,
+  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type Event, type JournalRecord,
   type QuietFile
 } from '../../journal/journal.ts'
 import { FIRST_HASH } from '../../journal/line.ts'
@@ -207,7 +207,7 @@ function * recordsOf(
 function continuations(file: QuietFile): readonly JournalRecord[] {
   const found: JournalRecord[] = []
   for (const record of recordsOf(file)) {
-    if (!isContinuation(record)) break
+    if (!CONTINUATIONS.has(record.type)) break
     found.push(record)
   }
   return found

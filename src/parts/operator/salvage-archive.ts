@@ -4,7 +4,7 @@
  */
 import type { Files } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
-import { isContinuation, REWRITTEN, type JournalRecord, type LostLines } from '../../journal/journal.ts'
+import { CONTINUATIONS, REWRITTEN, type JournalRecord, type LostLines } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { OperatorError, type OnRecord } from '../command.ts'
@@ -85,7 +85,7 @@ function continuations({ files, source, keys }: Sources, { runs }: Scan): readon
   const named: JournalRecord[] = []
   for (const run of runs) {
     for (const { record } of openRun(files, source, keys, run)) {
-      if (record.seq !== named.length + 1 || !isContinuation(record)) return named
+      if (record.seq !== named.length + 1 || !CONTINUATIONS.has(record.type)) return named
       named.push(record)
     }
   }

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { readPieces, type Files } from '../../disk/files.ts'
-import { isContinuation, WHOLE, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { CONTINUATIONS, WHOLE, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { OperatorError } from '../command.ts'
@@ -125,7 +125,7 @@ class FirstLook {
 
   /** Looks whether an opened line shows the noted head. */
   note({ record, hash, previousHash }: Opened): void {
-    const ended = isContinuation(record) ? (record.data as Continued).head : undefined
+    const ended = CONTINUATIONS.has(record.type) ? (record.data as Continued).head : undefined
     this.hasHead ||= [hash, previousHash, ended].includes(this.#noted)
   }
 
@@ -165,7 +165,7 @@ function runOf({ piece: { at, end }, record, hash, previousHash }: Opened): Run 
  * none.
  */
 function timeOf(record: JournalRecord): string | undefined {
-  const isCompaction = isContinuation(record) && (record.data as Continued).why === 'compacted'
+  const isCompaction = CONTINUATIONS.has(record.type) && (record.data as Continued).why === 'compacted'
   return record.type.startsWith('journal.') && !(isCompaction && record.seq === 1) ? undefined : copied(record.time)
 }
 

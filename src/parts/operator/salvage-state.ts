@@ -4,7 +4,7 @@
  * those who had access before may have lost it there: so their tokens end, and nobody knows their passwords any more.
  */
 import {
-  isContinuation, REWRITTEN, CONTINUED, WHOLE, type Continued, type Event, type JournalRecord
+  CONTINUATIONS, REWRITTEN, CONTINUED, WHOLE, type Continued, type Event, type JournalRecord
 } from '../../journal/journal.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
 import { assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
@@ -123,7 +123,7 @@ export class Rebuilding {
   /** Follows what the journal says of where it came from, and whose passwords are known. */
   #follow({ seq, type, data }: JournalRecord): void {
     const isOwn = type.startsWith('journal.')
-    if (isContinuation({ type, by: null, data })) {
+    if (CONTINUATIONS.has(type)) {
       const { why } = data as Continued
       if (seq === 1 || this.#origin === 're-encrypted') this.#origin = why
       if (seq === 1) this.#mustEnd = why === 'compacted' && type === REWRITTEN

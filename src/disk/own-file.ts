@@ -1,0 +1,53 @@
+/** A file that only this process changes, opened to append durably. */
+import type { Buffer } from 'node:buffer'
+import { systemCode } from '../errors.ts'
+import { isSameFile, type Descriptor, type Files, type FileStat } from './files.ts'
+
+export class OwnFile {
+  readonly path: string
+  readonly #files: Files
+  #opened: { readonly descriptor: Descriptor, readonly stat: FileStat }
+
+  constructor(files: Files, path: string) {
+    this.#files = files
+    this.path = path
+    this.#opened = open(files, path)
+  }
+
+  /** Why its name does not lead to the file that was opened, or to one of another length; undefined: all is well. */
+  fault(bytes?: number): string | undefined {
+    let stat: FileStat | undefined
+    try {
+      stat = this.#files.stat(this.path)
+    } catch (error) {
+      return `${this.path}: ${systemCode(error)}`
+    }
+    if (stat === undefined) return `${this.path} was removed`
+    if (!isSameFile(stat, this.#opened.stat)) return `${this.path} was replaced`
+    return bytes === undefined || stat.bytes === bytes ? undefined : `${this.path} was changed by another program`
+  }
+
+  /** Calls `done` with what has failed, or once the bytes are on the device. */
+  append(bytes: Buffer, done: (error: Error | null, written: number) => void): void {
+    this.#files.append(this.#opened.descriptor, bytes, done)
+  }
+
+  /** Opens the file that has its name now. */
+  reopen(): void {
+    const { descriptor } = this.#opened
+    this.#opened = open(this.#files, this.path)
+    this.#files.close(descriptor)
+  }
+
+  close(): void { this.#files.close(this.#opened.descriptor) }
+}
+
+function open(files: Files, path: string): { readonly descriptor: Descriptor, readonly stat: FileStat } {
+  const descriptor = files.openToAppend(path)
+  try {
+    return { descriptor, stat: files.openStat(descriptor) }
+  } catch (error) {
+    files.close(descriptor)
+    throw error
+  }
+}
