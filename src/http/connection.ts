@@ -13,6 +13,9 @@ import { BROKEN } from './body.ts'
 import { rawRefusal, type Refused } from './reply.ts'
 import { endAfterAnswer, endWith } from './send.ts'
 
+/** What an answer counts for at least. */
+const HELD_ANSWER_BYTES = MAX_HELD_ANSWER_BYTES / MAX_HELD_ANSWERS
+
 /** Answers a request for a target, at once or later, and calls `done` when its answer is decided. Never throws. */
 export type Handle =
   (request: IncomingMessage, response: ServerResponse, target: string, peer: Peer, done: () => void) => void
@@ -35,8 +38,7 @@ export class Connection implements Peer {
   readonly client: Client
   /** The answer to the newest request that is carried out. */
   #newest: ServerResponse | undefined
-  /** Answers before it that wait to be sent, and their bytes. */
-  #held = 0
+  /** What the answers before it hold that wait to be sent. */
   #heldBytes = 0
   #isRefused = false
   #bytesBefore = 0
@@ -62,8 +64,6 @@ export class Connection implements Peer {
   /** Whether something has come since the last request. */
   get hasBegun(): boolean { return this.socket.bytesRead > this.#bytesBefore }
 
-  get hasEverBegun(): boolean { return this.#newest !== undefined || this.socket.bytesRead > 0 }
-
   secure(socket: Socket): void {
     this.socket = socket.on('error', ignore)
     this.isSecure = true
@@ -85,17 +85,14 @@ export class Connection implements Peer {
   take(request: IncomingMessage, response: ServerResponse, handle: Handle): void {
     this.endWaiting()
     const before = this.#newest
-    if (before === undefined || before.writableFinished) {
-      this.#held = 0
-      this.#heldBytes = 0
-    } else {
+    if (before === undefined || before.writableFinished) this.#heldBytes = 0
+    else {
       if (!before.headersSent) endWith(before)
-      this.#held++
-      this.#heldBytes += before.writableLength
+      this.#heldBytes += Math.max(before.writableLength, HELD_ANSWER_BYTES)
     }
     if (before?.shouldKeepAlive === false) return this.#stopReading() // nothing is carried out behind the last answer
     this.#newest = response
-    if (this.#held >= MAX_HELD_ANSWERS || this.#heldBytes > MAX_HELD_ANSWER_BYTES) endWith(response)
+    if (this.#heldBytes >= MAX_HELD_ANSWER_BYTES) endWith(response)
     handle(request, response, request.url ?? '', this, this.#done)
   }
 

@@ -99,7 +99,7 @@ export class Connections {
   /** Closes those that have not asked for anything, and which node:http calls busy; a handshake is no request. */
   destroySilent(): void {
     for (const one of this.#shakingHands.values()) one.socket.destroy()
-    for (const one of this.#all()) if (one.isIdle && !one.hasEverBegun) one.socket.destroy()
+    for (const one of this.#all()) if (one.socket.bytesRead === 0) one.socket.destroy()
   }
 
   /** Whether something is being sent; node:http calls that idle when all of it was handed over. */
