@@ -76,6 +76,8 @@ export const RATE_LIMIT_REQUESTS: number = 60
 export const LOGIN_LIMIT_REQUESTS: number = 6
 /** Passwords that are hashed at once: each takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
+/** How long a password may wait to be hashed; then it is answered 503. */
+export const MAX_HASH_WAIT_MS: number = 20_000
 /** Passwords that wait to be hashed, which takes about ten seconds; a further one is answered 503. */
 export const MAX_HASH_QUEUE: number = 128
 /** How many of them one client may have. */
@@ -134,6 +136,7 @@ export function assertLimits(): void {
   assert.ok(MAX_CONNECTIONS_PER_CLIENT * 4 <= MAX_CONNECTIONS, 'one client cannot take all connections')
   assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
   assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')
+  assert.ok(MAX_HASH_WAIT_MS < SOCKET_TIMEOUT_MS, 'a login is answered before its connection is closed')
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
   assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')

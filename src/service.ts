@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { entryRoutes } from './api/entry-routes.ts'
 import { RateLimit } from './api/rate-limit.ts'
 import { createLocalPipeline, createPipeline } from './api/request.ts'
-import { routerOf, type Route } from './api/route.ts'
+import { routerOf, withAbility, type Route } from './api/route.ts'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
 import { disk } from './disk/files.ts'
@@ -72,7 +72,7 @@ async function compose(
   const certificate = await openCertificate(settings, log, closers)
   for (const { observer } of parts) if (observer !== undefined) observers.push(observer)
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
-    .map(route => ({ ...route, ability: settings.abilities.get(route.operation) }))
+    .map(route => withAbility(route, settings.abilities))
   const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
   storage.gate?.open(createLocalPipeline(localRoutes, store.journal.readBarrier, log.warn))
 

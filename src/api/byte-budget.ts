@@ -29,12 +29,15 @@ export class ByteBudget {
   #beginAll(): void {
     if (this.#isBeginning) return
     this.#isBeginning = true
-    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
-      this.#waiting.shift()
-      this.#bytes += next.bytes
-      next.begin()
+    try {
+      for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
+        this.#waiting.shift()
+        this.#bytes += next.bytes
+        next.begin()
+      }
+    } finally {
+      this.#isBeginning = false
     }
-    this.#isBeginning = false
   }
 
   #fits(bytes: number): boolean { return this.#bytes === 0 || this.#bytes + bytes <= this.#mostBytes }

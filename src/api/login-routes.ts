@@ -41,6 +41,7 @@ export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoute
     {
       // contract §5.4
       operation: 'logout', method: 'POST', path: '/api/logout',
+      takesAnyToken: true,
       handle: async ({ session }) => {
         await accounts.revoke(session!.hash, session!.user)
         return LOGGED_OUT

@@ -168,8 +168,18 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
 
 function validate(ctx: RouteContext, body: { readonly [field: string]: unknown }): void {
   const checked = check(ctx.route.shape!, body)
-  if (checked.ok) callHandler(ctx, checked.value)
-  else answer(ctx, invalid(checked.errors))
+  if (!checked.ok) return answer(ctx, invalid(checked.errors))
+  giveRest(ctx, checked.value)
+  callHandler(ctx, checked.value)
+}
+
+/** Gives back what a body held besides the texts that were asked for: a login may wait long for its turn. */
+function giveRest(ctx: RouteContext, wanted: object): void {
+  const texts = Object.values(wanted).map(value => typeof value === 'string' ? value.length : Infinity)
+  const kept = Math.min(ctx.heldBytes, texts.reduce((sum, length) => sum + length, 0))
+  const rest = ctx.heldBytes - kept
+  ctx.heldBytes = kept
+  if (rest > 0) ctx.bodies.give(rest)
 }
 
 function callHandler(ctx: RouteContext, body: unknown): void {

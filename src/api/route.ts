@@ -27,6 +27,8 @@ export interface Route<Body = unknown> {
   readonly path: string
   /** Whether it needs no token. */
   readonly isPublic?: boolean
+  /** Whether any token will do: it is about that token alone. */
+  readonly takesAnyToken?: boolean
   /** Whether it need not know what others have just written: a change is decided again when its turn comes. */
   readonly allowsStaleReads?: boolean
   /** The ability that a token needs for it, which the settings give; undefined: any token will do. */
@@ -49,6 +51,13 @@ export interface Route<Body = unknown> {
 /** Ties the type of a route's body to its shape. */
 export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shape: S }): Route {
   return route as Route
+}
+
+/** A route with its ability. One that was given none by mistake would be open to any token: that throws. */
+export function withAbility(route: Route, abilities: ReadonlyMap<string, string | undefined>): Route {
+  const { operation, isPublic = false, takesAnyToken = false } = route
+  if (!isPublic && !takesAnyToken && !abilities.has(operation)) throw new Error(`${operation} asks for no ability`)
+  return { ...route, ability: abilities.get(operation) }
 }
 
 export function routerOf(routes: readonly Route[]): Router<Route> {

@@ -27,7 +27,7 @@ export interface CoreSettings {
   /** The lifetime of a token from a login, in minutes; without it, until it is revoked. */
   readonly tokenTtlMinutes: number | undefined
   /** The ability that a token needs for an operation, as `operation=ability,…`; the others keep their defaults. */
-  readonly abilities: ReadonlyMap<string, string>
+  readonly abilities: ReadonlyMap<string, string | undefined>
   /** Origins whose pages may use the service, exactly as a browser sends them, separated by commas. */
   readonly corsOrigins: ReadonlySet<string>
   /** Host names besides `localhost` and IP addresses that requests may name in `Host`, separated by commas. */

@@ -57,12 +57,12 @@ export function parseHostName(text: string): string {
 /** What an operation is given that asks for a token alone. */
 const ANY_TOKEN = 'any'
 
-/** The ability that each operation asks for; one that is not named keeps its default. */
+/** The ability that each operation asks for, undefined where any token will do; one not named keeps its default. */
 export function parseAbilities(
   defaults: { readonly [operation: string]: string }
-): (text: string) => ReadonlyMap<string, string> {
+): (text: string) => ReadonlyMap<string, string | undefined> {
   return text => {
-    const found = new Map(Object.entries(defaults))
+    const found = new Map<string, string | undefined>(Object.entries(defaults))
     const named = new Set<string>()
     for (const pair of parseList(text)) {
       const [operation = '', ability = '', ...rest] = pair.split('=')
@@ -72,8 +72,7 @@ export function parseAbilities(
       if (named.has(operation)) fail('operation=ability pairs, each operation once')
       if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
       named.add(operation)
-      if (ability === ANY_TOKEN) found.delete(operation)
-      else found.set(operation, ability)
+      found.set(operation, ability === ANY_TOKEN ? undefined : ability)
     }
     return found
   }

@@ -14,7 +14,7 @@ export class OwnFile {
     this.#opened = open(files, path)
   }
 
-  /** Why its name does not lead to the file that was opened, or to one of another length; undefined: all is well. */
+  /** Why its name no longer leads to the file that was opened, or that has another length; undefined: all is well. */
   fault(bytes?: number): string | undefined {
     let stat: FileStat | undefined
     try {

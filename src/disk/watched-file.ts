@@ -20,8 +20,10 @@ export class WatchedFile {
     const stat = this.#files.stat(this.#path)
     if (stat !== undefined && this.#seen !== undefined && isUnchanged(stat, this.#seen)) return this.#bytes
     // What was changed just now may change again within the same tick of the clock of its file system.
-    this.#seen = stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS ? stat : undefined
+    const isSettled = stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS
+    this.#seen = undefined // one that cannot be read was not seen
     const bytes = stat && this.#files.read(this.#path)
+    this.#seen = isSettled ? stat : undefined
     if (bytes === undefined || this.#bytes?.equals(bytes) !== true) this.#bytes = bytes
     return this.#bytes
   }

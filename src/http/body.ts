@@ -51,7 +51,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   const end = (result: BodyRead): void => {
     if (isOver) return
     isOver = true
-    request.off('data', take).off('close', gone)
+    request.off('data', take).off(BROKEN, end).off('close', gone)
     body = Buffer.alloc(0) // the request is kept until it is answered
     done(result)
   }
@@ -70,7 +70,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
     bytes = pieces.bytes
   }
   request.on('data', take).on('end', () => end(body.subarray(0, bytes)))
-    .on(BROKEN, (why: Broken) => end(why)).on('close', gone)
+    .on(BROKEN, end).on('close', gone)
 }
 
 function grown(old: Buffer, bytes: number, size: number): Buffer {

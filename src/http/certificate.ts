@@ -23,6 +23,7 @@ export function createSecure(
 
 /** A certificate that follows its files. */
 export interface FollowedCertificate {
+  /** As the files were when they were looked at last. */
   readonly current: Certificate
   /** Sets the function that gets a renewed certificate; if it throws, that is reported and the old one stays. */
   onChange(renew: (certificate: Certificate) => void): void
@@ -42,8 +43,7 @@ export function followCertificate(
     }
   }
   const read = (): Certificate => ({ cert: readFile(certFile), key: readFile(keyFile) })
-  const current = read()
-  let seen = current
+  let seen = read()
   let renew = (_certificate: Certificate): void => {}
   let fault = ''
   const look = (): void => {
@@ -64,5 +64,5 @@ export function followCertificate(
     }
   }
   const timer = setInterval(look, TLS_CHECK_MS).unref()
-  return { current, onChange: use => { renew = use }, close: () => clearInterval(timer) }
+  return { get current() { return seen }, onChange: use => { renew = use }, close: () => clearInterval(timer) }
 }

@@ -28,14 +28,11 @@ export interface Client {
   waiting: number
 }
 
-/** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
-export const CONNECTION: unique symbol = Symbol('connection')
-export type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
-
-export class Connection implements Peer {
-  readonly address: string
-  readonly key: string
+export class Connection {
+  peer: Peer
   readonly client: Client
+  /** Over TLS, that of the handshake until it has ended. */
+  socket: Socket
   /** The answer to the newest request that is carried out. */
   #newest: ServerResponse | undefined
   /** What the answers before it hold that wait to be sent. */
@@ -45,17 +42,13 @@ export class Connection implements Peer {
   /** Whether it waits for a head, and since when. */
   isWaiting = false
   waitsSinceMs = 0
-  isSecure = false
   readonly #done: () => void
-  /** Over TLS, that of the handshake until it has ended. */
-  socket: KnownSocket
 
   /** `done` is called when the answer to a request is decided. */
-  constructor(socket: Socket, { address, key }: Peer, client: Client, done: () => void) {
-    this.address = address
-    this.key = key
+  constructor(socket: Socket, peer: Peer, client: Client, done: () => void) {
+    this.socket = socket
+    this.peer = peer
     this.client = client
-    this.socket = socket.on('error', ignore) // node:http does not listen after a CONNECT
     this.#done = done
   }
 
@@ -63,12 +56,6 @@ export class Connection implements Peer {
 
   /** Whether something has come since the last request. */
   get hasBegun(): boolean { return this.socket.bytesRead > this.#bytesBefore }
-
-  secure(socket: Socket): void {
-    this.socket = socket.on('error', ignore)
-    this.isSecure = true
-    this.awaitHead()
-  }
 
   awaitHead(): void {
     if (!this.isWaiting) this.client.waiting++
@@ -93,7 +80,7 @@ export class Connection implements Peer {
     if (before?.shouldKeepAlive === false) return this.#stopReading() // nothing is carried out behind the last answer
     this.#newest = response
     if (this.#heldBytes >= MAX_HELD_ANSWER_BYTES) endWith(response)
-    handle(request, response, request.url ?? '', this, this.#done)
+    handle(request, response, request.url ?? '', this.peer, this.#done)
   }
 
   /** Leaves with the client what it goes on to send, once node:http is through with what it has read. */
@@ -106,33 +93,23 @@ export class Connection implements Peer {
     const { socket } = this
     const newest = this.#newest
     if (newest?.headersSent === true && !newest.shouldKeepAlive) return endAfterAnswer(socket) // it ends by itself
+    const isBody = newest?.req.complete === false // the answer to its request is the only one
+    if (isBody && newest.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // who reads it answers that
+    endAfterAnswer(socket)
     const end = (): void => {
-      onRefusal()
-      endAfterAnswer(socket)
-      socket.write(rawRefusal(status))
+      if (!isBody) {
+        onRefusal()
+        socket.write(rawRefusal(status))
+      }
       socket.destroySoon()
     }
-    if (newest === undefined) return end()
-    const { req: request, writableFinished: isSent, headersSent: isDecided } = newest
-    if (request.complete) {
-      if (isSent) return end()
-      if (isDecided) {
-        newest.on('close', end)
-        // Behind a CONNECT, node:http no longer says when more may be written.
-        if (socket.listenerCount('drain') === 0) socket.on('drain', () => newest.emit('drain'))
-        setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
-      } else endWith(newest)
-      this.#stopReading()
-    } else if (request.emit(BROKEN, socket.readableEnded ? 'gone' : status)) {
-      // The rest of its body will not come, and whoever reads it answers that.
-    } else if (isSent) {
-      socket.destroy()
-    } else if (isDecided) {
-      newest.on('close', () => socket.destroy())
-    } else {
-      endWith(newest)
-    }
+    if (newest === undefined || newest.writableFinished) return end()
+    this.#stopReading()
+    if (!newest.headersSent) return endWith(newest)
+    newest.on('close', end)
+    if (socket.listenerCount('drain') > 0) return
+    // Behind a CONNECT, node:http neither says when more may be written nor cuts off who takes nothing.
+    socket.on('drain', () => newest.emit('drain'))
+    setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
   }
 }
-
-function ignore(): void {}

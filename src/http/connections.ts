@@ -5,49 +5,58 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
 } from '../limits.ts'
 import { isTrusted, peerOf, type AddressSet } from './address.ts'
-import { Connection, CONNECTION, type Client, type Handle, type KnownSocket } from './connection.ts'
+import { Connection, type Client, type Handle } from './connection.ts'
 import type { Refused } from './reply.ts'
 
-type OnRefusal = (address: string, status: number) => void
+/** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
+const CONNECTION: unique symbol = Symbol('connection')
+type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
+
+export interface ConnectionsOptions {
+  /** Whether they begin with a handshake of TLS. */
+  readonly isTls: boolean
+  /** They may have any number. */
+  readonly trustedProxies: AddressSet | undefined
+  /** Called for each answer to what was not a request. */
+  readonly onRefusal: ((address: string, status: number) => void) | undefined
+}
 
 export class Connections {
   readonly #handle: Handle
-  readonly #trustedProxies: AddressSet | undefined
-  readonly #onRefusal: OnRefusal | undefined
+  readonly #options: ConnectionsOptions
+  /** By the keys of clients; a trusted proxy by its address. */
   readonly #clients = new Map<string, Client>()
   /** By the addresses and ports at their other ends. */
   readonly #shakingHands = new Map<string, Connection>()
 
-  /** Proxies may have any number; `onRefusal` is called for each answer to what was not a request. */
-  constructor(handle: Handle, trustedProxies: AddressSet | undefined, onRefusal: OnRefusal | undefined) {
+  constructor(handle: Handle, options: ConnectionsOptions) {
     this.#handle = handle
-    this.#trustedProxies = trustedProxies
-    this.#onRefusal = onRefusal
+    this.#options = options
   }
 
-  size = 0
+  get size(): number { return this.#all().length }
 
   /** Takes in an accepted socket, or closes it when its client is gone or has too many. */
-  accept(socket: KnownSocket, isTls: boolean): void {
+  accept(socket: KnownSocket): void {
+    const { isTls, trustedProxies } = this.#options
     const peer = peerOf(socket)
     if (peer === undefined) { socket.destroy(); return }
-    const isExempt = isTrusted(peer.address, this.#trustedProxies)
-    const client: Client = this.#clients.get(peer.key) ?? { isExempt, connections: new Set(), waiting: 0 }
+    const isExempt = isTrusted(peer.address, trustedProxies)
+    const key = isExempt ? `proxy ${peer.address}` : peer.key
+    const client: Client = this.#clients.get(key) ?? { isExempt, connections: new Set(), waiting: 0 }
     if (client.connections.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
-    this.#clients.set(peer.key, client)
+    this.#clients.set(key, client)
     const connection = new Connection(socket, peer, client, () => this.#await(connection))
     client.connections.add(connection)
-    this.size++
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
     else socket[CONNECTION] = connection
+    socket.on('error', ignore) // node:http does not listen after a CONNECT
     socket.on('close', () => {
-      this.size--
       this.#shakingHands.delete(place)
-      connection.socket[CONNECTION] = undefined
       connection.endWaiting()
       client.connections.delete(connection)
-      if (client.connections.size === 0) this.#clients.delete(peer.key)
+      if (client.connections.size === 0) this.#clients.delete(key)
     })
     this.#await(connection)
   }
@@ -57,14 +66,16 @@ export class Connections {
     const connection = this.#shakingHands.get(placeOf(socket))
     if (connection === undefined || connection.socket.destroyed) { socket.destroy(); return }
     this.#shakingHands.delete(placeOf(socket))
-    socket[CONNECTION] = connection
-    connection.secure(socket)
+    socket.on('error', ignore)[CONNECTION] = connection
+    connection.socket = socket
+    connection.peer = { ...connection.peer, isSecure: true }
+    this.#await(connection)
   }
 
   /** Has a request answered, unless its client is gone. */
   take(request: IncomingMessage, response: ServerResponse): void {
-    const { [CONNECTION]: connection } = request.socket as KnownSocket
-    connection?.take(request, response, this.#handle)
+    const { [CONNECTION]: connection, destroyed: isGone } = request.socket as KnownSocket
+    if (!isGone) connection?.take(request, response, this.#handle)
   }
 
   /** Notes that a connection waits for a head. Of too many, that which waits longest is closed. */
@@ -86,8 +97,8 @@ export class Connections {
   refuse(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or its handshake has not ended.
-    if (connection === undefined || status === undefined) socket.destroy()
-    else connection.refuse(status, () => this.#onRefusal?.(connection.address, status))
+    if (connection === undefined || status === undefined || socket.destroyed) socket.destroy()
+    else connection.refuse(status, () => this.#options.onRefusal?.(connection.peer.address, status))
   }
 
   /** Closes those that send something now and then, but no request. */
@@ -112,3 +123,5 @@ export class Connections {
 
 /** Which of all connections of a server a socket is on, also before and after a handshake. */
 function placeOf({ remoteAddress, remotePort }: Socket): string { return `${remoteAddress} ${remotePort}` }
+
+function ignore(): void {}

@@ -52,9 +52,9 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   const { certificate, trustedProxies, onRefusal, warn } = options
   const secure = certificate && await createOverTls(certificate)
   const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
-  const connections = new Connections(handle, trustedProxies, onRefusal)
+  const connections = new Connections(handle, { isTls: secure !== undefined, trustedProxies, onRefusal })
   if ('path' in place) server.timeout = 0 // the operator's requests may take long
-  server.on('connection', (socket: Socket) => connections.accept(socket, secure !== undefined))
+  server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
     socket.allowHalfOpen = true // see `bounded`; who leaves a handshake of TLS is not waited for
     connections.secure(socket)
@@ -67,6 +67,9 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     connections.refuse(socket as Socket, statusOf(error.code ?? ''))
   })
+  const closeIdle = server.closeIdleConnections.bind(server)
+  // `server.close` calls this, too, and for node:http a connection is idle once its answer was handed over.
+  server.closeIdleConnections = () => { if (!connections.isSending()) closeIdle() }
   await bound(server, place)
   const idle = setInterval(() => connections.destroyIdle(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(idle))
@@ -128,7 +131,7 @@ function close(server: Server, connections: Connections, timeoutMs: number): Pro
     const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
     // A connection that got `keep-alive` before the stop becomes idle only during it.
     const sweep = setInterval(() => {
-      if (!connections.isSending()) server.closeIdleConnections()
+      server.closeIdleConnections()
       connections.destroySilent()
     }, SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })

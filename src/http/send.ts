@@ -28,8 +28,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
   const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
   if (bodyBytes(pieces) > SHORT_BODY_BYTES) sendPieces(response, pieces)
-  // A copy, so that a slow reader keeps no page of entries; node:http sends a text in one piece with the head.
-  else response.end(pieces.map(piece => piece.toString('latin1')).join(''), 'latin1')
+  else response.end(Buffer.concat(pieces)) // a copy, so that a slow reader keeps no page of entries
 }
 
 /** Makes an answer that has not begun the last of its connection. */

@@ -145,7 +145,7 @@ export class FileJournal implements DurableJournal {
       this.#file.reopen()
       this.#end = end
     } catch (error) {
-      throw this.#fail(`the new journal could not be opened: ${systemCode(error)}`)
+      throw this.#fail(`the journal was replaced, and could not be opened again: ${systemCode(error)}`)
     }
   }
 
@@ -233,9 +233,8 @@ export class FileJournal implements DurableJournal {
   }
 
   #refuseStale(bytes: number): void {
-    if (this.#file.fault(bytes) !== undefined) {
-      throw this.#fail(`${this.#file.path} was changed by another process`)
-    }
+    const fault = this.#file.fault(bytes)
+    if (fault !== undefined) throw this.#fail(fault)
   }
 
   #fail(fault: string): Failure {

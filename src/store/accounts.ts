@@ -16,7 +16,7 @@ interface AccountsOptions {
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
-  readonly abilities?: Iterable<string> | undefined
+  readonly abilities?: Iterable<string | undefined> | undefined
 }
 
 /** A user as others may see it. */
@@ -74,7 +74,7 @@ export class Accounts {
     this.#store = store
     this.#hasher = hasher ?? new PasswordHasher(randomBytes)
     this.#wallMs = wallMs ?? Date.now
-    this.#abilities = abilities && [...abilities]
+    this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
   }
 
   get #state(): State { return this.#store.state }

@@ -60,7 +60,7 @@ export class EntryTable implements Table<number, Entry> {
 
   set(id: number, entry: Entry): void { this.#put(id, this.#textOf(entry), entry.status === 0) }
 
-  /** Makes an id unknown, also the next one; its bytes may stay in memory until its page is packed. */
+  /** Makes an id unknown, also the next one. */
   delete(id: number): void {
     if (id <= this.#size && !this.has(id)) return
     this.#put(id, undefined, false)
@@ -135,6 +135,7 @@ class Page {
   has(place: number): boolean { return this.#length(place) > 0 }
 
   set(place: number, text: string | undefined, isDeleted: boolean): void {
+    const wasPacked = this.#end(place) > 0
     if (this.#isLoose(place)) this.#loose--
     this.#alone.delete(place)
     this.#bounds[2 * place] = this.#bounds[2 * place + 1] = 0
@@ -143,7 +144,9 @@ class Page {
     else this.#deleted.delete(place)
     if (this.#isLoose(place)) this.#loose++
     this.#list = undefined
-    if (this.#loose > MAX_LOOSE) this.#pack()
+    // A full page is packed, and so is one that would keep the bytes of what was purged or has become long.
+    const isLeft = wasPacked && !this.#isLoose(place)
+    if (this.#loose > MAX_LOOSE || place === PAGE_ENTRIES - 1 || isLeft) this.#pack()
   }
 
   /** The active ones. */

@@ -5,8 +5,9 @@
  */
 import { Buffer } from 'node:buffer'
 import { scrypt, timingSafeEqual } from 'node:crypto'
+import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
-import { MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT, MAX_HASHES } from '../limits.ts'
+import { MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT, MAX_HASH_WAIT_MS, MAX_HASHES } from '../limits.ts'
 
 /** What a hash costs: N = 2^ln, block size r, parallelism p. */
 export interface ScryptCost {
@@ -37,6 +38,7 @@ const NO_CLIENT: HashClient = { key: '', isGone: () => false }
 
 interface Waiting {
   readonly isGone: () => boolean
+  readonly sinceMs: number
   readonly resolve: () => void
   readonly reject: (error: Failure) => void
 }
@@ -45,15 +47,17 @@ interface Waiting {
 export class PasswordHasher {
   readonly #cost: ScryptCost
   readonly #random: (bytes: number) => Buffer
+  readonly #nowMs: () => number
   readonly #dummy: string
   #running = 0
   /** The waiting calls by client; the client whose turn is next comes first. */
   readonly #lines = new Map<string, Waiting[]>()
   #waiting = 0
 
-  constructor(random: (bytes: number) => Buffer, cost: ScryptCost = SCRYPT_COST) {
+  constructor(random: (bytes: number) => Buffer, cost: ScryptCost = SCRYPT_COST, clockMs: () => number = nowMs) {
     this.#cost = cost
     this.#random = random
+    this.#nowMs = clockMs
     this.#dummy = format(cost, random(SALT_BYTES), random(HASH_BYTES))
   }
 
@@ -100,7 +104,7 @@ export class PasswordHasher {
     }
     this.#waiting++
     this.#lines.set(key, line)
-    return new Promise((resolve, reject) => line.push({ isGone, resolve, reject }))
+    return new Promise((resolve, reject) => line.push({ isGone, sinceMs: this.#nowMs(), resolve, reject }))
   }
 
   /** Passes a place to the longest waiting call of the client whose turn it is; false if none waits. */
@@ -108,10 +112,11 @@ export class PasswordHasher {
     for (const [key, line] of this.#lines) { // a line that goes to the end is met again
       this.#lines.delete(key)
       this.#waiting--
-      const { isGone, resolve, reject } = line.shift()!
+      const { isGone, sinceMs, resolve, reject } = line.shift()!
       if (line.length > 0) this.#lines.set(key, line)
-      if (!isGone()) { resolve(); return true }
-      reject(new Failure('hashes-busy', 'the client is gone'))
+      const isLate = this.#nowMs() - sinceMs > MAX_HASH_WAIT_MS
+      if (!isLate && !isGone()) { resolve(); return true }
+      reject(new Failure('hashes-busy', isLate ? `it has waited ${MAX_HASH_WAIT_MS} ms` : 'the client is gone'))
     }
     return false
   }

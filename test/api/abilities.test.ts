@@ -1,5 +1,6 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
+import { withAbility, type Route } from '../../src/api/route.ts'
 import { hasAbility } from '../../src/store/session.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -238,4 +239,15 @@ test('§5.7 a request whose body comes after its token was revoked is refused, a
 test('a login whose request brings a token along succeeds, though that is revoked before its body comes', async t => {
   const started = await startProtected(t)
   assert.equal(await revokedMeanwhile(t, started, '/api/login', { email: ANA, password: PASSWORD }), 200)
+})
+
+test('a route that was given no ability by mistake is refused, and is not open to any token', () => {
+  const route: Route = { operation: 'new', method: 'GET', path: '/api/new', handle: () => ({ status: 204 }) }
+  const abilities = new Map([['new', 'password:new'], ['any', undefined]])
+  assert.equal(withAbility(route, abilities).ability, 'password:new')
+  assert.equal(withAbility({ ...route, operation: 'any' }, abilities).ability, undefined)
+  assert.throws(() => withAbility({ ...route, operation: 'forgotten' }, abilities), /forgotten asks for no ability/)
+  for (const free of [{ isPublic: true }, { takesAnyToken: true }]) {
+    assert.equal(withAbility({ ...route, ...free, operation: 'free' }, abilities).ability, undefined)
+  }
 })

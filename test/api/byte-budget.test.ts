@@ -2,6 +2,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { ByteBudget } from '../../src/api/byte-budget.ts'
+import { route } from '../../src/api/route.ts'
+import { text } from '../../src/json/validator.ts'
+import { MAX_BODIES_BYTES } from '../../src/limits.ts'
+import { composeService } from '../support/compose.ts'
+import { until } from '../support/program.ts'
+import { send } from '../support/service.ts'
 
 test('what does not fit waits in its order, and what never fits is begun alone', () => {
   const budget = new ByteBudget(10)
@@ -38,4 +44,28 @@ test('any number that wait and end at once are begun one after the other', () =>
   }
   budget.give(1)
   assert.equal(begun, 100_000)
+})
+
+test('work that throws where it begins does not keep others from beginning', () => {
+  const budget = new ByteBudget(1)
+  assert.throws(() => budget.take(1, () => { throw new Error('no') }), /no/)
+  budget.give(1)
+  let begun = 0
+  budget.take(1, () => { begun++ })
+  assert.equal(begun, 1)
+})
+
+test('a body gives back what no field asked for, so that others need not wait for its answer', async t => {
+  const waiting: (() => void)[] = []
+  const held = route({
+    operation: 'hold', method: 'POST', path: '/api/hold', shape: { name: text },
+    handle: () => new Promise(resolve => waiting.push(() => resolve({ status: 204 })))
+  })
+  const { url } = await composeService(t, { routes: [held] })
+  const body = { name: 'ana', other: 'x'.repeat(60_000) }
+  const most = Math.ceil(MAX_BODIES_BYTES / 60_000)
+  const answers = Array.from({ length: most + 6 }, () => send(url, 'POST', '/api/hold', body))
+  await until('all of them are held', () => waiting.length === answers.length)
+  for (const end of waiting) end()
+  for (const { status } of await Promise.all(answers)) assert.equal(status, 204)
 })

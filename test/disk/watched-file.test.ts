@@ -37,3 +37,23 @@ test('a watched file that nobody has changed for a while is looked at and not re
   assert.equal(file.read(), bytes)
   assert.equal(faulty.count('read'), 2)
 })
+
+test('what cannot be read of a watched file is asked for again, though nobody has changed it since', async t => {
+  const path = join(freshFolder(t), 'watched')
+  writeFileSync(path, 'old')
+  const faulty = new FaultyFiles()
+  const file = new WatchedFile(faulty.files, path)
+  const isRefused = (): void => {
+    faulty.fail({ of: 'read', code: 'EACCES' })
+    assert.throws(() => file.read(), { code: 'EACCES' })
+  }
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  isRefused()
+  isRefused()
+  assert.equal(String(file.read()), 'old')
+  writeFileSync(path, 'new')
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  isRefused()
+  isRefused()
+  assert.equal(String(file.read()), 'new')
+})

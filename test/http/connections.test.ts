@@ -3,13 +3,17 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { BlockList, connect, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import type { Handle } from '../../src/http/connection.ts'
-import { listen } from '../../src/http/listener.ts'
+import { Connections } from '../../src/http/connections.ts'
+import { listen, type Listener } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
-import { MAX_HELD_ANSWERS, SEND_BYTES, SEND_PIECES } from '../../src/limits.ts'
+import {
+  MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT, MAX_HELD_ANSWERS, SEND_BYTES, SEND_PIECES
+} from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
@@ -22,15 +26,19 @@ const READ_AT_ONCE_BYTES = 64 * 1024
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-/** A bare listener, over TLS where asked. */
-async function serve(t: TestContext, handle: Handle, isTls = false, onRefusal = (_: string, status: number): void => {
+/** A bare listener, over TLS where asked; gives its port. */
+async function serve(t: TestContext, handle: Handle, isTls = false, onRefusal?: (_: string, status: number) => void): Promise<number> {
+  return (await listening(t, handle, isTls, onRefusal)).port
+}
+
+async function listening(t: TestContext, handle: Handle, isTls = false, onRefusal = (_: string, status: number): void => {
   throw new Error(`refused by ${status}`)
-}): Promise<number> {
+}): Promise<Listener> {
   const { cert, key } = certificate('localhost')
   const pem = isTls ? { cert: Buffer.from(cert), key: Buffer.from(key) } : undefined
   const listener = await listen({ host: '127.0.0.1', port: 0 }, handle, { certificate: pem, onRefusal })
   atEnd(t, () => listener.close(0))
-  return listener.port
+  return listener
 }
 
 async function open(t: TestContext, port: number, isTls = false): Promise<Socket> {
@@ -263,4 +271,57 @@ test('a reader that takes nothing of an answer in short pieces has some of them 
   client.pause().write(message('GET', '/'))
   await until('the answer waits', () => socket?.writableNeedDrain === true)
   assert.ok(socket!.writableLength < 2 * SEND_PIECES * 1_000, `${socket!.writableLength} bytes wait`)
+})
+
+test('a stop sends an answer whole whose end waits for a slow reader', async t => {
+  let response: ServerResponse | undefined
+  const { port, close } = await listening(t, (_request, asked, _target, _peer, done) => {
+    response = asked
+    asked.setHeader('Content-Length', 6_000_000).end(Buffer.alloc(6_000_000))
+    done()
+  })
+  const client = await open(t, port)
+  client.pause().write(message('GET', '/'))
+  await until('the end waits', () => response?.finished === true && response.req.socket.writableLength > 0)
+  const closed = close(30_000)
+  await pause(120)
+  let bytes = 0
+  for await (const piece of client) bytes += (piece as Buffer).length
+  assert.ok(bytes > 6_000_000, `${bytes} bytes`)
+  await closed
+})
+
+test('who ends its side in a body that was refused while it was read is let go at once', async t => {
+  const { url } = await startService(t, { 'rate-limit': '0' })
+  const client = await open(t, Number(new URL(url).port))
+  client.setNoDelay().write('POST /api/createPassword HTTP/1.1\r\nHost: localhost\r\n' +
+    'Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n')
+  let text = ''
+  client.setEncoding('latin1').on('data', piece => { text += piece })
+  for (let sent = 0; sent < 4_000 && !text.includes('small chunks'); sent++) {
+    client.write(' ')
+    await pause(1)
+  }
+  assert.match(text, /^HTTP\/1\.1 400 .*small chunks/s)
+  client.end()
+  const beganMs = performance.now()
+  await once(client, 'close')
+  assert.ok(performance.now() - beganMs < 30_000) // the timeouts take 65 s
+})
+
+test('a trusted proxy shares its exemption with nobody of its network', () => {
+  const trustedProxies = new BlockList()
+  trustedProxies.addAddress('fd00::5', 'ipv6')
+  for (const [first, second] of [['fd00::5', 'fd00::9'], ['fd00::9', 'fd00::5']] as const) {
+    const connections = new Connections(() => {}, { isTls: false, trustedProxies, onRefusal: undefined })
+    const accept = (remoteAddress: string): Socket => {
+      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
+      connections.accept(socket)
+      return socket
+    }
+    accept(first)
+    const sockets = Array.from({ length: MAX_CONNECTIONS_PER_CLIENT + 9 }, () => accept(second))
+    const left = sockets.filter(({ destroyed }) => !destroyed).length
+    assert.equal(left, second === 'fd00::5' ? sockets.length : MAX_HEADLESS_PER_CLIENT)
+  }
 })

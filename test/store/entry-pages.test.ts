@@ -90,3 +90,23 @@ test('entries of every length are given as they were set, whatever is asked for 
     }
   }
 })
+
+test('the bytes of what was purged, or has become long, are no longer in its page', () => {
+  for (const next of [undefined, entry(2, 'x'.repeat(9_000))]) {
+    const table = new EntryTable(entryText)
+    for (let id = 1; id <= 3; id++) table.set(id, entry(id, `secret ${id}`))
+    table.list()
+    if (next === undefined) table.delete(2)
+    else table.set(2, next)
+    const { buffer } = table.bytes(1)!
+    assert.match(Buffer.from(buffer).toString('latin1'), /secret 1/)
+    assert.doesNotMatch(Buffer.from(buffer).toString('latin1'), /secret 2/)
+  }
+})
+
+test('a full page of short entries is one piece, also where nobody has asked for the list', () => {
+  const table = new EntryTable(entryText)
+  for (let id = 1; id <= PAGE_ENTRIES; id++) table.set(id, entry(id, 'short'))
+  assert.equal(table.bytes(1)!.buffer, table.bytes(PAGE_ENTRIES)!.buffer)
+  assert.equal(table.bytes(1)!.buffer.byteLength, 1 + Buffer.concat(table.list()!).length - 2)
+})

@@ -4,7 +4,7 @@ import { createHook } from 'node:async_hooks'
 import { randomBytes, scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT } from '../../src/limits.ts'
+import { MAX_HASHES, MAX_HASH_QUEUE, MAX_HASH_QUEUE_PER_CLIENT, MAX_HASH_WAIT_MS } from '../../src/limits.ts'
 import { PasswordHasher, type HashClient } from '../../src/store/password-hash.ts'
 import { CHEAP } from '../support/accounts.ts'
 
@@ -146,4 +146,15 @@ test('a hash that cannot be computed gives its place back', async () => {
   for (let i = 0; i < 5; i++) await assert.rejects(hasher.verify('x', impossible))
   const phc = await hasher.hash('x')
   assert.equal((await hasher.verify('x', phc)).isRight, true)
+})
+
+test('a password that has waited too long is refused when its turn comes, and the next one is hashed', async () => {
+  let nowMs = 0
+  const hasher = new PasswordHasher(randomBytes, CHEAP, () => nowMs)
+  const running = Array.from({ length: MAX_HASHES }, () => hasher.hash('x', clientOf('a')))
+  const late = hasher.hash('x', clientOf('a'))
+  nowMs = MAX_HASH_WAIT_MS + 1
+  const soon = hasher.hash('x', clientOf('b'))
+  await assert.rejects(late, { code: 'hashes-busy' })
+  await Promise.all([...running, soon])
 })
