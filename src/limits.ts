@@ -47,7 +47,7 @@ export const MAX_HELD_ANSWERS: number = 64
 export const MAX_HELD_ANSWER_BYTES: number = 64 * 1024
 /** A body of at most this length is copied and sent with its head. */
 export const SHORT_BODY_BYTES: number = 8 * 1024
-/** What is written of a longer one before a reader has taken what was written before: bytes that all readers share. */
+/** What is written of a longer one before a reader has taken what was written before; of a list, readers share it. */
 export const SEND_BYTES: number = 1024 * 1024
 /** The same where each reader has a copy, as over TLS. */
 export const SEND_COPIED_BYTES: number = 128 * 1024

@@ -1,4 +1,4 @@
-/** The replies given before a route's handler is reached (contract §5, §7, §8). */
+/** The replies that are no route's own (contract §5, §7, §8). */
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode } from '../errors.ts'
 import { jsonReply, messageReply, statusReply, type Reply } from '../http/reply.ts'
@@ -67,4 +67,4 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
   return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
 }
 
-export const SERVER_OPTIONS: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
+export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])

@@ -61,12 +61,11 @@ export interface Context {
   session: Session | undefined
   /** What the rate limit says of it. */
   verdict: Verdict | undefined
-  /** What all bodies that are worked on may hold, and what this one does. */
+  /** The budget of all bodies that are worked on, and what this one holds of it. */
   readonly bodies: ByteBudget
   heldBytes: number
   isBodyRead: boolean
-  /** Whether it is counted and logged. */
-  isRecorded: boolean
+  isFinished: boolean
 }
 
 /** One whose head is well formed. */

@@ -7,7 +7,7 @@ import type { Params } from '../http/router.ts'
 import type { Session } from '../store/session.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
 import type { Precondition, Store } from '../store/store.ts'
-import { route, type Route } from './route.ts'
+import { idOf, route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
 export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
@@ -102,8 +102,3 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
 }
 
 function userOf(session: Session | undefined): number | null { return session?.user ?? null }
-
-/** The id of a path; 0, which no entry has, for what is not a positive integer in its canonical form. */
-export function idOf({ id }: Params): number {
-  return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : 0
-}

@@ -7,7 +7,7 @@ import { PREFLIGHT } from '../http/cors.ts'
 import type { Reply } from '../http/reply.ts'
 import { hasAbility } from '../store/session.ts'
 import {
-  FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, SERVER_OPTIONS, UNAUTHENTICATED,
+  FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, OPTIONS_OF_SERVER, UNAUTHENTICATED,
   UNEXPECTED
 } from './answers.ts'
 import type { HeadContext, RouteContext } from './context.ts'
@@ -77,7 +77,7 @@ export function isOriginAllowed(origin: string, scheme: string, host: string, al
 function preflight({ head, options, isUnderApi }: HeadContext): Reply | undefined {
   const isAsked = head.method === 'OPTIONS' && head['access-control-request-method'] !== undefined
   if (!isAsked || head.origin === undefined || !isUnderApi) return undefined
-  return options.corsOrigins?.has(head.origin) === true ? PREFLIGHT : SERVER_OPTIONS
+  return options.corsOrigins?.has(head.origin) === true ? PREFLIGHT : OPTIONS_OF_SERVER
 }
 
 function unmetExpectation({ head: { expect } }: HeadContext): Reply | undefined {
@@ -86,7 +86,7 @@ function unmetExpectation({ head: { expect } }: HeadContext): Reply | undefined 
 
 /** What asks about the whole server (RFC 9110 §9.3.7). */
 function wholeServer({ head: { path } }: HeadContext): Reply | undefined {
-  return path === '*' ? SERVER_OPTIONS : undefined
+  return path === '*' ? OPTIONS_OF_SERVER : undefined
 }
 
 function noSuchRoute({ found, head: { method } }: HeadContext): Reply | undefined {

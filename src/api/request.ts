@@ -24,11 +24,10 @@ import {
 } from './answers.ts'
 import { ByteBudget } from './byte-budget.ts'
 import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
-import { idOf } from './entry-routes.ts'
 import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
 import { bodyKind } from './media-type.ts'
 import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
-import { routerOf, type Route } from './route.ts'
+import { idOf, routerOf, type Route } from './route.ts'
 
 const NO_PARAMS: Params = {}
 
@@ -44,13 +43,13 @@ export function createPipeline(options: PipelineOptions): Handle {
       isUnderApi: path.startsWith('/api/') || path === '/api',
       client: clientAddress(peer, head?.['x-forwarded-for'], options.trustedProxies),
       found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
-      session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isRecorded: false
+      session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isFinished: false
     }
     attempt(ctx, begin)
   }
 }
 
-/** That for the operator's requests on the lock socket, which only the folder's owner can open. */
+/** Makes the function that answers the operator's requests on the lock socket, which only the folder's owner opens. */
 export function createLocalPipeline(
   routes: readonly Route[], readBarrier: PipelineOptions['readBarrier'], warn: PipelineOptions['warn']
 ): Handle {
@@ -71,7 +70,7 @@ function begin(ctx: Context): void {
 }
 
 function guard(ctx: HeadContext): void {
-  // No upgrade is supported, but node:http does not read what follows the offer of one.
+  // No upgrade is supported; whether node:http reads on behind the offer of one depends on its version.
   if (ctx.head.upgrade !== undefined) endWith(ctx.response)
   const uncounted = refusalOf(UNCOUNTED_GUARDS, ctx)
   if (uncounted !== undefined) {
@@ -138,7 +137,7 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
   ctx.isBodyRead = true
   if (body === 'gone') {
     ctx.response.destroy()
-    return record(ctx, CLIENT_GONE)
+    return finish(ctx, CLIENT_GONE)
   }
   if (typeof body === 'number') {
     endWith(ctx.response)
@@ -155,7 +154,7 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
 
 /** A body is worked on once there is room for what is made of it; not where nobody waits for that any more. */
 function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, waitedMs: number): void {
-  if (waitedMs > 0 && ctx.request.socket.destroyed) return record(ctx, CLIENT_GONE)
+  if (waitedMs > 0 && ctx.request.socket.destroyed) return finish(ctx, CLIENT_GONE)
   if (waitedMs > MAX_COMMIT_WAIT_MS) return answer(ctx, BUSY)
   // A body can take its time: what was revoked meanwhile is refused like any other.
   const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
@@ -192,7 +191,7 @@ function callHandler(ctx: RouteContext, body: unknown): void {
 /** The one place where a request is answered. */
 function answer(ctx: Context, reply: Reply, id?: string): void {
   const { options: { headers, corsOrigins, isStopping }, request, response, head, verdict } = ctx
-  if (request.socket.destroyed) return record(ctx, CLIENT_GONE, id, reply.logged)
+  if (request.socket.destroyed) return finish(ctx, CLIENT_GONE, id, reply.logged)
   const extra = headers === undefined ? [] : [...headers]
   if (verdict !== undefined) extra.push(...limitHeaders(verdict))
   if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
@@ -200,7 +199,7 @@ function answer(ctx: Context, reply: Reply, id?: string): void {
   }
   const isLast = !(ctx.isBodyRead || isRestShort(head)) || isStopping()
   sendReply(response, reply, extra, isLast)
-  record(ctx, reply.status, id, reply.logged)
+  finish(ctx, reply.status, id, reply.logged)
 }
 
 /** Whether what is left of a body is so short that node:http may read it and throw it away. */
@@ -209,19 +208,22 @@ function isRestShort(head: Head | undefined): boolean {
     (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)
 }
 
-/** The one place where a request is measured and logged, once it is answered or its client is gone. */
-function record(ctx: Context, status: number, id?: string, logged?: Reply['logged']): void {
+/** Ends a request, once: gives back what its body held, measures, logs, and lets its connection go on. */
+function finish(ctx: Context, status: number, id?: string, logged?: Reply['logged']): void {
   const { options: { nowMs, observers = [], log }, route, session } = ctx
   const ms = nowMs() - ctx.startMs
-  ctx.isRecorded = true
-  if (ctx.heldBytes > 0) ctx.bodies.give(ctx.heldBytes)
-  for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
-  log?.({
-    request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,
-    token: session ? tokenId(session.hash) : null, method: ctx.request.method ?? '', route: route?.operation ?? null,
-    entry: idOf(ctx.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
-  })
-  ctx.done()
+  ctx.isFinished = true
+  try {
+    if (ctx.heldBytes > 0) ctx.bodies.give(ctx.heldBytes)
+    for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
+    log?.({
+      request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,
+      token: session ? tokenId(session.hash) : null, method: ctx.request.method ?? '', route: route?.operation ?? null,
+      entry: idOf(ctx.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
+    })
+  } finally {
+    ctx.done()
+  }
 }
 
 /** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
@@ -233,6 +235,5 @@ function fail(ctx: Context, error: unknown, isStale = false): void {
   warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
   if (!response.headersSent) return answer(ctx, serverError(id), id)
   response.destroy()
-  if (ctx.isRecorded) ctx.done()
-  else record(ctx, 500, id)
+  if (!ctx.isFinished) finish(ctx, 500, id)
 }

@@ -65,3 +65,8 @@ export function routerOf(routes: readonly Route[]): Router<Route> {
   for (const route of routes) router.add(route.method, route.path, route)
   return router
 }
+
+/** The id of a path; 0, which no entry has, for what is not a positive integer in its canonical form. */
+export function idOf({ id }: Params): number {
+  return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : 0
+}

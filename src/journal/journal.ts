@@ -9,7 +9,7 @@ import type { Keyring } from './keys.ts'
 /** An event to be recorded: its data is any JSON value. */
 export interface Event {
   readonly type: string
-  /** The id of the user who caused it; null in the open configuration. */
+  /** The id of the user who caused it; null for none: in the open configuration, or by the operator or embedder. */
   readonly by: number | null
   readonly data: unknown
 }

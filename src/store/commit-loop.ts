@@ -130,7 +130,7 @@ export class CommitLoop<S> {
     let hasEvents = false
     const decide = (): readonly EncodedEvent[] => {
       this.#queue = [...batch ?? [], ...this.#queue] // decided again, before all others
-      // What comes to nothing is asked for again on a newer state: nothing that has come since may join it then.
+      // Where others write too, this may be called again: for what came to nothing, for that alone.
       const decided = this.#decide(batch === undefined || hasEvents ? Infinity : batch.length)
       startMs ||= performance.now()
       batch = decided.batch
@@ -150,8 +150,9 @@ export class CommitLoop<S> {
     } catch (error) {
       ended(false)
       for (const { reject } of batch ?? []) reject(error)
-      const isOfBatch = batch !== undefined && !(error instanceof Failure && !BATCH_ONLY_FAILURES.includes(error.code))
-      if (!isOfBatch) this.#rejectAll(error)
+      // An unforeseen error is the batch's, if there is one.
+      const isLasting = error instanceof Failure && !BATCH_ONLY_FAILURES.includes(error.code)
+      if (batch === undefined || isLasting) this.#rejectAll(error)
     }
   }
 

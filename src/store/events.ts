@@ -1,4 +1,4 @@
-/** The events that the journal may hold, and their subjects. */
+/** The events that the journal may hold, and users and tokens, which they are about. */
 import type { Continued } from '../journal/journal.ts'
 import { ENTRY_FIELDS, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The store: it decides changes against the state in memory, has the journal record them, and applies what is durable.
+ * The store: it decides changes against the state in memory, and has the journal record them, which then applies them.
  * Reads are answered from memory and never see what is not durable.
  */
 import type { Buffer } from 'node:buffer'
@@ -27,7 +27,7 @@ type Loop = Pick<CommitLoop<State>, 'commit' | 'health' | 'close'>
 /** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
 export class Store {
   readonly journal: Journal
-  /** What is served: the commit loop changes it, and a sweep takes out tokens that have expired. */
+  /** What is served: the journal applies records to it, and a sweep takes out tokens that have expired. */
   readonly state: CommittedState
   readonly #loop: Loop
 

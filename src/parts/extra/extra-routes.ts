@@ -1,10 +1,10 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { Buffer } from 'node:buffer'
 import { BUSY, invalid } from '../../api/answers.ts'
-import { idOf, preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
+import { preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import { RateLimit } from '../../api/rate-limit.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
-import { route, type Route } from '../../api/route.ts'
+import { idOf, route, type Route } from '../../api/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
 import { Failure } from '../../errors.ts'
