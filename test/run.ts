@@ -12,9 +12,16 @@ import { endOf, textOf } from './support/reporter.ts'
 import { runFile, type FileResult } from './support/test-file.ts'
 
 const TEST = fileURLToPath(new URL('.', import.meta.url))
-/** Who runs what a run without names leaves out: it builds the program, measures it, asks more browsers, or cuts disks. */
+/**
+ * Who runs what a run without names leaves out, for it tries the program and not the machine: what builds the program,
+ * measures it, floods it, asks more browsers, or the page for all that is rarer; what cuts disks, or kills it or holds its
+ * messages to etcd at each step.
+ */
 const OF_CI = {
-  command: '.ci/run', names: ['bench', 'bounds', 'build', 'page/firefox', 'page/webkit', 'program/power-cut']
+  command: '.ci/run', names: [
+    'bench', 'bounds', 'build', 'etcd/behind', 'etcd/held', 'etcd/outage', 'etcd/steps', 'etcd/turns', 'page/chromium-rest',
+    'page/firefox', 'page/webkit', 'program/compact-kill', 'program/crash', 'program/hostile', 'program/power-cut', 'program/slow-reader'
+  ]
 }
 /** They need a browser or etcd, or take long. */
 const NOT_CORE = { command: 'npm test', names: ['etcd', 'model', 'page'] }

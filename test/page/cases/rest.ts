@@ -1,0 +1,10 @@
+/** How the page is drawn at every size, with many entries, on a slow connection; and what is rarer. */
+import './clipboard.ts'
+import './extra.ts'
+import './install.ts'
+import './look.ts'
+import './many.ts'
+import './messages.ts'
+import './narrow.ts'
+import './slow.ts'
+import './together.ts'
