@@ -17,7 +17,8 @@ const newTree = (): string => {
   return tree
 }
 
-const compilation = (tree: string): readonly string[] => [COMPILER, '-p', 'test', '--noEmit', 'false', '--sourceMap', '--outDir', tree]
+const compilation = (tree: string): readonly string[] =>
+  [COMPILER, '-p', 'test', '--noEmit', 'false', '--sourceMap', '--outDir', tree]
 
 function fill(tree: string): void {
   for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md']) {
@@ -35,7 +36,7 @@ export function compileTree(): string {
   return tree
 }
 
-/** The same with a build of the program beside it, which takes one of two cores; it goes with this process. Throws what a compiler says. */
+/** The same while the program is built; the folder goes with this process. Throws what a compiler says. */
 export async function buildTree(): Promise<string> {
   const tree = newTree()
   process.on('exit', () => rmSync(tree, { recursive: true, force: true }))

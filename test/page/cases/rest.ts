@@ -1,10 +1,14 @@
-/** How the page is drawn at every size, with many entries, on a slow connection; and what is rarer. */
+/** What is rarer on the page: every size, many entries, slow connections, failures, lesser rights, keys alone. */
 import './clipboard.ts'
 import './extra.ts'
+import './failures.ts'
 import './install.ts'
+import './keyboard.ts'
 import './look.ts'
 import './many.ts'
 import './messages.ts'
 import './narrow.ts'
+import './rights.ts'
 import './slow.ts'
 import './together.ts'
+import './values.ts'
