@@ -15,8 +15,11 @@ import { runFile, type FileResult } from './support/test-file.ts'
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 /** What builds the program, measures or floods it, compiles sources, cuts disks: once is enough. */
 const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
-/** What tries the program and hardly the machine: kills at each moment, floods, restrictions. */
-const TRIALS = ['program/compact-kill', 'program/crash', 'program/hostile', 'program/restricted', 'program/slow-reader']
+/** What tries the program and hardly the machine: kills at each moment, floods, restrictions, random damage, this run. */
+const TRIALS = [
+  'operator/salvage', 'program/compact-kill', 'program/crash', 'program/hostile', 'program/restricted', 'program/slow-reader',
+  'runner'
+]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
 const OF_CI = {
   command: '.ci/run', names: [
@@ -29,8 +32,8 @@ const NEEDY = { command: 'npm test', names: ['etcd', 'model', 'page'] }
 /** They take half of the time of all that is not needy. */
 const NOT_QUICK = {
   command: 'npm test', names: [
-    'fuzz', 'journal/verifier', 'operator/salvage', 'program/compact', 'program/restore', 'program/terminal',
-    'program/transfer', 'runner', 'simulation', 'store/compact'
+    'fuzz', 'journal/verifier', 'program/compact', 'program/restore', 'program/terminal', 'program/transfer',
+    'simulation', 'store/compact'
   ]
 }
 /** What looks at the sources as they are, or builds them. All others run compiled, which takes 0.3 s less a file. */
