@@ -10,7 +10,7 @@ import { chunked, message } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 import { checkState } from '../support/check.ts'
 
-const COUNT = countFromEnv(600)
+const COUNT = countFromEnv(300)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
 const ENTRY = '{"password":"p","sistema":"s \\u00f1","usuario":"u"}'
 

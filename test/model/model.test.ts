@@ -1,13 +1,13 @@
 /**
  * The whole service against a plain model of it: random programs of steps, and those that once found a defect. A seed
- * that fails fails again with `SEED=n`; `npm run test:model` goes on for hours.
+ * that fails fails again with `SEED=n`; `LIVES_S=n` goes on for as many seconds, `npm run test:model` for hours.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { seedFromEnv } from '../support/random.ts'
 import { idleSteps, kindOf, live, programOf, shortened, textOf, type Program } from './lives.ts'
 
-const LIVES_MS = 30_000
+const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 8)
 const SHORTEN_MS = 60_000
 
 type Steps = Program['steps']

@@ -1,7 +1,7 @@
-/** The page in Chromium. */
+/** The page in Chromium: what it is used for every day. */
 import test from 'node:test'
 import { useEngine } from '../support/page.ts'
 
 // Called in this file, so that a report names it.
 useEngine('chromium', (name, options, body) => test(name, options, body))
-await import('./cases/all.ts')
+await import('./cases/everyday.ts')

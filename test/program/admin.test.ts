@@ -227,22 +227,22 @@ test('what is generated can be seen or copied, which is recorded; a new password
 
 test('who changed something is the account that ran the command, also behind sudo, before and after a compaction', async t => {
   const folder = await initialized(t)
-  const run = (words: string, env: NodeJS.ProcessEnv): void => {
-    const { status, stderr } = spawnSync(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder, ...env }, input: 'a long password\n' })
-    assert.deepEqual([status, String(stderr)], [0, ''], words)
+  const run = async (words: string, env: NodeJS.ProcessEnv): Promise<void> => {
+    const { code, error } = await admin(folder, words, 'a long password\n', env)
+    assert.deepEqual([code, error], [0, ''], words)
   }
   const add = 'entry add --system s --user u --password-stdin'
   const program = await startProgram(t, { flags: { data: folder, 'extra-routes': 'on' } })
-  run(add, { LOGNAME: 'root', SUDO_USER: 'ana' })
-  run('entry edit 1 --user v', { USER: 'b\nö@x' })
-  run('entry delete 1', {})
+  await run(add, { LOGNAME: 'root', SUDO_USER: 'ana' })
+  await run('entry edit 1 --user v', { USER: 'b\nö@x' })
+  await run('entry delete 1', {})
   await send(program.url, 'POST', '/api/updatePassword/1', { usuario: 'w' })
   const by = async (): Promise<unknown> => (await done(folder, 'entry history 1 --json')).trimEnd().split('\n').map(line => JSON.parse(line).by)
   assert.deepEqual(await by(), ['operator:ana', 'operator:b__@x', 'operator', null])
   const { json } = await send(program.url, 'GET', '/api/historyPassword/1')
   assert.deepEqual(json.history.map((one: { by: unknown }) => one.by), [null, 'operator', 'operator:b__@x', 'operator:ana'])
-  run('user add a@x --password-stdin', { SUDO_USER: 'ana' })
-  run('token issue a@x', { SUDO_USER: 'ana' })
+  await run('user add a@x --password-stdin', { SUDO_USER: 'ana' })
+  await run('token issue a@x', { SUDO_USER: 'ana' })
   const tokens = await done(folder, 'token list --json')
   await done(folder, 'journal compact --json')
   assert.equal(await done(folder, 'token list --json'), tokens)

@@ -14,7 +14,7 @@ import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
 
 const FOLDER = '/data'
-const SEEDS = Number(process.env['SEEDS'] ?? 150)
+const SEEDS = Number(process.env['SEEDS'] ?? 100)
 const FIRST_SEED = Number(process.env['SEED'] ?? 1)
 const FIRST_TYPE_BYTES = 60 // a line is longer where its type is whole
 

@@ -40,8 +40,8 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   'parts/metrics/': ['metrics', 'api/health'],
   'parts/openapi/': ['api/openapi', 'program/settings'],
   'parts/operator/': ['operator', 'store/compact', 'program/admin', 'program', 'model'],
-  'parts/page/': ['page/asset', 'program/settings', 'page/chromium'],
-  [BROWSER]: ['page/generator', 'page/chromium']
+  'parts/page/': ['page/asset', 'program/settings', 'page/chromium', 'page/chromium-rest'],
+  [BROWSER]: ['page/generator', 'page/chromium', 'page/chromium-rest']
 }
 
 const MODULES = Object.keys(TESTS).sort((a, b) => b.length - a.length)

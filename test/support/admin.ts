@@ -44,10 +44,10 @@ async function host(): Promise<ChildProcess> {
 /** What is said on a busy machine. */
 const IT_WAITS = /^the service has not answered yet[^\n]+\n/m
 
-/** Runs a command on a folder; `input` is its standard input. */
-export async function admin(folder: string, words: string, input = ''): Promise<Done> {
+/** Runs a command on a folder; `input` is its standard input, `env` what it sees besides the folder's name. */
+export async function admin(folder: string, words: string, input = '', env: NodeJS.ProcessEnv = {}): Promise<Done> {
   const child = await host()
-  child.send({ words: words.split(' '), input, env: { DATA_DIR: folder } })
+  child.send({ words: words.split(' '), input, env: { DATA_DIR: folder, ...env } })
   const [left] = await once(child, 'message', { signal: AbortSignal.timeout(LIMITS.timeout) }).catch(() => {
     child.kill('SIGKILL')
     return assert.fail(`${words}: no end within ${LIMITS.timeout} ms`)

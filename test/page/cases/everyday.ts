@@ -1,0 +1,5 @@
+/** What people do with the page every day. */
+import './dialog.ts'
+import './list.ts'
+import './safety.ts'
+import './session.ts'
