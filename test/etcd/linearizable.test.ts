@@ -39,7 +39,7 @@ for (const [what, isFine, history] of HISTORIES) {
 
 type Flaw = 'none' | 'stale read' | 'update made again' | 'create made again' | 'create lost'
 
-/** A service in a few lines, with a mistake in one of 25 requests: a loaded machine makes few in a round; gives its address. */
+/** A service in a few lines, with a mistake in one of ten requests: a loaded machine makes few in a round; gives its address. */
 async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
   const entries: string[] = [FIELDS.password, FIELDS.password]
   const before = [...entries]
@@ -48,7 +48,7 @@ async function startFlawed(t: TestContext, flaw: Flaw): Promise<string> {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
     const id = Number(request.url!.split('/').at(-1)) - 1
-    const isFlawed = ++requests % 25 === 0
+    const isFlawed = ++requests % 10 === 0
     const password: string = text === '' ? '' : JSON.parse(text).password
     if (request.url!.startsWith('/api/create')) {
       if (!(isFlawed && flaw === 'create lost')) entries.push(password)
