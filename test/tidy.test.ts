@@ -16,7 +16,6 @@ interface Room {
   readonly name: string
   /** Files of `src`, or folders with a slash at the end. */
   readonly holds: readonly string[]
-  /** What it imports of Node. */
   readonly modules: readonly string[]
 }
 

@@ -21,7 +21,6 @@ export interface Served {
   stop(): Promise<void>
 }
 
-/** Left to the system. */
 export const ANY_CORES: Cores = { server: undefined, load: undefined }
 
 const live = new Set<ChildProcess>()
@@ -90,7 +89,6 @@ export async function parseLoopMs(file: string, cores: Cores): Promise<number> {
   return ms
 }
 
-/** The process that makes the load. */
 export class Load {
   readonly child: ChildProcess
   readonly #exited: Promise<never>

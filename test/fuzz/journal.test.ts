@@ -14,7 +14,6 @@ import { freshFolder } from '../support/service.ts'
 
 const COUNT = countFromEnv(600)
 
-/** A journal and what its lines say. */
 interface Original {
   readonly lines: readonly string[]
   readonly bytes: Buffer

@@ -22,7 +22,6 @@ const READ_AT_ONCE_BYTES = 64 * 1024
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-/** A bare listener, over TLS where asked. */
 async function serve(t: TestContext, handle: Handle, isTls = false, onRefusal = (_: string, status: number): void => {
   throw new Error(`refused by ${status}`)
 }): Promise<number> {

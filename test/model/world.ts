@@ -11,7 +11,6 @@ import { fileURLToPath } from 'node:url'
 import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Entry, type State, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-/** The root of the program that is tried. */
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
 const VERIFIER: string = join(PROGRAM, 'test', 'verify.py')
 /** A client that waits no longer. What a change waits for is bounded by a few seconds. */
@@ -60,7 +59,6 @@ export class World {
   sealsWith: string | undefined
   /** How much of the journal a rewriting put there: without all of it, it is damaged. */
   rewrittenBytes: number = 0
-  /** Acknowledged changes so far. */
   changes: number = 0
   /** Whether a service runs on a folder where another process has since changed something. */
   isSplit: boolean = false
@@ -77,7 +75,6 @@ export class World {
     mkdirSync(this.hold)
   }
 
-  /** A text that no other entry has. */
   unique(): string { return `value-${++this.#names}-${createHash('sha256').update(`${this.#names}`).digest('hex').slice(0, 12)}` }
 
   /** Runs a command of the operator's program in a process that serves many. */
@@ -102,7 +99,6 @@ export class World {
     return done
   }
 
-  /** A command that must succeed; gives what it says. */
   async done(words: string, input?: string): Promise<any> {
     const { code, out, error } = await this.admin(`${words} --json`, input)
     if (code !== 0) throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home, '')}: ${error}`)
@@ -125,7 +121,6 @@ export class World {
     await this.#until(() => isOver || existsSync(join(this.hold, 'reached')), words)
   }
 
-  /** Lets go what is held. */
   free(): void { for (const name of readdirSync(this.hold)) rmSync(join(this.hold, name)) }
 
   /** Lets the command that is held go on to its end, and judges it. */
@@ -144,7 +139,6 @@ export class World {
     this.rewrittenBytes = statSync(this.journal).size
   }
 
-  /** Kills the command that is held. */
   async killPending(): Promise<void> {
     this.pending?.child.kill('SIGKILL')
     await this.pending?.ended
@@ -152,7 +146,6 @@ export class World {
     this.free()
   }
 
-  /** After a rewriting or a rotation that succeeded. */
   rewritten(isRotation = false): void {
     this.noteKeys()
     if (isRotation) this.noteSealing()
@@ -259,7 +252,6 @@ export class World {
     })
   }
 
-  /** Whether a change may be refused now. */
   mayRefuse(): boolean {
     return this.pending !== undefined || this.isSplit || this.isSocketGone || this.lackingKeys().length > 0 || this.isMissing()
   }
@@ -292,7 +284,6 @@ export class World {
     this.isBegun = false // what is gone now was something
   }
 
-  /** Compares what is served with what must be. */
   async check(): Promise<void> {
     if (this.server === undefined || this.isSplit || (this.pending !== undefined && this.unanswered.length > 0)) return
     if (this.isSocketGone && this.config.auth && !this.state.tokens.some(({ isLive, mayChange }) => isLive && mayChange)) return

@@ -7,7 +7,6 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freshFolder } from './service.ts'
 
-/** The program as built. */
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
 
 const HOST = fileURLToPath(new URL('admin-host.js', import.meta.url))
@@ -88,7 +87,6 @@ export async function refused(folder: string, words: string, code: number, line:
   assert.match(error, line)
 }
 
-/** A fresh data folder with a journal. */
 export async function initialized(t: TestContext): Promise<string> {
   const folder = join(freshFolder(t), 'data')
   await done(folder, 'init')
