@@ -101,7 +101,6 @@ export function namingCode(text: string, file: string): Naming[] {
     .map(([, named, name]) => ({ file, name: name === 'import' ? '' : name!, numbers: numbersIn(named!) }))
 }
 
-/** Everything below a folder that names clauses. */
 export function allNaming(folder: 'src' | 'test'): Naming[] {
   return readdirSync(join(ROOT, folder), { recursive: true }).map(String).sort().flatMap(file => {
     if (folder === 'src' ? !file.endsWith('.ts') : !file.endsWith('.test.ts')) return []

@@ -64,7 +64,6 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   } }
 }
 
-/** What an example can only be like. */
 const ALIKE = ['loggedIn', 'exposed', 'description']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen']

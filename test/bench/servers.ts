@@ -34,7 +34,6 @@ export function separateCores(): Cores {
 
 function pathOf(name: string): string { return fileURLToPath(new URL(name, import.meta.url)) }
 
-/** Starts Node on a core with arguments and a channel. */
 function start(args: readonly string[], core: number | undefined): ChildProcess {
   const command = [...core === undefined ? [] : ['taskset', '-c', String(core)], process.execPath, ...args]
   const child = spawn(command[0]!, command.slice(1), {

@@ -58,7 +58,6 @@ function lists(entries: number, connections: number): Work {
   return work(`list of ${entries.toLocaleString('en')}`, entries, connections, [{ method: 'GET', path: '/api/listPassword' }])
 }
 
-/** Nine gets to a create, at places that have no period. */
 const mixed = times(VARIETY, i =>
   (i * 7919) % VARIETY < VARIETY / 10 ? createOne(i, BODY_BYTES) : getOne(1 + (i * 31) % VARIETY))
 

@@ -33,21 +33,22 @@ const IS_NO_MARKER = /what \/pes\.key holds in etcd is not this program's/
 const IS_GONE = /record 3 was deleted or overwritten in etcd; copy a backup to another prefix/
 
 /** What stands at a key by then, undefined: nothing; what is said of it; and whether a restart alone helps. */
-const DAMAGES: readonly (readonly [what: string, key: string, value: string | undefined, seen: RegExp, isForGood?: true])[] = [
+type Damage = readonly [what: string, key: string, value: string | undefined, seen: RegExp, isForGood?: true]
+const DAMAGES: readonly Damage[] = [
   ['what looks like a record is put behind a gap', record(9), 'junk', IS_MISSING],
   ['what looks like a record is put at the next place', record(RECORDS + 1), 'junk', IS_NO_LINE],
   ['a record in the middle is deleted', record(3), undefined, IS_GONE, true],
   ['a record in the middle is overwritten', record(3), '', IS_GONE, true],
   ['the newest record is deleted', record(RECORDS), undefined, IS_ANOTHER],
   ['the newest record is overwritten', record(RECORDS), 'junk', IS_ANOTHER],
-  ['the marker is deleted', '/pes.key', undefined, /no journal: \/pes\.key is no longer in etcd: the journal was removed/],
+  ['the marker is deleted', '/pes.key', undefined, /no journal: \/pes\.key is no longer in etcd: .* was removed/],
   ...['', 'junk', '0badcafe begun-not'].map(value =>
     [`the marker is made ${JSON.stringify(value)}`, '/pes.key', value, IS_NO_MARKER] as const)
 ]
 
 for (const [what, key, value, seen, isForGood = false] of DAMAGES) {
   const rest = isForGood ? 'until a restart' : 'until what was there is there again'
-  test(`that ${what} is noticed without a request, and told once; nothing is written ${rest}`, { skip: NO_ETCD }, async t => {
+  test(`that ${what} is noticed without a request, told once, and stops writes ${rest}`, { skip: NO_ETCD }, async t => {
     const { endpoints } = await startCluster(t)
     const instances = await startInstances(t, endpoints, 2)
     for (let i = 0; i < RECORDS; i++) assert.equal(await create(instances[0]!), 200)

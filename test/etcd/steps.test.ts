@@ -107,7 +107,6 @@ class Survivor {
   #word(): string { return `word ${this.#serial++}` }
 }
 
-/** Sends changes at once; gives which of them were answered. */
 function make(clients: readonly RawClient[], changes: readonly Change[]): Promise<boolean[]> {
   return Promise.all(clients.map(async (client, i) => {
     await client.send(changes[i]!.request)

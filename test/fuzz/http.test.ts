@@ -74,8 +74,8 @@ const AT_ONCE = 16
 const BATCH = 7 * AT_ONCE
 
 /**
- * Bombards a service, on connections of their own, with mutations of what `start` gives anew for each batch; `token` may
- * read, and is not in it. After each batch the service must be well.
+ * Bombards a service, on connections of their own, with mutations of what `start` gives anew for each batch; `token`
+ * may read, and is not in it. After each batch the service must be well.
  */
 async function bombardService(
   t: TestContext, { service, url, warnings }: Started, start: () => Promise<readonly Buffer[]>, token: string

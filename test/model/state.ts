@@ -34,7 +34,6 @@ export interface Unanswered {
   readonly fields: Fields
 }
 
-/** An entry as the service shows it. */
 export const shown = (state: State, id: number): object | undefined => {
   const entry = state.entries[id - 1]
   return entry ? { id, password: entry.password, sistema: entry.sistema, usuario: entry.usuario, status: entry.status } : undefined

@@ -33,7 +33,6 @@ export interface Pending {
   readonly becomes: State | undefined
   /** How many changes were acknowledged when it began. */
   readonly changes: number
-  /** Whether a service runs it. */
   readonly inService: boolean
 }
 
@@ -207,7 +206,6 @@ export class World {
     return true
   }
 
-  /** Ends the service. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const { server } = this
     if (server === undefined) return
@@ -363,7 +361,6 @@ function parsed(text: string): any {
   try { return JSON.parse(text) } catch { return undefined }
 }
 
-/** The names of the keys in a key file, the newest last. */
 function keyNames(path: string): string[] {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
   return lines.map(line => createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))

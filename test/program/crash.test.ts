@@ -1,4 +1,4 @@
-/** One folder and the programs that would serve it: one does, also after a kill. What a kill may lose is the model's. */
+/** One folder and programs that would serve it: one does, also after a kill. What a kill may lose is the model's. */
 import { strict as assert } from 'node:assert'
 import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'

@@ -26,7 +26,6 @@ async function create({ url }: Program, sistema: string): Promise<number> {
   return (await send(url, 'POST', '/api/createPassword', { password: 'p', sistema, usuario: 'u' })).status
 }
 
-/** The systems of the entries that a fresh start of the folder serves. */
 async function systemsIn(folder: string): Promise<readonly string[]> {
   const listed = JSON.parse(await done(folder, 'entry list --json'))
   return listed.map(({ sistema }: { sistema: string }) => sistema)

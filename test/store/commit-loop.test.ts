@@ -10,7 +10,9 @@ import { decisionOn } from '../support/journal.ts'
 type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) => Promise<readonly EncodedEvent[]>
 
 /** A loop on a journal whose appends are what the test says; the last one says it for all that follow. */
-function looped(answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]) {
+function looped(
+  answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]
+) {
   const data: unknown[] = []
   const appends: unknown[][] = []
   let asked = 0

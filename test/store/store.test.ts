@@ -160,7 +160,6 @@ test('nothing of a change is seen before it is durable', async t => {
   assert.equal(listText(store), JSON.stringify([{ id: 2, ...fields, status: 1 }]))
 })
 
-/** A store with that many entries, and its model. */
 async function filled(count: number): Promise<[Store, Model]> {
   const [store, model] = [memoryStore(), new Model()]
   for (let i = 1; i <= count; i++) {

@@ -21,7 +21,6 @@ async function ended(child: ChildProcess, words: string): Promise<number | null>
   return code
 }
 
-/** What is left of a command. */
 export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
 
 /** Processes that run commands and have nothing to do; as many as commands ever ran at once. */
@@ -40,7 +39,6 @@ async function host(): Promise<ChildProcess> {
   return child
 }
 
-/** What is said on a busy machine. */
 const IT_WAITS = /^the service has not answered yet[^\n]+\n/m
 
 /** Runs a command on a folder; `input` is its standard input. */

@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { freePorts, pause } from './etcd.ts'
+import { freePorts } from './etcd.ts'
 import { Browser, COMMANDS, type Call, type Native } from './webdriver.ts'
 
 /** Chromium over chromedriver, Firefox over Marionette, WebKitGTK's MiniBrowser over WebKitWebDriver. */
@@ -151,7 +151,7 @@ async function startWebkit(scene: Scene): Promise<Native> {
   const [port] = await freePorts(1) as [number]
   const env = { DISPLAY: `:${String(number).trim()}`, LIBGL_ALWAYS_SOFTWARE: '1', NO_AT_BRIDGE: '1' }
   scene.start('WebKitWebDriver', [`--port=${port}`], env)
-  for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause(25)
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause()
   const { call, request } = await openSession(`http://127.0.0.1:${port}/session`, {
     pageLoadStrategy: 'eager',
     // Full screen, so that no tool bar is in the way of a small window.
@@ -180,7 +180,7 @@ async function startFirefox(scene: Scene): Promise<Native> {
   scene.start('firefox-esr', ['--headless', '--marionette', '--remote-allow-system-access', '--no-remote', '--profile', scene.folder],
     { MOZ_DISABLE_CONTENT_SANDBOX: '1' }).stdout!.resume()
   const portFile = join(scene.folder, 'MarionetteActivePort')
-  for (const endMs = performance.now() + START_TIMEOUT_MS; !existsSync(portFile) && performance.now() < endMs;) await pause(25)
+  for (const endMs = performance.now() + START_TIMEOUT_MS; !existsSync(portFile) && performance.now() < endMs;) await pause()
   const send = marionette(Number(readFileSync(portFile, 'utf8')))
   await send('WebDriver:NewSession', { pageLoadStrategy: 'eager' })
   const call: Call = async (command, params = {}) => {
@@ -242,6 +242,8 @@ function marionette(port: number): (command: string, params: object) => Promise<
     socket.write(`${Buffer.byteLength(text)}:${text}`)
   })
 }
+
+function pause(): Promise<void> { return new Promise(resolve => setTimeout(resolve, 25)) }
 
 function isOpen(port: number): Promise<boolean> {
   return new Promise(resolve => {

@@ -35,7 +35,6 @@ export interface Member {
   readonly url: string
   readonly folder: string
   start(): void
-  /** Ends it at once, or in order. */
   stop(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>
   /** Stops it where it stands; its sockets stay open. */
   pause(): void

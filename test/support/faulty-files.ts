@@ -34,7 +34,6 @@ export class FaultyFiles {
   beforeAppend: () => void = () => {}
   /** Called when an append is on the disk, before its caller knows. */
   afterAppend: () => void = () => {}
-  /** The first call that has failed; undefined if none has. */
   failed: string | undefined
   #faults: { fault: Fault, seen: number }[] = []
   #shortBytes: number | undefined

@@ -28,7 +28,6 @@ export function settingsOf(endpoints: string, etcdPrefix: string): EtcdSettings 
   return { ...Object.fromEntries(rows), etcdEndpoints: [endpoints], etcdPrefix }
 }
 
-/** Starts instances with one key. */
 export async function startInstances(t: TestContext, endpoints: string, count: number): Promise<Started[]> {
   const secret = randomBytes(32)
   const started: Started[] = []
@@ -103,7 +102,6 @@ export const create = ({ url }: { readonly url: string }): Promise<number> =>
 export const list = ({ url }: { readonly url: string }): Promise<number> =>
   send(url, 'GET', '/api/listPassword').then(({ status }) => status)
 
-/** Why an instance takes no changes. */
 export const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
 
 export async function until(holds: () => boolean): Promise<void> {

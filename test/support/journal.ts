@@ -54,12 +54,10 @@ export class FileBehindLoop {
   close(): Promise<void> { return this.#loop.close() }
 }
 
-/** A command that decides on an event, or on none. */
 export function decisionOn(event: Event | undefined): Command<unknown, void> {
   return () => ({ event, outcome: () => undefined })
 }
 
-/** A small event; its number is in its data. */
 export function event(n: number): Event { return { type: 'test.event', by: n % 2 === 0 ? n : null, data: { n } } }
 
 export function long(n: number, bytes: number): Event {

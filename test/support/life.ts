@@ -113,7 +113,6 @@ export class Life {
     return this.#program
   }
 
-  /** Starts the program; gives what is wrong with what it shows. */
   async start(): Promise<readonly string[]> {
     this.#program = await startProgram(this.#t, { flags: this.flags })
     const shown = await shownBy(this.#program)

@@ -16,7 +16,6 @@ function replaced(bytes: Buffer, start: number, end: number, by: Buffer | string
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)])
 }
 
-/** A part of the bytes, mostly a short one. */
 function part(bytes: Buffer, random: Random): [start: number, end: number] {
   const start = random.int(bytes.length + 1)
   const most = random.next() < 0.8 ? 16 : bytes.length

@@ -28,7 +28,6 @@ export function mountMissing(): string | false {
   }
 }
 
-/** Why the program cannot be traced here; false if it can. */
 export function straceMissing(): string | false {
   const { status, error } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'])
   return status === 0 ? false : `strace is not there, or may not trace: ${error?.message ?? `exit code ${status}`}`

@@ -120,7 +120,6 @@ export async function rowOf(browser: Browser, system: string): Promise<string> {
   return `#rows .row[aria-rowindex="${index}"]`
 }
 
-/** Waits until a message begins with a text. */
 export function told(browser: Browser, text: string): Promise<unknown> {
   return browser.until("return [...document.querySelectorAll('.message span')].some(one => one.textContent.startsWith(arguments[0]))", text)
 }
@@ -173,7 +172,6 @@ export async function focus(browser: Browser): Promise<string> {
 
 type Opened = Started & { readonly browser: Browser }
 
-/** Puts what a test needs into a store. */
 type Fill = (store: Store) => Promise<unknown>
 
 export function entries(...all: readonly (readonly [sistema: string, usuario: string, password: string])[]): Fill {

@@ -24,7 +24,6 @@ export interface ProgramOptions {
 }
 
 export interface Ended {
-  /** The exit code; null where a signal ended it. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
@@ -35,7 +34,6 @@ export interface Ended {
 export interface Launched {
   readonly child: ChildProcess
   readonly pid: number
-  /** Its data folder, where flags named it. */
   readonly folder: string
   readonly stdout: string
   readonly stderr: string

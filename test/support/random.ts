@@ -46,7 +46,6 @@ export function seedFromEnv(): number {
   return seed
 }
 
-/** The stream of that seed, which the test's report names. */
 export function randomOf(t: Pick<TestContext, 'diagnostic'>): Random {
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)

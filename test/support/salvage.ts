@@ -85,7 +85,6 @@ type Damage = (random: Random, bytes: Buffer) => Buffer
 
 function at(random: Random, bytes: Buffer): number { return random.int(bytes.length) }
 
-/** A part of the bytes, as long as asked for at most. */
 function part(random: Random, bytes: Buffer, most: number): readonly [start: number, end: number] {
   const start = at(random, bytes)
   return [start, Math.min(bytes.length, start + 1 + random.int(most))]
@@ -183,7 +182,6 @@ export function openable({ lines, hashes }: Source, damaged: Buffer): readonly b
   return found
 }
 
-/** What the entries are after some of the records. */
 function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
   const entries = new Map<number, any>()
   for (const { type, data } of records as readonly any[]) {

@@ -131,7 +131,6 @@ export class SimulatedDisk implements Files {
     inode.write(bytes, 0)
   }
 
-  /** A file's bytes, as processes see them. */
   contents(path: string): Buffer | undefined { return this.#names.get(path)?.cache }
 
   #inodes(): Set<Inode> { return new Set([...this.#names.values(), ...this.#open.values()]) }

@@ -13,7 +13,6 @@ const FILE_TIMEOUT_MS = 600_000
 const MAX_OUTPUT_CHARACTERS = 1_000_000
 
 export interface FileResult {
-  /** Its path below `test`. */
   readonly path: string
   readonly tests: readonly Ended[]
   readonly output: string

@@ -27,7 +27,6 @@ export interface Cut {
   readonly seed: number
 }
 
-/** What the device's process is asked to do. */
 export type Request =
   | { readonly act: 'record' | 'recorded' | 'pages' }
   | { readonly act: 'fail', readonly what: number | 'flushes' | undefined }

@@ -30,7 +30,6 @@ export type Call = (command: keyof typeof COMMANDS, params?: { readonly [name: s
 export interface Native {
   readonly call: Call
   resize(width: number, height: number): Promise<unknown>
-  /** Emulates what the system prefers. */
   prefer?(scheme: 'light' | 'dark', forcedColors: boolean): Promise<unknown>
   /** A command of the Chrome DevTools Protocol, in Chromium only. */
   devtools?(command: string, params?: object): Promise<any>
