@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** The file that `npm run clauses` writes. */
 export const CONTRACT_FILE: string = join(ROOT, 'test', 'CONTRACT.md')
 
 /** Every clause that asks for something; what the contract leaves open ("not shown") is in the README. */
@@ -102,7 +101,6 @@ export function namingCode(text: string, file: string): Naming[] {
     .map(([, named, name]) => ({ file, name: name === 'import' ? '' : name!, numbers: numbersIn(named!) }))
 }
 
-/** Everything below a folder that names clauses. */
 export function allNaming(folder: 'src' | 'test'): Naming[] {
   return readdirSync(join(ROOT, folder), { recursive: true }).map(String).sort().flatMap(file => {
     if (folder === 'src' ? !file.endsWith('.ts') : !file.endsWith('.test.ts')) return []
@@ -111,7 +109,6 @@ export function allNaming(folder: 'src' | 'test'): Naming[] {
   })
 }
 
-/** The text of `test/CONTRACT.md`. */
 export function contractText(code: readonly Naming[], tests: readonly Naming[]): string {
   const cell = (of: readonly Naming[], number: string): string =>
     of.filter(one => one.numbers.includes(number)).map(({ file, name }) => `\`${file}\` ${name}`.trim()).join('<br>')

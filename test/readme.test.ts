@@ -62,7 +62,6 @@ function brokenLinks(path: string, markdown: string): string[] {
   })
 }
 
-/** The names that headings can be linked by. */
 function slugs(markdown: string): string[] {
   return [...markdown.matchAll(/^#+ +(.+)$/gm)].map(found =>
     found[1]!.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))

@@ -12,7 +12,6 @@ import { lostTests, runFile, titlesIn, type FileResult } from './support/test-fi
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 const RUN_ALL = new Map([['npm test', ['etcd', 'page']]])
 
-/** Runs a file with that text. */
 async function runText(t: TestContext, text: string, timeoutMs?: number): Promise<FileResult> {
   const folder = freshFolder(t)
   writeFileSync(join(folder, 'a.test.ts'), `import test from 'node:test'\n${text}`)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
-import { startService, type Started } from '../support/service.ts'
+import { type Started } from '../support/service.ts'
 
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 const BEA = 'bea@example.org'
@@ -154,20 +154,6 @@ test('§5.4, §5.7 a request after a logout is refused, and one that is sent wit
     assert.equal((await ask(t, started.url, request)).status, 401)
   }
   assert.equal(started.service.store.entryCount, 1)
-})
-
-test('§5.7 all tokens of a user are revoked: the next request with one of them is refused, also after a restart, and no other', async t => {
-  const started = await startProtected(t, {}, TWO)
-  const dead = [await tokenOf(started), await tokenOf(started, ANA, ['password:read'], 5)]
-  const alive = await tokenOf(started, BEA)
-  assert.equal(await started.service.accounts!.revokeAll(ANA), true)
-  const hold = async (url: string, when: string): Promise<void> => {
-    for (const token of dead) assertUnauthenticated(await call(t, url, 'GET', '/api/listPassword', { token }), when)
-    assert.equal((await call(t, url, 'GET', '/api/listPassword', { token: alive })).status, 404, when)
-  }
-  await hold(started.url, 'at once')
-  await started.service.close()
-  await hold((await startService(t, { auth: 'bearer', data: started.folder })).url, 'after a restart')
 })
 
 test('every line of the journal names whose token it was', async t => {

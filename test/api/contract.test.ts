@@ -20,7 +20,6 @@ const UNKNOWN = '{"message":"contraseña no encontrada","status":404}'
 const NONE = '{"message":"No passwords found","status":404}'
 const FIELDS = ['password', 'sistema', 'usuario'] as const
 
-/** A service and its interface, for one test. */
 interface Api {
   readonly url: string
   readonly store: Store
@@ -446,19 +445,6 @@ test('§1 a body of another content type, or of none: 415, which says what to se
   assert.equal(records(), 1)
 })
 
-test('JSON may be named in any case and with parameters', async t => {
-  const { call } = await withEntries(t, 0)
-  const types = [
-    'application/json', 'Application/JSON', 'application/json;charset=utf-8', 'application/json ; charset="UTF-8"'
-  ]
-  for (const type of types) {
-    assertAnswer(await call('POST', '/api/createPassword', whole, [`Content-Type: ${type}`]), 200, CREATED, type)
-  }
-  const identity = ['Content-Type: application/json', 'Content-Encoding: Identity']
-  assertAnswer(await call('POST', '/api/createPassword', whole, identity), 200, CREATED)
-})
-
-/** A composed service with one entry, and its interface. */
 async function composed(t: TestContext, options: Parameters<typeof composeService>[1]): Promise<Api & Composed> {
   const service = await composeService(t, options)
   await service.store.createEntry({ password: 'p1', sistema: 's1', usuario: 'u1' }, null)

@@ -28,7 +28,6 @@ async function metricsOf(t: TestContext, url: string): Promise<ReadonlyMap<strin
   return parseExposition(text)
 }
 
-/** The samples of a metric by their keys. */
 function samples(metrics: ReadonlyMap<string, Family>, name: string): { readonly [key: string]: number } {
   return Object.fromEntries(metrics.get(name)?.samples ?? [])
 }

@@ -8,7 +8,6 @@ const entry = '{"password":"p","sistema":"s","usuario":"u"}'
 const getOne = message('GET', '/api/getPassword/1')
 const NAMES = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after']
 
-/** Status, limit, remaining and wait. */
 function limits({ status, headers }: RawAnswer): readonly unknown[] {
   return [status, ...NAMES.map(name => headers[name])]
 }
@@ -98,12 +97,9 @@ test('§8 what is refused by the limit changes nothing, and its body is not wait
 })
 
 const FORWARDED: readonly (readonly [from: string, fields: readonly string[], before: number])[] = [
-  ['127.0.0.1', ['192.0.2.1'], 0], ['127.0.0.1', ['192.0.2.2'], 0], ['127.0.0.1', ['1.2.3.4, 192.0.2.1'], 1],
-  ['127.0.0.1', ['1.2.3.4', '192.0.2.1', '10.1.1.1'], 2], ['127.0.0.1', ['192.0.2.1', '192.0.2.2'], 1],
-  ['127.0.0.1', [], 0], ['127.0.0.1', ['192.0.2.1, garbage'], 1], ['127.0.0.1', ['192.0.2.1', ''], 2],
+  ['127.0.0.1', ['192.0.2.1'], 0], ['127.0.0.1', ['1.2.3.4', '192.0.2.1', '10.1.1.1'], 1], ['127.0.0.1', [], 0],
   ['127.0.0.1', ['2001:db8:1:2::1'], 0], ['127.0.0.1', ['2001:DB8:1:2:ffff:ffff:ffff:ffff'], 1],
-  ['127.0.0.1', ['2001:db8:1:3::1'], 0],
-  ['127.0.0.2', ['192.0.2.1'], 0], ['127.0.0.2', ['192.0.2.2'], 1], ['127.0.0.2', ['127.0.0.1'], 2]
+  ['127.0.0.2', ['192.0.2.1'], 0], ['127.0.0.2', ['127.0.0.1'], 1]
 ]
 
 test('§8 behind a trusted proxy a client is who the proxy says; what anybody else says does not count', async t => {

@@ -31,6 +31,10 @@ interface Provocation {
 const refused = (error: Error) => (store: Store): object => Object.assign(store.journal, {
   append: () => Promise.reject(error)
 })
+const faulty = (more: object = {}) => ({ journal }: Store): object => {
+  const health = { ...journal.health(), fault: 'as the test asked', ...more }
+  return Object.assign(journal, { health: () => health })
+}
 const broken = (): never => { throw new Error('broken') }
 
 /** The examples of answers, in the order in which they are brought about. */
@@ -51,25 +55,15 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   tooMany: {},
   storingFailed: { broken: refused(new Failure('write-failed', 'as the test asked')) },
   busy: { broken: refused(new Failure('queue-full', 'as the test asked')) },
-  failed: { broken: ({ journal }) => {
-    const health = { ...journal.health(), fault: 'as the test asked' }
-    return Object.assign(journal, { health: () => health })
-  } },
-  waiting: { broken: ({ journal }) => {
-    const health = { ...journal.health(), fault: 'as the test asked', mayHeal: true }
-    return Object.assign(journal, { health: () => health })
-  } },
-  behind: { broken: ({ journal }) => {
-    const health = { ...journal.health(), fault: 'as the test asked', mayHeal: true, readPercent: 40 }
-    return Object.assign(journal, { health: () => health })
-  } },
+  failed: { broken: faulty() },
+  waiting: { broken: faulty({ mayHeal: true }) },
+  behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { health: broken, append: broken })
     return Object.assign(store, { entryBytes: broken, list: broken })
   } }
 }
 
-/** What an example can only be like. */
 const ALIKE = ['loggedIn', 'exposed', 'description']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen']

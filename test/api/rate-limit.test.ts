@@ -16,7 +16,6 @@ class Bench {
 
   take(key = 'a'): Verdict { return this.limit.take(key) }
 
-  /** Takes `count` times and gives how many were allowed. */
   burst(count: number, key = 'a'): number {
     let allowed = 0
     for (let i = 0; i < count; i++) if (this.take(key).allowed) allowed++

@@ -50,7 +50,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 let serial = 0
 const freshPath = (): string => join(folder, String(++serial))
 
-/** A fresh data folder, copied from one that was made once. */
 function dataFolder(entries: number, bodyBytes: number): string {
   const original = join(folder, `${entries}-${bodyBytes}`)
   if (!existsSync(original)) makeJournal(original, entries, bodyBytes)

@@ -10,9 +10,7 @@ export interface LoadOrder extends Readonly<Record<'port' | 'connections' | 'war
   readonly requests: readonly Uint8Array[]
 }
 
-/** What came of it. */
 export interface LoadReport {
-  /** Answers a second while it was measured. */
   readonly rate: number
   readonly p50Ms: number
   readonly p99Ms: number

@@ -21,7 +21,6 @@ export interface Served {
   stop(): Promise<void>
 }
 
-/** Left to the system. */
 export const ANY_CORES: Cores = { server: undefined, load: undefined }
 
 const live = new Set<ChildProcess>()
@@ -35,7 +34,6 @@ export function separateCores(): Cores {
 
 function pathOf(name: string): string { return fileURLToPath(new URL(name, import.meta.url)) }
 
-/** Starts Node on a core with arguments and a channel. */
 function start(args: readonly string[], core: number | undefined): ChildProcess {
   const command = [...core === undefined ? [] : ['taskset', '-c', String(core)], process.execPath, ...args]
   const child = spawn(command[0]!, command.slice(1), {
@@ -90,7 +88,6 @@ export async function parseLoopMs(file: string, cores: Cores): Promise<number> {
   return ms
 }
 
-/** The process that makes the load. */
 export class Load {
   readonly child: ChildProcess
   readonly #exited: Promise<never>

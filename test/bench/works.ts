@@ -2,14 +2,12 @@
 import { Buffer } from 'node:buffer'
 import { BODY_BYTES, fieldsOf } from './journal.ts'
 
-/** A request. */
 export interface Asked {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: Buffer
 }
 
-/** A load on a program that holds entries. */
 export interface Work {
   readonly title: string
   readonly entries: number
@@ -30,7 +28,6 @@ const createOne = (n: number, bodyBytes: number): Asked =>
   ({ method: 'POST', path: '/api/createPassword', body: Buffer.from(JSON.stringify(fieldsOf(n, bodyBytes))) })
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 
-/** The bytes of a request on a connection that is kept. */
 export function requestBytes({ method, path, body }: Asked): Buffer {
   const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}\r\n`), body ?? Buffer.of()])
@@ -61,7 +58,6 @@ function lists(entries: number, connections: number): Work {
   return work(`list of ${entries.toLocaleString('en')}`, entries, connections, [{ method: 'GET', path: '/api/listPassword' }])
 }
 
-/** Nine gets to a create, at places that have no period. */
 const mixed = times(VARIETY, i =>
   (i * 7919) % VARIETY < VARIETY / 10 ? createOne(i, BODY_BYTES) : getOne(1 + (i * 31) % VARIETY))
 

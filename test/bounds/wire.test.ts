@@ -13,7 +13,7 @@ import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { certificateFiles } from '../support/certificate.ts'
 import { memoryMiB } from '../support/outside.ts'
-import { launchProgram, type Launched, type ProgramOptions } from '../support/program.ts'
+import { launchProgram, type ProgramOptions } from '../support/program.ts'
 import { chunked, message } from '../support/raw.ts'
 import { freshFolder, startService } from '../support/service.ts'
 
@@ -24,12 +24,6 @@ const NODE = [process.execPath, '--max-old-space-size=64']
 const SERVED_MS = 5_000
 const OVER = ['TCP', 'TLS', 'embedded'] as const
 type Over = typeof OVER[number]
-
-interface Served {
-  readonly program: Launched
-  connect(): Promise<Socket>
-  isAlive(): boolean
-}
 
 interface Row {
   readonly way: string
@@ -168,7 +162,6 @@ createServer(service.handle).listen(0, '127.0.0.1', function () { console.log('h
 /** What both say of where they serve. */
 const ADDRESS = /https?:\/\/\S+:(\d+)$/m
 
-/** The command of an embedder's program. */
 function hosted(t: TestContext): ProgramOptions {
   const host = join(freshFolder(t), 'host.mjs')
   writeFileSync(host, HOST)
@@ -176,7 +169,7 @@ function hosted(t: TestContext): ProgramOptions {
 }
 
 /** A service on a small heap, with a list of 10 MB, and as much that is deleted. */
-async function serve(t: TestContext, over: Over): Promise<Served> {
+async function serve(t: TestContext, over: Over) {
   const program = launchProgram(t, over === 'embedded' ? hosted(t) : {
     flags: { 'extra-routes': 'on', ...over === 'TLS' ? certificateFiles(freshFolder(t)) : {} },
     command: [...NODE, join(DIST, 'server.js')]

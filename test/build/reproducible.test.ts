@@ -10,7 +10,6 @@ import { freshFolder } from '../support/service.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SUMS = 'SHA256SUMS'
 
-/** The files of a build by their paths, without the checksums. */
 function filesOf(dist: string): ReadonlyMap<string, string> {
   const files = readdirSync(dist, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
   const paths = files.map(({ path, name }) => join(path, name).slice(dist.length + 1))

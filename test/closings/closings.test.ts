@@ -43,7 +43,6 @@ const service = (...flags: readonly string[]): Open => async ({ folder, tls }) =
   return opened.close
 }
 
-/** What opens. */
 const OPENINGS: { readonly [name: string]: Open } = {
   'the lock of a folder': async ({ folder }) => (await lockJournal(disk, folder, localSockets(() => {}))).release,
   'a storage': async ({ folder }) =>

@@ -96,7 +96,8 @@ for (const [what, code, refusals, kept] of [
   ...['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].map(code => [`where a file can have no second name (${code}) too`, code, [], 'new'] as const),
   ['the old one stays where the system refuses for another reason', 'EIO', [], 'old'],
   ['the old one stays where the look before refuses', undefined, [1], 'old'],
-  ['the old one gets its name back where the look behind refuses', undefined, [2], 'old']
+  ['the old one stays where the second look refuses', undefined, [2], 'old'],
+  ['the old one gets its name back where the look behind refuses', undefined, [3], 'old']
 ] as const) {
   test(`a file that is replaced by a whole one: ${what}, and nothing else is left`, async t => {
     const folder = freshFolder(t)

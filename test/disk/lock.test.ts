@@ -25,7 +25,6 @@ function socketsThat(afterOpen: (close: () => Promise<void>) => Promise<() => Pr
   return { open: async path => afterOpen(await sockets.open(path)), probe: path => sockets.probe(path) }
 }
 
-/** Sockets, and what closes each of those that are open. */
 function countingSockets(): { sockets: UnixSockets, closers: Set<() => Promise<void>> } {
   const closers = new Set<() => Promise<void>>()
   const counting = socketsThat(async close => {

@@ -28,7 +28,6 @@ async function enableUsers(call: (path: string, body: object) => Promise<unknown
   await call('/v3/auth/enable', {})
 }
 
-/** Writes a file into a folder and gives its path. */
 function put(folder: string, name: string, text: string): string {
   const path = join(folder, name)
   writeFileSync(path, text)

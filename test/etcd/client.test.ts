@@ -8,7 +8,6 @@ import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
 import { failure } from '../support/journal.ts'
 import { atEnd } from '../support/service.ts'
 
-/** An endpoint that is no etcd. */
 async function endpoint(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')

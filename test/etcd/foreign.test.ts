@@ -1,6 +1,5 @@
 /** Keys of others below the prefix, damaged ones, and an etcd that refuses: named, and over when they are. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
 import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
@@ -26,91 +25,53 @@ test('a key that is no record is ignored, and named once, also at a start', { sk
   assert.ok(named.length >= 3, named.join('\n'))
 })
 
-for (const [what, key, seen] of [
-  ['behind a gap', '/pes/0000000000000009', /record 3 is missing, others follow it/],
-  ['at the next place', '/pes/0000000000000003', /record 3: it is not a line of a journal/]
-] as const) {
-  test(`a key that looks like a record, ${what}, stops all with a reason until it is gone`, { skip: NO_ETCD }, async t => {
-    const { endpoints } = await startCluster(t)
-    const [one, other] = await startInstances(t, endpoints, 2)
-    for (let i = 0; i < 2; i++) assert.equal(await create(one!), 200)
-    await put(endpoints, key, 'junk')
-    await until(() => faultOf(other!) !== undefined)
-    for (const instance of [one!, other!]) {
-      assert.deepEqual([await list(instance), (await send(instance.url, 'GET', '/healthz')).status], [503, 503])
-      assert.match(faultOf(instance)!, seen)
-      assert.equal(instance.warnings.filter(line => seen.test(line)).length, 1)
-    }
-    await remove(endpoints, key)
-    await until(() => faultOf(one!) === undefined && faultOf(other!) === undefined)
-    for (const instance of [one!, other!]) assert.deepEqual([await create(instance), await list(instance)], [200, 200])
-  })
-}
+const record = (n: number): string => `/pes/${String(n).padStart(16, '0')}`
+const RECORDS = 5
+const [IS_MISSING, IS_NO_LINE] = [/record 6 is missing, others follow it/, /record 6: it is not a line of a journal/]
+const IS_ANOTHER = /its newest record is no longer in etcd, or is another one/
+const IS_NO_MARKER = /what \/pes\.key holds in etcd is not this program's/
+const IS_GONE = /record 3 was deleted or overwritten in etcd; copy a backup to another prefix/
 
-for (const value of ['', 'junk', '0badcafe begun-not']) {
-  test(`a marker that holds ${JSON.stringify(value)} is a reason in health, once in the log, and over when it is mended`,
-    { skip: NO_ETCD }, async t => {
-      const { endpoints } = await startCluster(t)
-      const secret = randomBytes(32)
-      const one = await startService(t, await flagsOf(t, endpoints, secret))
-      assert.equal(await create(one), 200)
-      const { kvs: [{ value: whole }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.key') })
-      await put(endpoints, '/pes.key', value)
-      await until(() => faultOf(one) !== undefined)
-      for (let i = 0; i < 5; i++) assert.deepEqual([await create(one), await list(one)], [500, 503])
-      assert.match(faultOf(one)!, /what \/pes\.key holds in etcd is not this program's/)
-      assert.match((await send(one.url, 'GET', '/healthz')).json.message, /at the moment/)
-      const lines = one.warnings.filter(line => !/rate limit/.test(line))
-      assert.equal(lines.length, 1, lines.join('\n'))
-      await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: whole })
-      await until(() => faultOf(one) === undefined)
-      assert.deepEqual([await create(one), await list(one)], [200, 200])
-    })
-}
-
-const SPOILING: readonly [what: string, spoil: (url: string, key: string) => Promise<unknown>][] = [
-  ['deleted', remove], ['overwritten', (url, key) => put(url, key, '')]
+/** What stands at a key by then, undefined: nothing; what is said of it; and whether a restart alone helps. */
+type Damage = readonly [what: string, key: string, value: string | undefined, seen: RegExp, isForGood?: true]
+const DAMAGES: readonly Damage[] = [
+  ['what looks like a record is put behind a gap', record(9), 'junk', IS_MISSING],
+  ['what looks like a record is put at the next place', record(RECORDS + 1), 'junk', IS_NO_LINE],
+  ['a record in the middle is deleted', record(3), undefined, IS_GONE, true],
+  ['a record in the middle is overwritten', record(3), '', IS_GONE, true],
+  ['the newest record is deleted', record(RECORDS), undefined, IS_ANOTHER],
+  ['the newest record is overwritten', record(RECORDS), 'junk', IS_ANOTHER],
+  ['the marker is deleted', '/pes.key', undefined, /no journal: \/pes\.key is no longer in etcd: .* was removed/],
+  ...['', 'junk', '0badcafe begun-not'].map(value =>
+    [`the marker is made ${JSON.stringify(value)}`, '/pes.key', value, IS_NO_MARKER] as const)
 ]
 
-for (const [what, spoil] of SPOILING) {
-  test(`a record that is ${what} in the middle is noticed by who runs, until a restart`, { skip: NO_ETCD }, async t => {
-    const { endpoints } = await startCluster(t)
-    const [one, other] = await startInstances(t, endpoints, 2)
-    for (let i = 0; i < 5; i++) assert.equal(await create(one!), 200)
-    await spoil(endpoints, '/pes/0000000000000003')
-    await until(() => faultOf(one!) !== undefined && faultOf(other!) !== undefined)
-    for (const instance of [one!, other!]) {
-      assert.match(faultOf(instance)!, /record 3 was deleted or overwritten in etcd; copy a backup to another prefix/)
-      assert.deepEqual([await create(instance), await list(instance)], [500, 200])
-      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /until a restart/)
-    }
-    assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), what === 'deleted' ? 4 : 5)
-  })
-}
-
-const NEWEST = '/pes/0000000000000002'
-const DAMAGES: readonly [what: string, key: string, damage: (url: string) => Promise<unknown>, seen: RegExp][] = [
-  ['the newest record is deleted', NEWEST, url => remove(url, NEWEST), /its newest record is no longer in etcd, or is another one/],
-  ['the newest record is overwritten', NEWEST, url => put(url, NEWEST, 'junk'), /its newest record is no longer in etcd, or is another one/],
-  ['the marker is deleted', '/pes.key', url => remove(url, '/pes.key'), /no journal: \/pes\.key is no longer in etcd: the journal was removed/]
-]
-
-for (const [what, key, damage, seen] of DAMAGES) {
-  test(`that ${what} is noticed without a request, and over when what was there is there again`, { skip: NO_ETCD }, async t => {
+for (const [what, key, value, seen, isForGood = false] of DAMAGES) {
+  const rest = isForGood ? 'until a restart' : 'until what was there is there again'
+  test(`that ${what} is noticed without a request, told once, and stops writes ${rest}`, { skip: NO_ETCD }, async t => {
     const { endpoints } = await startCluster(t)
     const instances = await startInstances(t, endpoints, 2)
-    for (let i = 0; i < 2; i++) assert.equal(await create(instances[0]!), 200)
-    const { kvs: [{ value: whole }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64(key) })
-    await damage(endpoints)
+    for (let i = 0; i < RECORDS; i++) assert.equal(await create(instances[0]!), 200)
+    const { kvs: [whole] = [] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64(key) })
+    await (value === undefined ? remove(endpoints, key) : put(endpoints, key, value))
     await until(() => instances.every(one => faultOf(one) !== undefined))
-    for (const instance of instances) {
-      assert.match(faultOf(instance)!, seen)
-      assert.deepEqual([await create(instance), await list(instance)], [500, 503])
-      assert.match((await send(instance.url, 'GET', '/healthz')).json.message, /at the moment/)
+    for (const one of instances) {
+      assert.match(faultOf(one)!, seen)
+      assert.deepEqual([await create(one), await list(one)], [500, isForGood ? 200 : 503])
+      const health = await send(one.url, 'GET', '/healthz')
+      assert.equal(health.status, 503)
+      assert.match(health.json.message, isForGood ? /until a restart/ : /at the moment/)
+      assert.equal(one.warnings.filter(line => seen.test(line)).length, 1, one.warnings.join('\n'))
     }
-    await callEtcd(endpoints, '/v3/kv/put', { key: base64(key), value: whole })
+    if (isForGood) {
+      const left = await new Rival(endpoints, readSecret(instances[0]!.folder)).count()
+      assert.equal(left, value === undefined ? RECORDS - 1 : RECORDS)
+      return
+    }
+    if (whole === undefined) await remove(endpoints, key)
+    else await callEtcd(endpoints, '/v3/kv/put', { key: base64(key), value: whole.value })
     await until(() => instances.every(one => faultOf(one) === undefined))
-    for (const instance of instances) assert.deepEqual([await create(instance), await list(instance)], [200, 200])
+    for (const one of instances) assert.deepEqual([await create(one), await list(one)], [200, 200])
   })
 }
 

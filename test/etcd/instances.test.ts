@@ -9,23 +9,11 @@ import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { assertEqual, faultOf, FIELDS, flagsOf, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
+import { faultOf, FIELDS, flagsOf, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
-
-test('three instances write at once: each change is made once, and all are equal', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t, { members: 3 })
-  const instances = await startInstances(t, endpoints, 3)
-  const answers = await Promise.all(instances.flatMap(({ url }, at) => Array.from({ length: 60 }, (_, i) =>
-    send(url, 'POST', '/api/createPassword', { ...FIELDS, password: `${at} ${i}` }))))
-  for (const { status } of answers) assert.equal(status, 200)
-  await assertEqual(instances)
-  const { json } = await send(instances[0]!.url, 'GET', '/api/listPassword')
-  assert.deepEqual(json.map(({ id }: { id: number }) => id), answers.map((_, i) => i + 1))
-  assert.equal(new Set(json.map(({ password }: { password: string }) => password)).size, answers.length)
-})
 
 test('a full quota fails writes with 500, shows in health, and heals', { skip: NO_ETCD }, async t => {
   const quota = 4 * 1024 * 1024

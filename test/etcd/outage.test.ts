@@ -4,12 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Accounts } from '../../src/store/accounts.ts'
 import { done, refused } from '../support/admin.ts'
-import { etcdMissing, LATE_MS, pause, startCluster, startProxy, type Treatment } from '../support/etcd.ts'
+import { etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { assertCreatedOnce, assertEqual, assertLinearizable, create, FIELDS, flagsOf, runClients, startInstances } from '../support/instances.ts'
 import { send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
-const TREATMENTS: readonly Treatment[] = ['request lost', 'answer lost', 'late']
 
 // They mostly wait.
 describe('an outage', { concurrency: true }, () => {
@@ -72,24 +71,6 @@ describe('an outage', { concurrency: true }, () => {
     }
   })
 
-  for (const treatment of TREATMENTS) {
-    test(`a commit whose first try is ${treatment} is made once, and told`, { skip: NO_ETCD }, async t => {
-      const { members } = await startCluster(t)
-      const proxy = await startProxy(t, members[0]!.url)
-      const secret = randomBytes(32)
-      const one = await startService(t, await flagsOf(t, proxy.url, secret))
-      const other = await startService(t, await flagsOf(t, members[0]!.url, secret))
-      proxy.treat = append => append === 1 ? treatment : 'passed'
-      const answers = await Promise.all(Array.from({ length: 5 }, (_, i) =>
-        send(one.url, 'POST', '/api/createPassword', { ...FIELDS, password: `${i}` })))
-      assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200, 200, 200])
-      assert.ok(treatment === 'answer lost' || proxy.appends >= 2)
-      if (treatment === 'late') await pause(LATE_MS)
-      assert.equal((await send(other.url, 'GET', '/api/listPassword')).json.length, 5)
-      await assertEqual([one, other])
-    })
-  }
-
   test('an append that the watch shows as made is answered then, without its own answer', { skip: NO_ETCD }, async t => {
     const { members: [member] } = await startCluster(t)
     const proxy = await startProxy(t, member!.url)
@@ -125,33 +106,6 @@ describe('an outage', { concurrency: true }, () => {
     await pause(500)
     assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).json.passwords.password, 'y')
     for (const { service } of [stale, unasked]) assert.equal(service.store.journal.health().fault, undefined)
-  })
-
-  test('an append that arrives after its change was answered 500 takes its turn or never', { skip: NO_ETCD }, async t => {
-    const { members } = await startCluster(t)
-    const proxy = await startProxy(t, members[0]!.url)
-    const secret = randomBytes(32)
-    const one = await startService(t, await flagsOf(t, proxy.url, secret))
-    const other = await startService(t, await flagsOf(t, members[0]!.url, secret))
-    await send(other.url, 'POST', '/api/createPassword', FIELDS)
-    let release = (): void => {}
-    const held = new Promise<void>(resolve => { release = resolve })
-    // The first stands still somewhere on the way; all others are lost, until the change was answered.
-    proxy.treat = async append => {
-      if (append === 1) await held
-      return append === 1 ? 'answer lost' : 'request lost'
-    }
-    const failed = await send(one.url, 'POST', '/api/updatePassword/1', { password: 'held' })
-    assert.equal(failed.status, 500)
-    assert.equal((await send(one.url, 'GET', '/api/getPassword/1')).json.passwords.password, 'first')
-    release()
-    while ((await send(other.url, 'GET', '/api/getPassword/1')).json.passwords.password !== 'held') await pause(20)
-    proxy.treat = () => 'passed'
-    const changed = await send(one.url, 'POST', '/api/updatePassword/1', { password: 'held' })
-    assert.equal(changed.status, 200)
-    const { records } = other.service.store.journal.health()
-    assert.equal(records, 2, 'the second one changed nothing: what it asked for had come')
-    await assertEqual([one, other])
   })
 
   test('a command whose change may have been made is told so, and does not make it again', { skip: NO_ETCD }, async t => {

@@ -40,7 +40,6 @@ const CHANGES = {
   delete: (_word, { id, password }) => ({ request: post(`deletePassword/${id}`), adds: [], removes: [password] })
 } satisfies { [kind: string]: (word: string, entry: { readonly id: number, readonly password: string }) => Change }
 
-/** What is tried. */
 interface Trial {
   readonly name: string
   /** What is sent at once, each on a connection of its own. */
@@ -76,7 +75,6 @@ class Survivor {
 
   constructor(started: Started) { this.started = started }
 
-  /** Creates an entry, which must succeed. */
   async create(): Promise<{ readonly id: number, readonly password: string }> {
     const password = this.#word()
     const created = this.started.service.store.createEntry({ ...FIELDS, password }, null)
@@ -109,7 +107,6 @@ class Survivor {
   #word(): string { return `word ${this.#serial++}` }
 }
 
-/** Sends changes at once; gives which of them were answered. */
 function make(clients: readonly RawClient[], changes: readonly Change[]): Promise<boolean[]> {
   return Promise.all(clients.map(async (client, i) => {
     await client.send(changes[i]!.request)

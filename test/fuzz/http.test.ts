@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test, type TestContext } from 'node:test'
 import { ANA, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
-import { assertErrorForm, bombard, hear, type Heard, type Said } from '../support/answers.ts'
+import { assertErrorForm, hear, type Heard, type Said } from '../support/answers.ts'
 import { countFromEnv, mutate } from '../support/mutations.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { chunked, message } from '../support/raw.ts'
@@ -70,16 +70,40 @@ function assertForm(said: Said): void {
   assert.ok(SUCCESSES.includes(Object.keys(json).join()), JSON.stringify(json))
 }
 
-/** Bombards a service with mutations of what `start` gives anew for each batch; `token` may read, and is not in it. */
+const AT_ONCE = 16
+const BATCH = 7 * AT_ONCE
+
+/**
+ * Bombards a service, on connections of their own, with mutations of what `start` gives anew for each batch; `token`
+ * may read, and is not in it. After each batch the service must be well.
+ */
 async function bombardService(
   t: TestContext, { service, url, warnings }: Started, start: () => Promise<readonly Buffer[]>, token: string
 ): Promise<void> {
   const random = randomOf(t)
   const { hostname: host, port } = new URL(url)
   const where = { host, port: Number(port) }
-  let valid = await start()
-  let entries = service.store.entryCount
-  const afterBatch = async (heard: readonly Heard[]): Promise<void> => {
+  const seen = new Map<number, number>()
+  let valid: readonly Buffer[] = []
+  const one = async (): Promise<Heard> => {
+    const sent = pieces(valid, random)
+    try {
+      const heard = await hear(where, sent)
+      for (const said of heard.answers) {
+        assertForm(said)
+        seen.set(said.status, (seen.get(said.status) ?? 0) + 1)
+      }
+      return heard
+    } catch (error) {
+      t.diagnostic(`the bytes, base64, in ${sent.length} pieces: ${sent.map(one => one.toString('base64')).join(' ')}`)
+      throw error
+    }
+  }
+  for (let done = 0; done < COUNT; done += BATCH) {
+    valid = await start()
+    const entries = service.store.entryCount
+    const heard: Heard[] = []
+    for (let i = 0; i < BATCH; i += AT_ONCE) heard.push(...await Promise.all(Array.from({ length: AT_ONCE }, one)))
     checkState(service.store.state)
     const normal = message('GET', '/api/getPassword/1', undefined, [`Authorization: Bearer ${token}`])
     assert.equal((await hear(where, [normal])).answers[0]?.status, 200, 'a normal request is answered as ever')
@@ -88,10 +112,9 @@ async function bombardService(
     if (heard.some(({ wasReset }) => wasReset)) assert.ok(more >= created, 'what was acknowledged is there')
     else assert.equal(more, created, 'an entry for each acknowledgement, and no other')
     assert.deepEqual(warnings.filter(line => /failed|could not/.test(line)), [])
-    entries = service.store.entryCount
-    valid = await start()
   }
-  await bombard(t, { where, count: COUNT, pieces: () => pieces(valid, random), assertForm, afterBatch })
+  t.diagnostic(JSON.stringify(Object.fromEntries([...seen].sort(([a], [b]) => a - b))))
+  for (const status of [200, 400, 404]) assert.ok(seen.has(status), `no request came to ${status}`)
 }
 
 test('mutated requests are answered in the contract\'s form, and the open service lives on', async t => {

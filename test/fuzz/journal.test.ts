@@ -14,7 +14,6 @@ import { freshFolder } from '../support/service.ts'
 
 const COUNT = countFromEnv(300)
 
-/** A journal and what its lines say. */
 interface Original {
   readonly lines: readonly string[]
   readonly bytes: Buffer
@@ -29,7 +28,6 @@ function original(secret: Buffer | ((line: number) => Buffer), name: string, ran
   return { lines, bytes: bytesOf(lines), data: writes.flat() }
 }
 
-/** What somebody does to the bytes, as often as he likes. */
 function tampered(of: Original, random: Random, others: readonly Original[]): Buffer {
   const chance = random.next()
   if (chance < 0.4) return mutate(of.bytes, random, others.map(({ bytes }) => bytes))

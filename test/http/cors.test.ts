@@ -11,7 +11,6 @@ const CORS = { 'cors-origins': `${APP}, ${OTHER}` }
 const PREFLIGHT = ['Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: authorization,content-type']
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 
-/** The names of the fields that let a page do something. */
 function allowances({ headers }: RawAnswer): string[] {
   return Object.keys(headers).filter(name => name.startsWith('access-control-')).sort()
 }

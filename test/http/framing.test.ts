@@ -25,14 +25,12 @@ const TEXTS: { readonly [status: number]: string } = {
   417: 'Expectation Failed', 431: 'Request Header Fields Too Large'
 }
 
-/** A service with one entry. */
 async function withEntry(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const started = await startService(t, flags)
   await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
   return started
 }
 
-/** A head's bytes. */
 function head(...lines: readonly string[]): Buffer { return Buffer.from([...lines, '', ''].join('\r\n'), 'latin1') }
 
 function statuses(answers: readonly RawAnswer[]): number[] { return answers.map(({ status }) => status) }
@@ -344,6 +342,8 @@ test('a charset is a parameter as RFC 9110 §8.3.1 has it: without white space a
     const { status: found } = await ask(t, url, message('POST', '/api/createPassword', entry, [`Content-Type: ${type}`]))
     assert.equal(found, status, type)
   }
+  const identity = message('POST', '/api/createPassword', entry, ['Content-Encoding: Identity'])
+  assert.equal((await ask(t, url, identity)).status, 200)
 })
 
 test('a body of exactly the limit, which MAX_BODY_BYTES sets, is taken, and one byte more is not', async t => {

@@ -8,7 +8,6 @@ function routerOf(...routes: readonly (readonly [method: string, pattern: string
   return router
 }
 
-/** What is found, as an ordinary object. */
 function found(router: Router<string>, method: string, path: string): unknown {
   const result = router.find(method, path)
   return result !== undefined && 'params' in result ? { ...result, params: { ...result.params } } : result

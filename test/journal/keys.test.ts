@@ -71,7 +71,6 @@ test('a key file that cannot be read is refused, naming file and error', t => {
   assert.throws(() => readKeyFile(files, keyPath(folder)), failure('folder-unusable', /journal\.key: EACCES/))
 })
 
-/** A disk of which calls of one kind fail. */
 function faulty(of: keyof Files, code: string): FaultyFiles {
   const made = new FaultyFiles()
   made.fail({ of, code, forGood: true })

@@ -40,7 +40,6 @@ class Origin {
     this.records = recordsOf(verify(this.bytes, keysOf(folder)))
   }
 
-  /** Where a line (counted from 1) starts. */
   at(line: number): number { return offsetOf(this.lines, line) }
 
   copy(bytes: Buffer): string {

@@ -40,7 +40,6 @@ export function programOf(seed: number): Program {
   return { config, steps }
 }
 
-/** Runs a program; gives what was wrong. */
 export async function live({ config, steps }: Program): Promise<Defect | undefined> {
   const world = new World(config)
   let at = ''

@@ -14,7 +14,6 @@ export interface Token {
   isLive: boolean
 }
 
-/** What a journal holds. */
 export interface State {
   /** Entries by their ids, from 1; null is one that was purged. */
   entries: (Entry | null)[]
@@ -35,13 +34,11 @@ export interface Unanswered {
   readonly fields: Fields
 }
 
-/** An entry as the service shows it. */
 export const shown = (state: State, id: number): object | undefined => {
   const entry = state.entries[id - 1]
   return entry ? { id, password: entry.password, sistema: entry.sistema, usuario: entry.usuario, status: entry.status } : undefined
 }
 
-/** The active entries as the list shows them. */
 export const listed = (state: State): object[] =>
   state.entries.flatMap((entry, at) => entry?.status === 1 ? [shown(state, at + 1)!] : [])
 

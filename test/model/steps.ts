@@ -49,7 +49,6 @@ async function create(world: World, random: Random): Promise<void> {
   })
 }
 
-/** A change of an entry by its id. */
 function changing(path: string, bodyOf: (world: World) => Partial<Fields> | undefined, to: object): Step['run'] {
   return async (world, random) => {
     const [token, status] = await tokenFor(world, random)
@@ -123,7 +122,6 @@ function forUser(words: string, input: string | undefined, make: (world: World, 
   }
 }
 
-/** An operator's command on an entry. */
 function forEntry(words: string, make: (state: State, at: number) => void): Step['run'] {
   return async (world, random) => {
     const id = anyId(world, random)
@@ -240,7 +238,6 @@ async function damage(world: World, random: Random): Promise<void> {
 
 const dropTokens = (): void => {}
 
-/** Every step by its name. */
 export const STEPS: { readonly [name: string]: Step } = {
   create: { when: 'running', beside: true, run: create },
   update: { when: 'running', beside: true, run: changing('updatePassword', world => ({ password: world.unique() }), {}) },

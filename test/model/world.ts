@@ -11,7 +11,6 @@ import { fileURLToPath } from 'node:url'
 import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Entry, type State, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-/** The root of the program that is tried. */
 export const PROGRAM: string = process.env['PROGRAM'] ?? fileURLToPath(new URL('../..', import.meta.url))
 const VERIFIER: string = join(PROGRAM, 'test', 'verify.py')
 /** A client that waits no longer. What a change waits for is bounded by a few seconds. */
@@ -34,7 +33,6 @@ export interface Pending {
   readonly becomes: State | undefined
   /** How many changes were acknowledged when it began. */
   readonly changes: number
-  /** Whether a service runs it. */
   readonly inService: boolean
 }
 
@@ -60,7 +58,6 @@ export class World {
   sealsWith: string | undefined
   /** How much of the journal a rewriting put there: without all of it, it is damaged. */
   rewrittenBytes: number = 0
-  /** Acknowledged changes so far. */
   changes: number = 0
   /** Whether a service runs on a folder where another process has since changed something. */
   isSplit: boolean = false
@@ -77,7 +74,6 @@ export class World {
     mkdirSync(this.hold)
   }
 
-  /** A text that no other entry has. */
   unique(): string { return `value-${++this.#names}-${createHash('sha256').update(`${this.#names}`).digest('hex').slice(0, 12)}` }
 
   /** Runs a command of the operator's program in a process that serves many. */
@@ -102,7 +98,6 @@ export class World {
     return done
   }
 
-  /** A command that must succeed; gives what it says. */
   async done(words: string, input?: string): Promise<any> {
     const { code, out, error } = await this.admin(`${words} --json`, input)
     if (code !== 0) throw new Defect(`a command fails: ${words.replace(/\d+/g, 'N').replaceAll(this.home, '')}: ${error}`)
@@ -125,7 +120,6 @@ export class World {
     await this.#until(() => isOver || existsSync(join(this.hold, 'reached')), words)
   }
 
-  /** Lets go what is held. */
   free(): void { for (const name of readdirSync(this.hold)) rmSync(join(this.hold, name)) }
 
   /** Lets the command that is held go on to its end, and judges it. */
@@ -144,7 +138,6 @@ export class World {
     this.rewrittenBytes = statSync(this.journal).size
   }
 
-  /** Kills the command that is held. */
   async killPending(): Promise<void> {
     this.pending?.child.kill('SIGKILL')
     await this.pending?.ended
@@ -152,7 +145,6 @@ export class World {
     this.free()
   }
 
-  /** After a rewriting or a rotation that succeeded. */
   rewritten(isRotation = false): void {
     this.noteKeys()
     if (isRotation) this.noteSealing()
@@ -214,7 +206,6 @@ export class World {
     return true
   }
 
-  /** Ends the service. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const { server } = this
     if (server === undefined) return
@@ -259,7 +250,6 @@ export class World {
     })
   }
 
-  /** Whether a change may be refused now. */
   mayRefuse(): boolean {
     return this.pending !== undefined || this.isSplit || this.isSocketGone || this.lackingKeys().length > 0 || this.isMissing()
   }
@@ -292,7 +282,6 @@ export class World {
     this.isBegun = false // what is gone now was something
   }
 
-  /** Compares what is served with what must be. */
   async check(): Promise<void> {
     if (this.server === undefined || this.isSplit || (this.pending !== undefined && this.unanswered.length > 0)) return
     if (this.isSocketGone && this.config.auth && !this.state.tokens.some(({ isLive, mayChange }) => isLive && mayChange)) return
@@ -372,7 +361,6 @@ function parsed(text: string): any {
   try { return JSON.parse(text) } catch { return undefined }
 }
 
-/** The names of the keys in a key file, the newest last. */
 function keyNames(path: string): string[] {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
   return lines.map(line => createHash('sha256').update(Buffer.from(line, 'hex')).digest('hex').slice(0, 8))

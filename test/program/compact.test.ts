@@ -21,39 +21,15 @@ async function verified(folder: string, words = ''): Promise<any> {
   return JSON.parse(await done(folder, `journal verify --json ${words}`.trim()))
 }
 
-/** What the five operations answer, byte for byte, for every id up to one that was never given. */
-async function answers(url: string, ids: number): Promise<readonly (readonly [number, string])[]> {
-  const paths = ['listPassword', ...Array.from({ length: ids + 1 }, (_, i) => `getPassword/${i + 1}`)]
-  return Promise.all(paths.map(path => send(url, 'GET', `/api/${path}`).then(({ status, text }) => [status, text] as const)))
-}
-
-test('a compaction under load: every answer stays byte for byte, nothing acknowledged is lost, and the file is small', async t => {
+test('a compaction says what it has made, the file is small, and its archive has what was before', async t => {
   const folder = await initialized(t)
-  const flags = { data: folder }
-  let program = await startProgram(t, { flags })
-  const create = (n: number) => send(program.url, 'POST', '/api/createPassword', { password: `${n}`, sistema: 'ñ\0', usuario: '"' })
-  for (let n = 1; n <= 40; n++) await create(n)
-  for (let n = 0; n < 400; n++) {
-    await send(program.url, 'POST', `/api/updatePassword/${1 + n % 30}`, { password: `FORMER-${n}` })
-  }
-  for (const id of [3, 5, 7]) await send(program.url, 'POST', `/api/deletePassword/${id}`)
+  const store = await fileStore(folder)
+  for (let n = 1; n <= 40; n++) await store.createEntry({ password: `${n}`, sistema: 'ñ\0', usuario: '"' }, null)
+  for (let n = 0; n < 400; n++) await store.updateEntry(1 + n % 30, { password: `FORMER-${n}` }, null)
+  await store.close()
   await done(folder, 'entry purge 7 --yes')
-  const before = await answers(program.url, 40)
-  let [isOver, made] = [false, 0]
-  const load = (async () => { while (!isOver) if ((await create(++made)).status !== 200) made = NaN })()
   const printed = await done(folder, 'journal compact')
-  isOver = true
-  await load
   assert.match(printed, /^before  \d+ records, \d+ bytes, head [0-9a-f]{64}\nnow     \d records, \d+ bytes, head [0-9a-f]{64}\narchive \/.*\/journal-1-\d+\.jsonl\n$/)
-  for (const isRestarted of [false, true]) {
-    if (isRestarted) {
-      await program.kill()
-      program = await startProgram(t, { flags })
-    }
-    const after = await answers(program.url, 40)
-    assert.deepEqual(after.slice(1, 41), before.slice(1, 41))
-    assert.equal(JSON.parse(after[0]![1]).length, JSON.parse(before[0]![1]).length + made)
-  }
   const [archive] = archivesIn(folder)
   assert.ok(statSync(join(folder, 'journal.jsonl')).size < statSync(join(folder, archive!)).size / 5)
   assert.equal((await done(folder, `journal verify ${join(folder, archive!)}`)).split('\n').length, 4)

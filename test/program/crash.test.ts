@@ -1,66 +1,9 @@
-/** The program killed without warning: what it has answered stands, and what it has not is whole or not there. */
+/** One folder and programs that would serve it: one does, also after a kill. What a kill may lose is the model's. */
 import { strict as assert } from 'node:assert'
-import type { PromiseWithChild } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
-import { Life } from '../support/life.ts'
 import { launchProgram, runProgram, socketsIn, startProgram } from '../support/program.ts'
-import { randomOf } from '../support/random.ts'
 import { freshFolder, send } from '../support/service.ts'
-
-const ROUNDS = Number(process.env['ROUNDS'] ?? 6)
-
-async function list(url: string): Promise<string> { return (await send(url, 'GET', '/api/listPassword')).text }
-
-/** Kills the program, or the operator's, at a moment of what they do. */
-async function killedSomewhere(life: Life): Promise<void> {
-  const { random } = life
-  const when = (): Promise<void> => setTimeout(random.int(300))
-  const operate = (): PromiseWithChild<unknown> =>
-    life.admin(...random.pick([['key', 'rotate'], ['key', 'rewrite'], ['journal', 'compact']]))
-  const isOperated = random.next() < 0.6
-  if (isOperated && random.next() < 0.3) {
-    await life.program.stop()
-    const operator = operate()
-    const ended = operator.catch(() => {})
-    await when()
-    operator.child.kill('SIGKILL')
-    await ended
-    return
-  }
-  const load = life.load({ clients: 16, ms: 10_000 })
-  if (random.next() < 0.3) await operate()
-  const ended = isOperated ? operate().catch(() => {}) : undefined
-  await when()
-  await life.program.kill()
-  await ended
-  await load
-}
-
-test('SIGKILL at any moment, again and again: nothing that was answered is lost, undone or doubled', async t => {
-  const life = new Life(t, freshFolder(t), randomOf(t))
-  for (let round = 0; round < ROUNDS; round++) {
-    if (round % 3 === 2) {
-      const starting = launchProgram(t, { flags: life.flags })
-      await starting.printed(life.random.pick([/^data folder/m, /^journal/m, /^chain head/m]))
-      await starting.kill()
-    }
-    assert.deepEqual(await life.start(), [])
-    await killedSomewhere(life)
-  }
-  assert.deepEqual(await life.start(), [])
-  t.diagnostic(`${life.known.acknowledged} changes known`)
-  await life.admin('journal', 'verify')
-  const before = await list(life.program.url)
-  assert.equal((await life.program.stop()).code, 0)
-  assert.deepEqual(await life.start(), [])
-  assert.equal(await list(life.program.url), before)
-  const { stderr } = await life.program.stop()
-  assert.equal(stderr, 'warning: the rate limit is off\n', 'there is nothing to repair after a clean stop')
-  const left = readdirSync(life.data).filter(name => !/^journal(\.jsonl\.torn-|-\d+-\d+\.jsonl$)/.test(name))
-  assert.deepEqual(left.sort(), ['journal.jsonl', 'journal.key'])
-})
 
 describe('one folder', { concurrency: 2 }, () => {
   test('a folder that is served, also by a stopped process, is refused to others in one line that names its process', async t => {

@@ -2,8 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import {
-  appendFileSync, copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync,
-  statSync, symlinkSync, writeFileSync
+  appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
@@ -39,7 +38,6 @@ class Client {
     return answer
   }
 
-  /** Creates an entry that must be acknowledged. */
   async created(): Promise<void> { assert.equal((await this.create()).status, 200) }
 
   /** Tries each kind of write, and holds that each is refused at once while reads go on. */
@@ -72,13 +70,11 @@ async function startedWithEntries(t: TestContext, data = freshFolder(t)): Promis
 
 const startOn = (t: TestContext, folder: string): Promise<Program> => startProgram(t, { flags: { data: folder, page: 'off' } })
 
-/** Stops a program and starts another one on its folder. */
 async function restarted(t: TestContext, program: Program): Promise<Program> {
   assert.equal((await program.stop()).code, 0)
   return startOn(t, program.folder)
 }
 
-/** Takes all room of a disk. */
 function fillUp(path: string, ...how: readonly string[]): void {
   spawnSync('dd', ['if=/dev/zero', `of=${path}`, 'bs=4096', ...how], { stdio: 'ignore' })
 }
@@ -257,55 +253,4 @@ test('EIO of one write fails: all later writes 500 at once, reads go on, a resta
   await client.isListed(again)
   await client.created()
   await client.isListed(await restarted(t, again))
-})
-
-test('a slow disk: reads are answered meanwhile, and the writes that wait share the next write', { skip: NO_STRACE }, async t => {
-  const [program, client] = await startedWithEntries(t)
-  const delayMs = 1_000
-  const path = join(program.folder, 'journal.jsonl')
-  const meddling = await meddle(t, program.pid, path, `write:delay_exit=${delayMs}000`)
-  const started = performance.now()
-  let isFirstDone = false
-  const size = statSync(path).size
-  const first = client.create().then(answer => { isFirstDone = true; return answer })
-  while (statSync(path).size === size) await new Promise(resolve => setTimeout(resolve, 5))
-  const others = Array.from({ length: 20 }, () => client.create())
-  for (let n = 0; n < 5; n++) assert.equal((await send(program.url, 'GET', '/api/getPassword/1')).status, 200)
-  const early = await send(program.url, 'GET', '/api/getPassword/4')
-  assert.equal(early.status, 404, 'nothing is served before it is safe')
-  assert.ok(!isFirstDone, 'the reads did not wait for the write')
-  for (const { status } of await Promise.all([first, ...others])) assert.equal(status, 200)
-  assert.ok(performance.now() - started >= 2 * delayMs, 'nothing was acknowledged before its write had returned')
-  assert.equal(meddling.calls().filter(call => call.includes('write(')).length, 2)
-  await meddling.end()
-  client.acknowledged.sort((a, b) => parseInt(a) - parseInt(b))
-  const { json } = await send(program.url, 'GET', '/api/listPassword')
-  assert.equal(json.length, client.acknowledged.length)
-  await program.kill()
-  const again = await startOn(t, program.folder)
-  assert.deepEqual((await send(again.url, 'GET', '/api/listPassword')).json, json)
-})
-
-/** A folder with one entry, and an empty one beside it that has the same key. */
-async function twoFolders(t: TestContext): Promise<readonly [served: string, other: string]> {
-  const served = await filled(freshFolder(t), 'u')
-  const other = freshFolder(t)
-  copyFileSync(join(served, 'journal.key'), join(other, 'journal.key'))
-  return [served, other]
-}
-
-test('two folders with one journal by a hard link are both refused', async t => {
-  const [served, other] = await twoFolders(t)
-  linkSync(join(served, 'journal.jsonl'), join(other, 'journal.jsonl'))
-  for (const data of [served, other]) await isRefused(t, data, /is a hard link/)
-})
-
-test('of two folders with one journal by a symbolic link one serves, the other is refused and named its process', async t => {
-  const folders = await twoFolders(t)
-  symlinkSync(join(folders[0], 'journal.jsonl'), join(folders[1], 'journal.jsonl'))
-  for (const [first, second] of [folders, folders.toReversed()] as const) {
-    const program = await startOn(t, first!)
-    await isRefused(t, second!, new RegExp(`belongs to process ${program.pid}\\n$`))
-    assert.equal((await program.stop()).code, 0)
-  }
 })

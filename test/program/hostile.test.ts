@@ -22,12 +22,12 @@ const GOOD = '127.0.0.9'
 
 /** Does something while a client of good will reads and writes; holds that each of its requests is answered in time. */
 async function whileServed(
-  t: TestContext, { url }: Program, act: () => Promise<void>, fields: readonly string[] = [], writes: boolean = true
+  t: TestContext, { url }: Program, act: () => Promise<void>, fields: readonly string[] = []
 ): Promise<void> {
   const client = await connectRaw(t, url, { localAddress: GOOD })
   const changes = ['v', 'u'].map(usuario =>
     message('POST', '/api/updatePassword/1', JSON.stringify({ usuario }), fields))
-  const requests = [message('GET', '/api/getPassword/1', undefined, fields), ...writes ? changes : []]
+  const requests = [message('GET', '/api/getPassword/1', undefined, fields), ...changes]
   let isOver = false
   let slowestMs = 0
   let count = 0
@@ -114,7 +114,7 @@ test('half-sent heads and bodies by the hundred are cut in time, and nothing is 
   assert.equal((await send(program.url, 'GET', '/api/listPassword')).json.length, 1)
 })
 
-test('aborted bodies, and thousands of requests that queue after a change, leave nothing in memory', async t => {
+test('aborted bodies leave nothing in memory', async t => {
   const program = await started(t)
   const before = memoryMiB(program.pid)
   await whileServed(t, program, async () => {
@@ -130,43 +130,7 @@ test('aborted bodies, and thousands of requests that queue after a change, leave
     }
   })
   assert.equal((await send(program.url, 'GET', '/api/listPassword')).json.length, 1)
-  await whileServed(t, program, async () => {
-    const sockets = await openMany(t, program.url, 10, '127.0.0.2')
-    const many = Buffer.concat([CREATE, ...Array.from({ length: 1_000 }, () => GET)])
-    let over = 0
-    for (const socket of sockets) socket.on('close', () => { over++ }).resume().end(many)
-    await until('the end of all', () => over === sockets.length)
-  })
   assert.ok(memoryMiB(program.pid) - before < 150, `${memoryMiB(program.pid) - before} MiB more`)
-})
-
-test('readers that never read a list of 10 MB share its bytes, also where it changes in between', async t => {
-  const program = await started(t)
-  const client = await connectRaw(t, program.url)
-  const asks = message('GET', '/api/listPassword')
-  const create = message('POST', '/api/createPassword',
-    JSON.stringify({ password: 'x'.repeat(50_000), sistema: 's', usuario: 'u' }))
-  for (let n = 0; n < 200; n++) { await client.send(create); assert.equal((await client.answer()).status, 200) }
-  for (let n = 0; n < 3; n++) assert.ok((await ask(t, program.url, asks)).body.length > 1e7)
-  const before = memoryMiB(program.pid)
-  await whileServed(t, program, async () => {
-    const sockets = await openMany(t, program.url, 60, '127.0.0.2')
-    for (const socket of sockets) socket.pause().write(asks)
-    await until('all lists to be on their way', () => sockets.every(socket => socket.readableLength > 0))
-    const during = memoryMiB(program.pid)
-    t.diagnostic(`${before.toFixed()} MiB before, ${during.toFixed()} with 60 lists of 10 MB unread`)
-    assert.ok(during - before < 100, `${during - before} MiB more`)
-    for (const socket of sockets) socket.destroy()
-  }, [], false)
-  await ask(t, program.url, GET)
-  await until('the memory to come back', () => memoryMiB(program.pid) - before < 60)
-  for (const socket of await openMany(t, program.url, 30, '127.0.0.2')) {
-    socket.pause().write(asks)
-    await until('the list to be on its way', () => socket.readableLength > 0)
-    await client.send(message('POST', '/api/updatePassword/7', `{"usuario":"${socket.localPort}"}`))
-    assert.equal((await client.answer()).status, 200)
-  }
-  assert.ok(memoryMiB(program.pid) - before < 200, `${memoryMiB(program.pid) - before} MiB more with 30 lists that differ`)
 })
 
 test('connections by the thousand: an address has its share, and another one is served', async t => {

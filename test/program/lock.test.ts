@@ -4,12 +4,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/disk/files.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { RequestGate } from '../../src/http/request-gate.ts'
 import { lockJournal } from '../../src/storage.ts'
-import { ADMIN, admin, done, initialized } from '../support/admin.ts'
+import { ADMIN, done, initialized } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
@@ -26,7 +26,6 @@ async function create({ url }: Program, sistema: string): Promise<number> {
   return (await send(url, 'POST', '/api/createPassword', { password: 'p', sistema, usuario: 'u' })).status
 }
 
-/** The systems of the entries that a fresh start of the folder serves. */
 async function systemsIn(folder: string): Promise<readonly string[]> {
   const listed = JSON.parse(await done(folder, 'entry list --json'))
   return listed.map(({ sistema }: { sistema: string }) => sistema)
@@ -89,26 +88,6 @@ test('a service whose journal another process has changed meanwhile refuses chan
   assert.deepEqual(await systemsIn(first.folder), ['a', 'b'])
 })
 
-for (const words of ['journal compact', 'journal compact --drop-history --yes', 'key rewrite']) {
-  test(`${words}, begun on a folder whose service has lost its socket, loses nothing that the service acknowledged`, async t => {
-    const service = await startProgram(t, { flags: WITHOUT_PAGE })
-    const acknowledged: string[] = []
-    for (let n = 0; n < 200; n++) if (await create(service, `before ${n}`) === 200) acknowledged.push(`before ${n}`)
-    service.child.kill('SIGSTOP')
-    clean(service.folder)
-    let isOver = false // it may be, before it was seen
-    const running = admin(service.folder, words).finally(() => { isOver = true })
-    await until('the command has the folder', () => isOver || socketsIn(service.folder).some(name => name.startsWith('held-')))
-    service.child.kill('SIGCONT')
-    for (let n = 0; n < 50; n++) if (await create(service, `after ${n}`) === 200) acknowledged.push(`after ${n}`)
-    await running
-    for (let n = 0; n < 5; n++) if (await create(service, `late ${n}`) === 200) acknowledged.push(`late ${n}`)
-    await service.stop()
-    const kept = new Set(await systemsIn(service.folder))
-    assert.deepEqual(acknowledged.filter(sistema => !kept.has(sistema)), [])
-  })
-}
-
 test('a socket that came back from a backup is not taken for the lock', async t => {
   const service = await startProgram(t, { flags: WITHOUT_PAGE })
   const [name = ''] = socketsIn(service.folder)
@@ -119,30 +98,30 @@ test('a socket that came back from a backup is not taken for the lock', async t 
   assert.match(readFileSync(join(service.folder, 'journal.jsonl'), 'utf8'), /entry\.created/)
 })
 
-test('a command that waits for a busy service says so after a while, and is carried out once the service has time', async t => {
-  const folder = await initialized(t)
-  const held = await lockJournal(disk, folder, localSockets(new RequestGate().handle))
-  const command = spawn(process.execPath, [ADMIN, 'key', 'rotate', '--data', folder])
-  const ended = once(command, 'close')
-  let said = ''
-  command.stderr.setEncoding('utf8').on('data', text => { said += text })
-  await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
-  await held.release()
-  assert.deepEqual((await ended)[0], 0, said)
-  assert.equal(said.split('waiting').length, 2, 'it is said once')
-})
-
-test('a command says so as well where the service has the request, and does not answer', async t => {
-  const service = await startProgram(t)
-  process.kill(service.pid, 'SIGSTOP')
-  const command = spawn(process.execPath, [ADMIN, 'key', 'rotate', '--data', service.folder])
-  const ended = once(command, 'close')
-  let said = ''
-  command.stderr.setEncoding('utf8').on('data', text => { said += text })
-  try {
-    await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
-  } finally {
-    process.kill(service.pid, 'SIGCONT')
-  }
-  assert.deepEqual((await ended)[0], 0, said)
-})
+for (const [what, hold] of [
+  ['is busy', async (folder: string) => {
+    const held = await lockJournal(disk, folder, localSockets(new RequestGate().handle))
+    return () => held.release()
+  }],
+  ['has the request, and does not answer', async (folder: string, t: TestContext) => {
+    const { pid } = await startProgram(t, { flags: { data: folder } })
+    process.kill(pid, 'SIGSTOP')
+    return () => { process.kill(pid, 'SIGCONT') }
+  }]
+] as const) {
+  test(`a command that waits for a service that ${what} says so once, and is carried out when it has time`, async t => {
+    const folder = await initialized(t)
+    const release = await hold(folder, t)
+    const command = spawn(process.execPath, [ADMIN, 'key', 'rotate', '--data', folder])
+    const ended = once(command, 'close')
+    let said = ''
+    command.stderr.setEncoding('utf8').on('data', text => { said += text })
+    try {
+      await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
+    } finally {
+      await release()
+    }
+    assert.deepEqual((await ended)[0], 0, said)
+    assert.equal(said.split('waiting').length, 2)
+  })
+}

@@ -39,7 +39,6 @@ interface Scenario {
   readonly act: Act
 }
 
-/** A store with some entries, closed. */
 async function filled(life: Life): Promise<void> {
   await life.start()
   await life.load({ ms: 300 })

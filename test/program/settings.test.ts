@@ -108,7 +108,6 @@ function valueOf(settings: ServiceSettings, name: Name): unknown {
   return settings.trustProxy?.check('10.1.2.3') ? 'in' : 'out'
 }
 
-/** The one line that refuses settings. */
 function refusalOf(args: readonly string[], env: Variables = {}): string {
   try {
     readSettings(args, env)

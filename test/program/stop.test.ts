@@ -29,7 +29,6 @@ async function stopsAtOnce(program: Program, signal: 'SIGTERM' | 'SIGINT' = 'SIG
   return stdout
 }
 
-/** A connection that has had an answer and is kept for the next request. */
 async function idle(t: TestContext, url: string): Promise<RawClient> {
   const client = await connectRaw(t, url)
   await client.send(message('GET', '/api/listPassword'))

@@ -20,7 +20,6 @@ function replace(file: string, by: string): void {
   renameSync(`${file}.new`, file)
 }
 
-/** A certificate and its key, as files. */
 interface Pair {
   readonly cert: string
   readonly key: string

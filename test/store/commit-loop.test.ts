@@ -7,19 +7,12 @@ import { MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../../src/limits.t
 import { CommitLoop, type Command, type JournalObserver } from '../../src/store/commit-loop.ts'
 import { decisionOn } from '../support/journal.ts'
 
-/** What a journal does with what was decided. */
 type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) => Promise<readonly EncodedEvent[]>
 
-interface Looped {
-  readonly loop: CommitLoop<unknown[]>
-  /** What was applied. */
-  readonly data: unknown[]
-  /** The data of each decision. */
-  readonly appends: unknown[][]
-}
-
 /** A loop on a journal whose appends are what the test says; the last one says it for all that follow. */
-function looped(answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]): Looped {
+function looped(
+  answers: readonly Answer[] = [recorded], rest: Partial<Journal> = {}, observers?: readonly JournalObserver[]
+) {
   const data: unknown[] = []
   const appends: unknown[][] = []
   let asked = 0

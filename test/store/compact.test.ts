@@ -28,7 +28,6 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
   return store
 }
 
-/** Everything that a store shows. */
 function shown(store: FullStore): unknown {
   const { accounts, lastId } = store
   return [store.list()?.map(String).join(''), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),

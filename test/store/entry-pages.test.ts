@@ -11,7 +11,6 @@ import { randomOf } from '../support/random.ts'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** What is on the heap, in MiB. */
 function heapMiB(): number {
   collect()
   return getHeapStatistics().used_heap_size / 2 ** 20

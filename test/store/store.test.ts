@@ -160,29 +160,6 @@ test('nothing of a change is seen before it is durable', async t => {
   assert.equal(listText(store), JSON.stringify([{ id: 2, ...fields, status: 1 }]))
 })
 
-test('a write that fails leaves memory as it was, and what comes after does not see what it lost', async t => {
-  const random = randomOf(t)
-  const disk = new FaultyFiles()
-  const folder = freshFolder(t)
-  const [store, model] = [await fileStore(folder, { files: disk.files }), new Model()]
-  for (let round = 0; round < 40; round++) {
-    await change(store, model, random)()
-    disk.fail({ of: 'append', code: 'ENOSPC', forGood: true })
-    const lost = Array.from({ length: 1 + random.int(5) }, () => store.createEntry(fields, null))
-    for (const outcome of await Promise.allSettled([...lost, store.deleteEntry(1, null)])) {
-      if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'write-failed')
-      else assert.fail('it should have failed')
-    }
-    disk.heal()
-    assertShows(store, model)
-  }
-  await store.close()
-  const restarted = await fileStore(folder)
-  assertShows(restarted, model)
-  await restarted.close()
-})
-
-/** A store with that many entries, and its model. */
 async function filled(count: number): Promise<[Store, Model]> {
   const [store, model] = [memoryStore(), new Model()]
   for (let i = 1; i <= count; i++) {

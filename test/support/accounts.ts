@@ -35,7 +35,6 @@ export class World {
     return withAccounts(new Store(journal, state), { hasher, wallMs })
   }
 
-  /** The data of all records of a type. */
   dataOf(type: string): any[] { return this.records.filter(record => record.type === type).map(({ data }) => data) }
 }
 
@@ -61,7 +60,6 @@ export async function tokenOf(
   return issued.token
 }
 
-/** What a request may have besides method and path. */
 export interface CallOptions extends RawOptions {
   readonly token?: string | undefined
   readonly body?: unknown

@@ -7,7 +7,6 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freshFolder } from './service.ts'
 
-/** The program as built. */
 export const ADMIN: string = fileURLToPath(new URL('../../dist/admin.js', import.meta.url))
 
 const HOST = fileURLToPath(new URL('admin-host.js', import.meta.url))
@@ -22,7 +21,6 @@ async function ended(child: ChildProcess, words: string): Promise<number | null>
   return code
 }
 
-/** What is left of a command. */
 export interface Done { readonly code: number | null, readonly out: string, readonly error: string }
 
 /** Processes that run commands and have nothing to do; as many as commands ever ran at once. */
@@ -41,7 +39,6 @@ async function host(): Promise<ChildProcess> {
   return child
 }
 
-/** What is said on a busy machine. */
 const IT_WAITS = /^the service has not answered yet[^\n]+\n/m
 
 /** Runs a command on a folder; `input` is its standard input, `env` what it sees besides the folder's name. */
@@ -88,7 +85,6 @@ export async function refused(folder: string, words: string, code: number, line:
   assert.match(error, line)
 }
 
-/** A fresh data folder with a journal. */
 export async function initialized(t: TestContext): Promise<string> {
   const folder = join(freshFolder(t), 'data')
   await done(folder, 'init')

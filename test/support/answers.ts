@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { connect, type NetConnectOpts } from 'node:net'
-import type { TestContext } from 'node:test'
 import { REQUEST_TIMEOUT_MS, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
 import { parseAnswer } from './raw.ts'
 
@@ -15,7 +14,6 @@ export interface Said {
   readonly json: any
 }
 
-/** What came back. */
 export interface Heard {
   readonly answers: readonly Said[]
   /** Whether the connection was cut instead of ended: then the last answer may have been lost on the way. */
@@ -89,47 +87,4 @@ export function assertErrorForm({ status, json }: Said): void {
   for (const texts of fields) {
     assert.ok(Array.isArray(texts) && texts.length > 0 && texts.every(text => typeof text === 'string' && text !== ''))
   }
-}
-
-/** What a bombardment sends, and what must hold of it. */
-export interface Bombardment {
-  readonly where: NetConnectOpts
-  readonly count: number
-  /** The pieces of the next connection. */
-  readonly pieces: () => readonly Buffer[]
-  readonly assertForm: (said: Said) => void
-  /** Called with all that was heard in a batch; the service must be well. */
-  readonly afterBatch: (heard: readonly Heard[]) => Promise<void>
-}
-
-const AT_ONCE = 16
-const BATCH = 7 * AT_ONCE
-
-/** Sends cases on connections of their own, some at once, and holds what is said; gives how often each status was. */
-export async function bombard(
-  t: Pick<TestContext, 'diagnostic'>, { where, count, pieces, assertForm, afterBatch }: Bombardment
-): Promise<ReadonlyMap<number, number>> {
-  const seen = new Map<number, number>()
-  const one = async (): Promise<Heard> => {
-    const sent = pieces()
-    try {
-      const heard = await hear(where, sent)
-      for (const said of heard.answers) {
-        assertForm(said)
-        seen.set(said.status, (seen.get(said.status) ?? 0) + 1)
-      }
-      return heard
-    } catch (error) {
-      t.diagnostic(`the bytes, base64, in ${sent.length} pieces: ${sent.map(one => one.toString('base64')).join(' ')}`)
-      throw error
-    }
-  }
-  for (let done = 0; done < count; done += BATCH) {
-    const heard: Heard[] = []
-    for (let i = 0; i < BATCH; i += AT_ONCE) heard.push(...await Promise.all(Array.from({ length: AT_ONCE }, one)))
-    await afterBatch(heard)
-  }
-  t.diagnostic(JSON.stringify(Object.fromEntries([...seen].sort(([a], [b]) => a - b))))
-  for (const status of [200, 400, 404]) assert.ok(seen.has(status), `no request came to ${status}`)
-  return seen
 }

@@ -4,7 +4,6 @@ import { createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A certificate and its private key, PEM. */
 export interface Pem {
   readonly cert: string
   readonly key: string
@@ -24,7 +23,6 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex')
 
-/** A key for certificates, P-256. */
 export function certificateKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 }
@@ -48,7 +46,6 @@ export function certificate(commonName: string, key: KeyObject = certificateKey(
   }
 }
 
-/** The settings of a certificate and its key, as files in a folder. */
 export function certificateFiles(folder: string, commonName = 'localhost'): { 'tls-cert': string, 'tls-key': string } {
   const files = { 'tls-cert': join(folder, `${commonName}.crt`), 'tls-key': join(folder, `${commonName}.pem`) }
   const { cert, key } = certificate(commonName)

@@ -25,27 +25,20 @@ import { Store } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
 import { atEnd, freshFolder } from './service.ts'
 
-/** What differs from the service as it is. */
 export interface ComposeOptions {
-  /** The file layer under the journal. */
   readonly files?: Files
-  /** Routes besides the contract's. */
   readonly routes?: readonly Route[]
   /** Requests a minute; none without it. */
   readonly rateLimit?: number
-  /** The clock of the rate limit, in milliseconds. */
   readonly nowMs?: () => number
 }
 
-/** A composed service. */
 export interface Composed {
   readonly store: Store
   readonly url: string
-  /** What the operator was told. */
   readonly warnings: readonly string[]
 }
 
-/** What a file store may have otherwise. */
 export interface FileStoreOptions {
   readonly files?: Files
   readonly warn?: (line: string) => void
@@ -55,7 +48,6 @@ export interface FileStoreOptions {
   readonly wallMs?: () => number
 }
 
-/** A store with its users and tokens. */
 export type FullStore = Store & { readonly accounts: Accounts }
 
 export function withAccounts(store: Store, options?: ConstructorParameters<typeof Accounts>[1]): FullStore {
@@ -81,10 +73,8 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
   return store
 }
 
-/** Gives a store's journal another key, as an operator does. */
 export function rotateKey(store: Store): Promise<Rotated> { return (store.journal as DurableJournal).rotateKey() }
 
-/** A store on a journal that keeps nothing. */
 export function memoryStore(): Store {
   const state = emptyState()
   return new Store(openMemoryJournal(Date.now, record => apply(state, record)), state)

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePorts } from './etcd.ts'
 import { Browser, COMMANDS, type Call, type Native } from './webdriver.ts'
 
 /** Chromium over chromedriver, Firefox over Marionette, WebKitGTK's MiniBrowser over WebKitWebDriver. */
@@ -40,7 +41,6 @@ function missing(...programs: readonly string[]): string | false {
   return false
 }
 
-/** Starts a browser of an engine in Spanish. */
 export async function startBrowser(engine: Engine): Promise<Browser> {
   const scene = new Scene()
   try {
@@ -94,7 +94,6 @@ class Scene {
   }
 }
 
-/** The commands as HTTP requests to a driver's session. */
 async function openSession(base: string, capabilities: object): Promise<{ readonly call: Call, readonly opened: any, request: any }> {
   const request = async (method: string, path: string, body?: object): Promise<any> => {
     const signal = AbortSignal.timeout(path === '' ? START_TIMEOUT_MS : COMMAND_TIMEOUT_MS)
@@ -149,7 +148,7 @@ async function startChromium(scene: Scene): Promise<Native> {
 async function startWebkit(scene: Scene): Promise<Native> {
   const server = scene.start('Xvfb', ['-displayfd', '3', '-screen', '0', '1500x1200x24', '-nolisten', 'tcp'])
   const [number] = await once(server.stdio[3]!, 'data')
-  const port = await freePort()
+  const [port] = await freePorts(1) as [number]
   const env = { DISPLAY: `:${String(number).trim()}`, LIBGL_ALWAYS_SOFTWARE: '1', NO_AT_BRIDGE: '1' }
   scene.start('WebKitWebDriver', [`--port=${port}`], env)
   for (const endMs = performance.now() + START_TIMEOUT_MS; !await isOpen(port) && performance.now() < endMs;) await pause()
@@ -251,13 +250,4 @@ function isOpen(port: number): Promise<boolean> {
     const socket = connect(port, '127.0.0.1', () => { socket.destroy(); resolve(true) })
     socket.on('error', () => resolve(false))
   })
-}
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import('node:net')
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
 }

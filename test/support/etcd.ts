@@ -22,10 +22,8 @@ export function versionOf(program: string): string | undefined {
 /** Programs of newer releases than the installed one; `.ci/run` takes them from Debian's newer releases. */
 export const NEWER_ETCDS: readonly string[] = (process.env['ETCD_NEWER'] ?? '').split(':').filter(path => path !== '')
 
-/** How a cluster is started. */
 export interface ClusterOptions {
   readonly members?: number
-  /** Further arguments of each member. */
   readonly args?: readonly string[]
   /** With `https`, `args` must name the certificate. */
   readonly scheme?: 'http' | 'https'
@@ -33,25 +31,20 @@ export interface ClusterOptions {
   readonly program?: string
 }
 
-/** A member of a cluster. */
 export interface Member {
   readonly url: string
   readonly folder: string
-  /** Starts it, on the data that it has. */
   start(): void
-  /** Ends it at once, or in order. */
   stop(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>
   /** Stops it where it stands; its sockets stay open. */
   pause(): void
   resume(): void
 }
 
-/** A cluster. */
 export interface Cluster {
   readonly members: readonly Member[]
   /** As the setting has it. */
   readonly endpoints: string
-  /** Resolves once a majority answers. */
   ready(): Promise<void>
 }
 
@@ -114,7 +107,6 @@ export async function callEtcd(url: string, path: string, body: object, token = 
   return response.json()
 }
 
-/** Text as the gateway takes it. */
 export function base64(text: string): string { return Buffer.from(text).toString('base64') }
 
 const JUNK = base64('junk')
@@ -138,10 +130,8 @@ export async function makeRoom(url: string): Promise<void> {
   for (const alarm of alarms) await callEtcd(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm })
 }
 
-/** Waits. */
 export function pause(ms: number): Promise<void> { return new Promise(resolve => setTimeout(resolve, ms)) }
 
-/** Ports that were free a moment ago, no two the same. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, async () => {
     const server = createServer().listen(0, '127.0.0.1')
@@ -154,7 +144,7 @@ export async function freePorts(count: number): Promise<number[]> {
 }
 
 /** What becomes of the appends that come through a proxy; `held`: the request goes on when it is released. */
-export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'late' | 'held'
+export type Treatment = 'passed' | 'request lost' | 'answer lost' | 'held'
 
 /** Keeps a request; gives what sends it on. */
 export type Hold = () => () => Promise<void>
@@ -169,17 +159,12 @@ export interface LossyProxy {
   treat: (append: number, hold: Hold) => Treatment | Promise<Treatment>
   /** Whether watches get no answer. */
   hidesChanges: boolean
-  /** Whether nothing gets through. */
   isCut: boolean
   /** How many appends have come, and how many requests of all kinds. */
   readonly appends: number
   readonly requests: number
 }
 
-/** How long a late request is held back: longer than the client waits. */
-export const LATE_MS = 3_000
-
-/** Starts a proxy in front of a member over plain HTTP. */
 export async function startProxy(t: TestContext, target: string): Promise<LossyProxy> {
   const sockets = new Set<{ destroy(): void }>()
   const forward = (
@@ -212,8 +197,7 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     const treatment = isAppend ? await proxy.treat(++proxy.appends, hold) : 'passed'
     if (treatment === 'passed') { forward(request, body, response); return }
     if (treatment === 'answer lost') await new Promise<void>(resolve => forward(request, body, undefined, resolve))
-    if (treatment === 'late') setTimeout(forward, LATE_MS, request, body, undefined)
-    if (treatment !== 'late') setTimeout(() => response.destroy(), 50)
+    setTimeout(() => response.destroy(), 50)
   })
   server.on('connection', socket => { sockets.add(socket) })
   server.listen(0, '127.0.0.1')

@@ -16,7 +16,6 @@ export interface Told {
   readonly isAll?: boolean
 }
 
-/** A test that has ended. */
 export interface Ended {
   readonly name: string
   readonly nesting: number
@@ -25,7 +24,6 @@ export interface Ended {
   readonly error?: string
   /** Whether it failed only since a test in it did. */
   readonly isOuter?: boolean
-  /** Why it was skipped. */
   readonly skip?: string
 }
 

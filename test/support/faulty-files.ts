@@ -5,16 +5,13 @@
 import type { Buffer } from 'node:buffer'
 import { disk, type Descriptor, type Files } from '../../src/disk/files.ts'
 
-/** The name of a call of the file layer. */
 export type FileCall = keyof Files
 
-/** Which call is to fail, and how. */
 export interface Fault {
   /** The how manieth call from now on; the next without it. */
   readonly at?: number
   /** The kind of calls that count; all without it. */
   readonly of?: FileCall
-  /** The system's code of the error. */
   readonly code: string
   /**
    * All later calls that count fail as well: to the disk, that is a crash at this point. A synchronous append is left
@@ -23,15 +20,11 @@ export interface Fault {
   readonly forGood?: boolean
 }
 
-/** An append that waits. */
 export interface HeldAppend {
-  /** Settles once the append was called. */
   readonly reached: Promise<void>
-  /** Lets it go on. */
   release(): void
 }
 
-/** The disk with faults. */
 export class FaultyFiles {
   /** Every call so far, in order, failed ones too. */
   readonly calls: FileCall[] = []
@@ -41,7 +34,6 @@ export class FaultyFiles {
   beforeAppend: () => void = () => {}
   /** Called when an append is on the disk, before its caller knows. */
   afterAppend: () => void = () => {}
-  /** The first call that has failed; undefined if none has. */
   failed: string | undefined
   #faults: { fault: Fault, seen: number }[] = []
   #shortBytes: number | undefined
@@ -50,19 +42,16 @@ export class FaultyFiles {
   readonly files: Files = Object.fromEntries((Object.keys(disk) as FileCall[])
     .map(kind => [kind, kind === 'append' ? this.#append.bind(this) : this.#counted(kind)])) as unknown as Files
 
-  /** How many calls there were, of all or of one kind. */
   count(of?: FileCall): number { return this.calls.filter(kind => of === undefined || kind === of).length }
 
   /** Has a call fail, besides those that were asked for before. */
   fail(fault: Fault): void { this.#faults.push({ fault, seen: 0 }) }
 
-  /** Has no call fail any more. */
   heal(): void { this.#faults = [] }
 
   /** Has the next append write only that many bytes, and say so. */
   shorten(bytes: number): void { this.#shortBytes = bytes }
 
-  /** Holds the next append back. */
   hold(): HeldAppend {
     let release = (): void => {}
     const released = new Promise<void>(resolve => { release = resolve })

@@ -9,7 +9,6 @@ import { keyName, NO_HASH, referenceLine, writeKeys } from './journal.ts'
 import { isLinearizable, type Operation } from './linearizable.ts'
 import { freshFolder, send, startService, type Started } from './service.ts'
 
-/** Entry fields. */
 export const FIELDS = { password: 'first', sistema: 's', usuario: 'u' }
 
 /** The flags of an instance on a cluster, with a folder of its own and the key given; makes the journal there. */
@@ -24,13 +23,11 @@ export async function flagsOf(t: TestContext, endpoints: string, secret: Buffer)
   return { data, 'journal': 'etcd', 'etcd-endpoints': endpoints, 'rate-limit': '0' }
 }
 
-/** The settings of a place in etcd. */
 export function settingsOf(endpoints: string, etcdPrefix: string): EtcdSettings {
   const rows = Object.entries(ETCD_SETTINGS).map(([name, { fallback }]) => [name, fallback])
   return { ...Object.fromEntries(rows), etcdEndpoints: [endpoints], etcdPrefix }
 }
 
-/** Starts instances with one key. */
 export async function startInstances(t: TestContext, endpoints: string, count: number): Promise<Started[]> {
   const secret = randomBytes(32)
   const started: Started[] = []
@@ -58,7 +55,6 @@ export class Rival {
 
   constructor(url: string, secret: Buffer) { this.#url = url; this.#secret = secret }
 
-  /** How many records there are. */
   async count(): Promise<number> {
     return Number((await this.#range('/pes/', '/pes0', { count_only: true })).count ?? 0)
   }
@@ -101,16 +97,13 @@ export class Rival {
   }
 }
 
-/** Creates an entry, lists all; gives the status. */
 export const create = ({ url }: { readonly url: string }): Promise<number> =>
   send(url, 'POST', '/api/createPassword', FIELDS).then(({ status }) => status)
 export const list = ({ url }: { readonly url: string }): Promise<number> =>
   send(url, 'GET', '/api/listPassword').then(({ status }) => status)
 
-/** Why an instance takes no changes. */
 export const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
 
-/** Waits until something holds, or too long. */
 export async function until(holds: () => boolean): Promise<void> {
   const endMs = performance.now() + 60_000
   while (!holds()) {
@@ -126,9 +119,7 @@ export async function keysIn(url: string, prefix: string): Promise<string[]> {
   return kvs.map(({ value }: { value: string }) => JSON.parse(Buffer.from(value, 'base64').toString()).key)
 }
 
-/** What the clients of a campaign have seen. */
 export interface Seen {
-  /** By the entry's id. */
   readonly histories: ReadonlyMap<number, Operation[]>
   /** The passwords of entries that were created, and whether that was acknowledged. */
   readonly created: ReadonlyMap<string, boolean>
@@ -199,7 +190,6 @@ export async function assertCreatedOnce({ created }: Seen, url: string): Promise
   }
 }
 
-/** Holds instances to the same list and the same chain. */
 export async function assertEqual(instances: readonly Started[]): Promise<void> {
   const lists = await Promise.all(instances.map(({ url }) => send(url, 'GET', '/api/listPassword')))
   for (const { status, json } of lists) {

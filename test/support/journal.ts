@@ -41,11 +41,9 @@ export class FileBehindLoop {
     })
   }
 
-  /** The data of all records that were applied. */
   get data(): unknown[] { return this.records.map(record => record.data) }
 
   commit<T>(command: Command<Draft, T>): Promise<T> { return this.#loop.commit(command) }
-  /** Commits an event with some data. */
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
   rotateKey(): Promise<Rotated> { return this.inner.rotateKey() }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
@@ -56,15 +54,12 @@ export class FileBehindLoop {
   close(): Promise<void> { return this.#loop.close() }
 }
 
-/** A command that decides on an event, or on none. */
 export function decisionOn(event: Event | undefined): Command<unknown, void> {
   return () => ({ event, outcome: () => undefined })
 }
 
-/** A small event; its number is in its data. */
 export function event(n: number): Event { return { type: 'test.event', by: n % 2 === 0 ? n : null, data: { n } } }
 
-/** A larger one. */
 export function long(n: number, bytes: number): Event {
   return { type: 'test.long', by: null, data: { n, text: 'x'.repeat(bytes) } }
 }
@@ -74,7 +69,6 @@ export async function commitTogether(journal: FileBehindLoop, events: readonly E
   await Promise.all(events.map(one => journal.commit(decisionOn(one))))
 }
 
-/** What a test may want otherwise than it is. */
 export interface OpenOptions {
   readonly files?: Files
   readonly keyFile?: string
@@ -86,7 +80,6 @@ export interface OpenOptions {
   readonly apply?: (record: JournalRecord) => void
 }
 
-/** An open journal and what it was read into. */
 export interface OpenedJournal {
   readonly journal: FileBehindLoop
   readonly records: JournalRecord[]
@@ -130,7 +123,6 @@ export function journalPath(folder: string): string { return join(folder, JOURNA
 export function keyPath(folder: string): string { return join(folder, KEY_FILE) }
 export function journalBytes(folder: string): Buffer { return readFileSync(journalPath(folder)) }
 
-/** Puts bytes, or lines, in the place of a journal. */
 export function putJournal(folder: string, content: Buffer | string | readonly string[]): void {
   const bytes = typeof content === 'string' || Buffer.isBuffer(content) ? content : bytesOf(content)
   writeFileSync(journalPath(folder), bytes, { mode: 0o600 })
@@ -146,10 +138,8 @@ export function keysOf(folder: string): string[] {
   return readFileSync(keyPath(folder), 'latin1').trimEnd().split('\n')
 }
 
-/** The newest key of a folder. */
 export function readSecret(folder: string): Buffer { return Buffer.from(keysOf(folder).at(-1)!, 'hex') }
 
-/** The lines of a journal's bytes, without their ends. */
 export function linesOf(bytes: Buffer): string[] { return bytes.toString('latin1').split('\n').slice(0, -1) }
 
 export function bytesOf(lines: readonly string[]): Buffer {
@@ -182,10 +172,8 @@ export function withoutContinued(records: readonly JournalRecord[]): JournalReco
 const sha256 = (...parts: readonly (string | Buffer)[]): string =>
   parts.reduce((digest, part) => digest.update(part), createHash('sha256')).digest('hex')
 
-/** The name of a key. */
 export function keyName(secret: Buffer): string { return sha256(secret).slice(0, 8) }
 
-/** Everything that a line is made of. */
 export interface LineParts {
   readonly seq: number
   readonly time: string
@@ -193,12 +181,10 @@ export interface LineParts {
   readonly by: number | null
   readonly secret: Buffer
   readonly nonce: Buffer
-  /** The JSON text to seal. */
   readonly json: string
   readonly previousHash: string
 }
 
-/** A line with its seal and hash, without its line end. */
 export function referenceLine(parts: LineParts): { readonly text: string, readonly hash: string } {
   const { seq, time, type, by, secret, nonce, json, previousHash } = parts
   const head = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${keyName(secret)}"`
@@ -214,7 +200,6 @@ export function withHash(upToHash: string, previousHash: string): { readonly tex
   return { text: `${upToHash},"hash":"${hash}"}`, hash }
 }
 
-/** The hash before the first line. */
 export const NO_HASH = '0'.repeat(64)
 
 /** A record to make a line of; a text stands for one that has it as its data. */
@@ -278,7 +263,6 @@ export function verify(bytes: Buffer, keys: readonly string[]): Verified[] {
   })
 }
 
-/** What the state gets of verified lines. */
 export function recordsOf(lines: readonly Verified[]): JournalRecord[] {
   return lines.map(({ seq, time, type, by, data }) => ({ seq, time, type, by, data }))
 }

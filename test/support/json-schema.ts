@@ -3,7 +3,6 @@
  * uses; any other word is an error, so that none is passed over.
  */
 
-/** A schema. */
 export type Schema = { readonly [keyword: string]: unknown }
 
 const isObject = (value: unknown): value is { readonly [name: string]: unknown } =>

@@ -26,7 +26,6 @@ interface Version { readonly value: Value, readonly sentNs: number, ackedNs: num
 /** Entries by `usuario`, which none shares with another and which is never changed. */
 export type Shown = ReadonlyMap<string, { readonly id: number, readonly value: string }>
 
-/** What clients asked for and were answered, and when. */
 export class Known {
   #histories = new Map<string, Version[]>()
 
@@ -58,7 +57,6 @@ export class Known {
     }
   }
 
-  /** The same as it was at a moment. */
   at(ns: number): Known {
     const before = (when: number): number => when < ns ? when : NEVER
     const then = new Known()
@@ -70,7 +68,6 @@ export class Known {
     return then
   }
 
-  /** What is wrong with what is shown now. */
   faults(shown: Shown): string[] {
     const faults: string[] = []
     for (const usuario of shown.keys()) {
@@ -116,7 +113,6 @@ export class Life {
     return this.#program
   }
 
-  /** Starts the program; gives what is wrong with what it shows. */
   async start(): Promise<readonly string[]> {
     this.#program = await startProgram(this.#t, { flags: this.flags })
     const shown = await shownBy(this.#program)
@@ -132,13 +128,11 @@ export class Life {
     assert.deepEqual(await this.start(), [])
   }
 
-  /** Runs `admin.js` on the folder; rejects when it fails. */
   admin(...args: readonly string[]): PromiseWithChild<unknown> {
     const where = Object.entries(this.flags).map(([flag, value]) => `--${flag}=${value}`)
     return run(process.execPath, [ADMIN, ...args, ...where], { env: {} })
   }
 
-  /** Imports some entries by way of a file. */
   async import(file: string, word: string, count: number): Promise<void> {
     const entries = Array.from({ length: count }, (_, n) => ({ usuario: `${word}-${n}`, sistema: 's'.repeat(n + 1) }))
     const lines = entries.map((entry, id) => JSON.stringify({ id: id + 1, ...entry, password: word, status: 1 }))
@@ -149,7 +143,6 @@ export class Life {
     for (const version of versions) version.ackedNs = now()
   }
 
-  /** Backs the journal up into a file that does not exist yet. */
   async backUp(file: string): Promise<void> {
     this.backups.set(file, NEVER)
     await this.admin('journal', 'backup', file)
@@ -193,7 +186,6 @@ export class Life {
   }
 }
 
-/** All entries by the five operations. */
 async function shownBy({ url, stdout }: Program): Promise<Shown> {
   const count = Number(/, (\d+) entr(?:y|ies) /.exec(stdout)?.[1])
   const { status, json } = await send(url, 'GET', '/api/listPassword')

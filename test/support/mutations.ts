@@ -12,19 +12,16 @@ export function countFromEnv(fallback: number): number {
 
 type Mutation = (bytes: Buffer, random: Random, others: readonly Buffer[]) => Buffer
 
-/** Replaces a part of the bytes. */
 function replaced(bytes: Buffer, start: number, end: number, by: Buffer | string): Buffer {
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)])
 }
 
-/** A part of the bytes, mostly a short one. */
 function part(bytes: Buffer, random: Random): [start: number, end: number] {
   const start = random.int(bytes.length + 1)
   const most = random.next() < 0.8 ? 16 : bytes.length
   return [start, Math.min(bytes.length, start + random.int(most + 1))]
 }
 
-/** The lines, with their ends. */
 function linesOf(bytes: Buffer): string[] { return bytes.toString('latin1').split(/(?<=\n)/) }
 
 const flip: Mutation = (bytes, random) => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import type { RawAnswer } from './raw.ts'
 import { faultOf, type Schema } from './json-schema.ts'
 
-/** An example of a request with all that is known of it. */
 export interface DescribedRequest {
   readonly operation: string
   /** The example's name; undefined where the operation takes nothing. */
@@ -77,7 +76,6 @@ export function requestsOf(document: Fields): DescribedRequest[] {
   })
 }
 
-/** All examples of answers: operation, status, name, and body. */
 export function answersOf(document: Fields): { operation: string, status: number, name: string, body: unknown }[] {
   return Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).flatMap(({ operationId, responses }) =>
     Object.entries<Fields>(responses).flatMap(([status, { content }]) => Object.values<Fields>(content).flatMap(media =>

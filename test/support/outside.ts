@@ -28,7 +28,6 @@ export function mountMissing(): string | false {
   }
 }
 
-/** Why the program cannot be traced here; false if it can. */
 export function straceMissing(): string | false {
   const { status, error } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'])
   return status === 0 ? false : `strace is not there, or may not trace: ${error?.message ?? `exit code ${status}`}`
@@ -49,7 +48,6 @@ const IMAGES = {
   xfs: { mib: 300, make: ['mkfs.xfs', '-q', '-f'] }
 } as const
 
-/** Why this machine cannot mount an image of that file system; false if it can. */
 export function imageMissing(kind: keyof typeof IMAGES): string | false {
   const { status, stderr, error } = spawnSync('sh', ['-c', `${IMAGES[kind].make[0]} -V && losetup --find`])
   if (status !== 0) return `loop devices or ${IMAGES[kind].make[0]} are missing: ${error?.message ?? String(stderr).trim()}`
@@ -68,11 +66,9 @@ export function imageDisk(t: TestContext, kind: keyof typeof IMAGES): string {
   return folder
 }
 
-/** A program under strace. */
 export interface Traced {
   /** What strace has seen so far, a line a call; all of it once it has ended. */
   calls(): string[]
-  /** Leaves the program alone again. */
   end(): Promise<void>
 }
 
@@ -102,14 +98,12 @@ export async function trace(t: TestContext, pid: number, ...args: readonly strin
   return { calls: () => readFileSync(log, 'utf8').split('\n').filter(line => /^\d+ +\w+\(/.test(line)), end }
 }
 
-/** What the operator is told of the program. */
 export async function statusOf({ folder }: Program, moved: string = folder): Promise<any> {
   const { status, body } = await requestLocal(join(moved, socketsIn(moved)[0]!), 'GET', '/operator/status')
   if (status !== 200) throw new Error(`the operator was answered ${status}`)
   return body
 }
 
-/** The memory that a process has, in MiB. */
 export function memoryMiB(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }

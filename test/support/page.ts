@@ -73,10 +73,8 @@ export function inBrowser(
   test(`${name} (${engine})`, { skip: reason }, body)
 }
 
-/** The browser of this process. */
 export function sharedBrowser(): Promise<Browser> { return shared ??= startBrowser(engine!) }
 
-/** Closes it, if it was ever opened. */
 export async function closeSharedBrowser(): Promise<void> { await (await shared)?.close() }
 
 /** Opens the page of a service and waits until it shows a list, or that there is none, or asks for a login. */
@@ -96,7 +94,6 @@ export async function settled(browser: Browser): Promise<void> {
     "return ['list', 'blank', 'login', 'notice', 'limits'].some(id => document.getElementById(id)?.hidden === false)")
 }
 
-/** Logs in and waits for the list, or for what is shown instead. */
 export async function logIn(browser: Browser, email: string = ANA, password: string = PASSWORD): Promise<void> {
   await browser.fill('#email', email)
   await browser.fill('#secret', password)
@@ -124,12 +121,10 @@ export async function show(
   await browser.native.prefer?.(scheme, forcedColors)
 }
 
-/** The names of the systems in the list. */
 export function systems(browser: Browser): Promise<string[]> {
   return browser.run("return [...document.querySelectorAll('#rows .system bdi')].map(one => one.textContent)")
 }
 
-/** What an element shows. */
 export function textOf(browser: Browser, selector: string): Promise<string> {
   return browser.run('return document.querySelector(arguments[0]).innerText', selector)
 }
@@ -141,17 +136,14 @@ export async function rowOf(browser: Browser, system: string): Promise<string> {
   return `#rows .row[aria-rowindex="${index}"]`
 }
 
-/** Waits until a message begins with a text. */
 export function told(browser: Browser, text: string): Promise<unknown> {
   return browser.until("return [...document.querySelectorAll('.message span')].some(one => one.textContent.startsWith(arguments[0]))", text)
 }
 
-/** What a field holds. */
 export function valueOf(browser: Browser, id: string): Promise<string> {
   return browser.run('return document.getElementById(arguments[0]).value', id)
 }
 
-/** Whether the dialog of an entry is open. */
 export function isEditing(browser: Browser): Promise<boolean> {
   return browser.run("return document.getElementById('editor').open")
 }
@@ -162,19 +154,16 @@ export async function sendEntry(browser: Browser, after: string = ''): Promise<v
   await browser.press(KEYS.enter)
 }
 
-/** Opens the dialog of a new entry, fills and sends it. */
 export async function createEntry(browser: Browser): Promise<void> {
   await browser.click('#create')
   await sendEntry(browser)
 }
 
-/** Opens the editor of a system's entry, and waits for it. */
 export async function edit(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} [data-act=edit]`)
   await browser.until("return document.getElementById('editor').open")
 }
 
-/** Opens the dialog in which a system's entry is looked at. */
 export async function view(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} .system`)
   await browser.until("return document.getElementById('viewer').open")
@@ -190,7 +179,6 @@ export async function passwordIn(browser: Browser): Promise<string> {
   return password
 }
 
-/** Name and role of what has the focus. */
 export async function focus(browser: Browser): Promise<string> {
   const element = await browser.focused()
   // WebKit's driver has no name for a row's header, which is named by its content.
@@ -198,20 +186,16 @@ export async function focus(browser: Browser): Promise<string> {
   return `${await element.role()}: ${name}`
 }
 
-/** A service and its page. */
 type Opened = Started & { readonly browser: Browser }
 
-/** Puts what a test needs into a store. */
 type Fill = (store: Store) => Promise<unknown>
 
-/** Fills a store with entries: system, user, password. */
 export function entries(...all: readonly (readonly [sistema: string, usuario: string, password: string])[]): Fill {
   return async store => {
     for (const [sistema, usuario, password] of all) await store.createEntry({ sistema, usuario, password }, null)
   }
 }
 
-/** Entries of everyday systems. */
 export const everyday: Fill = entries(
   ['Correo', 'ana@example.org', 'S3cr3ta-del-correo'], ['Banco Central', 'ana.garcia', 'v7#Kq-92nR_wd'],
   ['Nómina', 'agarcia', 'mesa-nube-faro-trigo-loro'], ['Router de la oficina', 'admin', 'R0uter!2026'],
@@ -225,7 +209,6 @@ async function open(t: TestContext, start: (port: string) => Promise<Started>, f
   return { ...started, browser: await openPage(t, started.url) }
 }
 
-/** A service with everyday entries, or others, and its page. */
 export function openService(t: TestContext, flags: Record<string, string> = {}, fill: Fill = everyday): Promise<Opened> {
   return open(t, port => startService(t, { page: 'on', journal: 'memory', port, ...flags }), fill)
 }
@@ -244,6 +227,14 @@ export async function until(holds: () => boolean): Promise<void> {
     if (performance.now() > endMs) throw new Error(`waited 8 s for ${holds}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
+}
+
+/** Keeps in `window.copied` what the page copies. */
+export function keepCopies(browser: Browser): Promise<unknown> {
+  return browser.run(`window.copied = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
+      writeText: async text => { window.copied.push(text) } } })`)
 }
 
 /** Makes the timers of the page run a thousand times as fast from now on, or only those that are set to `ms`. */

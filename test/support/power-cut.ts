@@ -104,7 +104,6 @@ export async function check(t: TestContext, past: Past, cut: Cut, random: Random
   return { faults, wasTorn: /the journal ended in/.test(life.program.stderr), past: after }
 }
 
-/** What takes the room of a disk. */
 export function fillerOf({ folder }: VolatileDisk): string { return join(folder, 'filler') }
 
 /** XFS makes no file at all on a full disk, so not the lock's socket either: a start there only reads. */

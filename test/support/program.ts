@@ -10,7 +10,6 @@ const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 /** Far above what anything waited for here takes, also on a machine with other things to do. */
 const WAIT_MS = 25_000
 
-/** How the program is started. */
 export interface ProgramOptions {
   /** Flags and their values; without `data` it gets a fresh folder, without `port` a free one, and no rate limit. */
   readonly flags?: { readonly [flag: string]: string }
@@ -18,17 +17,13 @@ export interface ProgramOptions {
   readonly args?: readonly string[]
   /** All variables that the program sees; none without it. */
   readonly env?: { readonly [variable: string]: string }
-  /** The working folder. */
   readonly cwd?: string
   /** What stands before the arguments, instead of this Node and the program as built. */
   readonly command?: readonly string[]
-  /** Its standard input; without it, none. */
   readonly input?: string
 }
 
-/** What is left of a program that has ended. */
 export interface Ended {
-  /** The exit code; null where a signal ended it. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
@@ -39,9 +34,7 @@ export interface Ended {
 export interface Launched {
   readonly child: ChildProcess
   readonly pid: number
-  /** Its data folder, where flags named it. */
   readonly folder: string
-  /** What it has written so far. */
   readonly stdout: string
   readonly stderr: string
   /** Whether it became ready; false: it ended before. */
@@ -51,11 +44,9 @@ export interface Launched {
   printed(pattern: RegExp): Promise<void>
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
-  /** The same with SIGKILL. */
   kill(): Promise<Ended>
 }
 
-/** A program that serves. */
 export interface Program extends Launched {
   /** Where, as it says itself. */
   readonly url: string
@@ -150,7 +141,6 @@ export function programWithin(t: TestContext, limits: { readonly [name: string]:
   return [process.execPath, join(copy, 'dist', 'server.js')]
 }
 
-/** The sockets that stand in a data folder. */
 export function socketsIn(folder: string): string[] {
   return readdirSync(folder).filter(name => name.endsWith('.sock'))
 }

@@ -6,7 +6,6 @@ import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 
-/** A stream of numbers that its seed alone decides. */
 export interface Random {
   /** A number from 0 up to, not including, 1. */
   next(): number
@@ -14,7 +13,6 @@ export interface Random {
   int(n: number): number
   /** One of the items, which must not be none; each is as likely as another. */
   pick<T>(items: readonly T[]): T
-  /** `n` bytes. */
   bytes(n: number): Buffer
 }
 
@@ -48,7 +46,6 @@ export function seedFromEnv(): number {
   return seed
 }
 
-/** The stream of that seed, which the test's report names. */
 export function randomOf(t: Pick<TestContext, 'diagnostic'>): Random {
   const seed = seedFromEnv()
   t.diagnostic(`SEED=${seed}`)

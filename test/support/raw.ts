@@ -9,10 +9,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** An answer in its parts. */
 export interface RawAnswer {
   readonly status: number
-  /** The first line as it was sent. */
   readonly line: string
   /** The fields by their names in lower case; each was sent once. */
   readonly headers: { readonly [name: string]: string | undefined }
@@ -23,7 +21,6 @@ export interface RawAnswer {
   readonly json: any
 }
 
-/** How a client connects. */
 export interface RawOptions {
   /** The address that the client has, among those of the loopback network: `127.0.0.2`. */
   readonly localAddress?: string
@@ -58,7 +55,6 @@ export function chunk(bytes: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from(length + CRLF), Buffer.from(bytes), Buffer.from(CRLF)])
 }
 
-/** A connection. */
 export class RawClient {
   readonly #socket: Socket
   #received: Buffer = Buffer.alloc(0)
@@ -85,7 +81,6 @@ export class RawClient {
     })
   }
 
-  /** Says that nothing more will be sent. */
   finish(): void { this.#socket.end() }
 
   /** Reads the next answer; `isToHead`: to a HEAD, so that no body follows. Rejects when the connection ends first. */
@@ -101,7 +96,6 @@ export class RawClient {
     }
   }
 
-  /** Reads that many answers. */
   async answers(count: number): Promise<RawAnswer[]> {
     const answers: RawAnswer[] = []
     while (answers.length < count) answers.push(await this.answer())
@@ -116,10 +110,8 @@ export class RawClient {
     return answers
   }
 
-  /** Ends the connection at once. */
   destroy(): void { this.#socket.destroy() }
 
-  /** Closes it so that the other side meets a reset. */
   reset(): void { this.#socket.resetAndDestroy() }
 
   #shown(): string { return JSON.stringify(this.#received.toString('latin1')) }

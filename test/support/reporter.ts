@@ -9,7 +9,6 @@ export function lastLine(skips: ReadonlyMap<string, number>, leftOut: ReadonlyMa
   return `skipped: ${[...tests, ...folders].join('; ') || 'nothing'}\n`
 }
 
-/** What is printed once a file has ended. */
 export function textOf({ path, tests, output, ms, problems }: FileResult): string {
   const failed = tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true)
   const isGood = tests.every(({ error }) => error === undefined) && problems.length === 0
@@ -19,7 +18,6 @@ export function textOf({ path, tests, output, ms, problems }: FileResult): strin
   ].join('')
 }
 
-/** What is printed at the end, and whether all is well. */
 export function endOf(
   results: readonly FileResult[], leftOut: ReadonlyMap<string, readonly string[]>, lost: readonly string[] = lostTests(results)
 ): { readonly text: string, readonly isGood: boolean } {

@@ -24,7 +24,6 @@ interface Confined extends Pick<Place, 'program' | 'data'> {
   readonly command: readonly string[]
 }
 
-/** A way to run a program with less than everything. */
 export interface Restriction {
   readonly name: string
   /** Why it cannot be tried with a Node; false if it can. */
@@ -32,7 +31,6 @@ export interface Restriction {
   confine(place: Place): Confined
   /** A script that throws under the restriction, and only there. */
   readonly forbidden: string
-  /** Whether syncing a folder is refused. */
   refusesSync?(place: Place): boolean
 }
 
@@ -119,7 +117,6 @@ export const BARE: Restriction = {
   forbidden: "fs.readdirSync('/proc')"
 }
 
-/** Every restriction. */
 export const RESTRICTIONS: readonly Restriction[] = [
   NODES_OWN,
   BARE,

@@ -18,14 +18,12 @@ export function atEnd(t: TestContext, step: () => void | Promise<void>): void {
   t.after(async () => { for (const one of all) await one() })
 }
 
-/** A fresh folder that goes when the test ends. */
 export function freshFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'pes-'))
   atEnd(t, () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** What a started service says. */
 export interface Started {
   readonly service: OpenService
   readonly url: string
@@ -57,7 +55,6 @@ export async function startService(t: TestContext, flags: Record<string, string>
   return { service, url, folder, info, warnings, accessLines }
 }
 
-/** What `send` gives. */
 export interface Answered {
   readonly status: number
   readonly headers: Headers

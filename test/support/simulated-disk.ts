@@ -27,7 +27,6 @@ class Inode {
 
   constructor(number: number) { this.number = number }
 
-  /** Writes into the cache. */
   write(bytes: Buffer, offset: number): void {
     const end = Math.max(this.cache.length, offset + bytes.length)
     const cache = Buffer.alloc(end)
@@ -85,14 +84,12 @@ export interface Faults {
   full: number
   /** The device reports an error, having written some of the sectors. */
   broken: number
-  /** A truncation fails. */
   truncate: number
 }
 
 /** A disk; `cut` ends the process that uses it, as far as the disk can. */
 export class SimulatedDisk implements Files {
   readonly faults: Faults = { full: 0, broken: 0, truncate: 0 }
-  /** Whether the runtime refuses to sync. */
   refusesSync = false
   readonly #random: Random
   #names = new Map<string, Inode>()
@@ -134,7 +131,6 @@ export class SimulatedDisk implements Files {
     inode.write(bytes, 0)
   }
 
-  /** A file's bytes, as processes see them. */
   contents(path: string): Buffer | undefined { return this.#names.get(path)?.cache }
 
   #inodes(): Set<Inode> { return new Set([...this.#names.values(), ...this.#open.values()]) }

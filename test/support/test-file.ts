@@ -12,12 +12,9 @@ const EVENTS = 'support/events'
 const FILE_TIMEOUT_MS = 600_000
 const MAX_OUTPUT_CHARACTERS = 1_000_000
 
-/** What is left of a file. */
 export interface FileResult {
-  /** Its path below `test`. */
   readonly path: string
   readonly tests: readonly Ended[]
-  /** What it wrote. */
   readonly output: string
   readonly ms: number
   /** What is wrong besides the tests that failed: it ended early, lost tests, did not end. */

@@ -145,7 +145,6 @@ function numbers(bytes: number, at: { readonly [offset: number]: number }): Buff
   return buffer
 }
 
-/** The one file: mode 0600. */
 function attributes(): Buffer {
   const buffer = numbers(104, { 76: 0o100600, 80: 1, 96: PAGE_BYTES })
   buffer.writeBigUInt64LE(1n, 16)

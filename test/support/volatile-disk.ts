@@ -27,7 +27,6 @@ export interface Cut {
   readonly seed: number
 }
 
-/** What the device's process is asked to do. */
 export type Request =
   | { readonly act: 'record' | 'recorded' | 'pages' }
   | { readonly act: 'fail', readonly what: number | 'flushes' | undefined }
@@ -43,7 +42,6 @@ export interface Recorded {
   readonly ofJournal: readonly number[]
 }
 
-/** A file system and how it is made. */
 export interface FileSystem {
   readonly name: 'ext4' | 'xfs'
   readonly mib: number
@@ -66,14 +64,12 @@ export function volatileDiskMissing({ make: [program] }: FileSystem): string | f
 }
 
 export class VolatileDisk {
-  /** Where its file system is mounted. */
   readonly folder: string
   readonly fileSystem: FileSystem
   readonly #device: ChildProcess
   readonly #loop: string
   readonly #waiting = new Map<number, (result: any) => void>()
   #requests = 0
-  /** Takes everything away again. */
   readonly end: () => Promise<void>
 
   private constructor(

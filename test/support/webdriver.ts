@@ -25,15 +25,11 @@ export const COMMANDS = {
   screenshot: ['GET', '/screenshot', 'WebDriver:TakeScreenshot']
 } as const
 
-/** Sends a command, and gives its value. */
 export type Call = (command: keyof typeof COMMANDS, params?: { readonly [name: string]: unknown }) => Promise<any>
 
-/** What each engine does in its own way. */
 export interface Native {
   readonly call: Call
-  /** Emulates a window of this size. */
   resize(width: number, height: number): Promise<unknown>
-  /** Emulates what the system prefers. */
   prefer?(scheme: 'light' | 'dark', forcedColors: boolean): Promise<unknown>
   /** A command of the Chrome DevTools Protocol, in Chromium only. */
   devtools?(command: string, params?: object): Promise<any>
@@ -44,14 +40,12 @@ export interface Native {
   close(): Promise<void>
 }
 
-/** An element as assistive technology gets it. */
 export interface Element {
   readonly id: string
   name(): Promise<string>
   role(): Promise<string>
 }
 
-/** A browser with one window. */
 export class Browser {
   readonly native: Native
   readonly #call: Call
@@ -95,11 +89,9 @@ export class Browser {
     this.#size = size
   }
 
-  /** A picture of the window, PNG in base64. */
   screenshot(): Promise<string> { return this.#call('screenshot') }
   close(): Promise<void> { return this.native.close() }
 
-  /** A command of the Chrome DevTools Protocol. */
   devtools(command: string, params: object = {}): Promise<any> {
     if (this.native.devtools === undefined) throw new Error('only Chromium has its DevTools Protocol')
     return this.native.devtools(command, params)
@@ -134,7 +126,6 @@ export class Browser {
       'const found = document.querySelector(arguments[0]); return found?.checkVisibility() ? found : null', selector))
   }
 
-  /** The element that has the focus. */
   async focused(): Promise<Element> { return this.#element(await this.#call('active')) }
 
   /** Clicks at the middle of what is in sight of an element, as a mouse: the drivers' own click takes several times as long. */
@@ -166,7 +157,6 @@ export class Browser {
       return [x, y, found.contains(at) ? '' : at?.outerHTML.slice(0, 80) ?? 'nothing']`, selector)
   }
 
-  /** Moves the mouse to the middle of an element. */
   async hover(selector: string): Promise<void> {
     const [x, y] = await this.until<readonly [number, number]>(`
       const { left, top, right, bottom } = document.querySelector(arguments[0]).getBoundingClientRect()

@@ -156,7 +156,6 @@ inBrowser('503 is not shown as too many requests, and long work is shown', CHROM
   await browser.until("return document.getElementById('editor').open && document.getElementById('refresh').ariaBusy === null")
 })
 
-/** The page on a service that the test has put together. */
 async function composed(
   t: TestContext, options: Parameters<typeof composeService>[1]
 ): Promise<Awaited<ReturnType<typeof composeService>> & { readonly browser: Browser }> {

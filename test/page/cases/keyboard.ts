@@ -1,6 +1,8 @@
 /** The page by keyboard alone, and as a screen reader finds it. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, openService, textOf, valueOf } from '../../support/page.ts'
+import {
+  CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, valueOf
+} from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHERE, async t => {
@@ -95,11 +97,7 @@ inBrowser('the dialogs have names, keep the focus, and say what is wrong at the 
 
 inBrowser('the keys: search, new, copy user and password of the row, and the list of them', EVERYWHERE, async t => {
   const { browser } = await openService(t)
-  await browser.run(`window.copied = []
-    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
-      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
-      writeText: async text => { window.copied.push(text) }
-    } })`)
+  await keepCopies(browser)
   await browser.run("document.activeElement.blur()")
   await browser.press('/')
   assert.equal(await focus(browser), 'searchbox: Buscar por sistema o usuario')

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA } from '../../support/accounts.ts'
 import {
-  CHROMIUM, edit, EVERYWHERE, focus, holdTime, inBrowser, logIn, openProtected, openService, rowOf, systems, textOf, told, until, view
+  CHROMIUM, edit, EVERYWHERE, focus, holdTime, inBrowser, keepCopies, logIn, openProtected, openService, rowOf,
+  systems, textOf, told, until, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -167,10 +168,7 @@ inBrowser('of deleted entries that several answers hold each can be found, and a
 inBrowser('who stays on a page with unsaved work has changed nothing by trying to leave', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await holdTime(browser)
-  await browser.run(`window.copied = []
-    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
-      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
-      writeText: async text => { window.copied.push(text) } } })`)
+  await keepCopies(browser)
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
   await told(browser, 'Copiada')
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)

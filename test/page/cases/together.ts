@@ -1,8 +1,8 @@
 /** Two people, or two tabs: nobody overwrites unseen, and nothing typed is lost. */
 import assert from 'node:assert/strict'
 import {
-  CHROMIUM, createEntry, edit, entries, EVERYWHERE, focus, inBrowser, isEditing, logIn, openProtected, openService, passwordIn,
-  rowOf, systems, textOf, told, valueOf, view
+  CHROMIUM, createEntry, edit, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, logIn, openProtected,
+  openService, passwordIn, rowOf, systems, textOf, told, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -85,10 +85,7 @@ inBrowser('who may not restore it saves what was typed as a new entry where the 
 inBrowser('showing and copying give what is stored now', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await service.store.updateEntry(1, { password: 'the newer one', usuario: 'newer user' }, null)
-  await browser.run(`window.copied = []
-    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
-      write: async ([item]) => window.copied.push(await (await item.getType('text/plain')).text()),
-      writeText: async text => { window.copied.push(text) } } })`)
+  await keepCopies(browser)
   const row = await rowOf(browser, 'Correo')
   await browser.click(`${row} [data-act=reveal]`)
   await browser.find(`${row} .revealed`)
