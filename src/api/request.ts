@@ -204,7 +204,7 @@ function record(ctx: Context, status: number, id?: string, logged?: Reply['logge
   const { options: { nowMs, observers = [], log }, route, session } = ctx
   const ms = nowMs() - ctx.startMs
   ctx.isRecorded = true
-  if (ctx.heldBytes > 0) ctx.bodies.give(ctx.heldBytes)
+  ctx.bodies.give(ctx.heldBytes)
   for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
   log?.({
     request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { ByteBudget } from '../../src/api/byte-budget.ts'
+import { MAX_BODIES_BYTES } from '../../src/limits.ts'
+import { send, startService } from '../support/service.ts'
 
 test('what does not fit waits in its order, and what never fits is begun alone', () => {
   const budget = new ByteBudget(10)
@@ -38,4 +40,12 @@ test('any number that wait and end at once are begun one after the other', () =>
   }
   budget.give(1)
   assert.equal(begun, 100_000)
+})
+
+test('what a body has held is given back once it is answered, with whatever', { timeout: 60_000 }, async t => {
+  const { url } = await startService(t, { 'max-body-bytes': String(MAX_BODIES_BYTES) })
+  const long = 'x'.repeat(MAX_BODIES_BYTES - 200)
+  for (const [body, status] of [[{ password: long }, 400], [[long], 400], [{ password: long, sistema: 's', usuario: 'u' }, 200]] as const) {
+    for (let n = 0; n < 2; n++) assert.equal((await send(url, 'POST', '/api/createPassword', body)).status, status)
+  }
 })
