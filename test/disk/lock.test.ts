@@ -186,6 +186,18 @@ test('of a linked journal both folders are locked, either lock is taken again wh
   assert.deepEqual([folder, target].map(one => heldSockets(disk, one).length), [0, 0])
 })
 
+test('a folder may hold several linked journals of other names, of which each has a lock of its own', async t => {
+  const [target, ...folders] = [freshFolder(t), freshFolder(t), freshFolder(t), freshFolder(t)]
+  for (const [i, folder] of folders.entries()) {
+    const path = join(target, ['a.jsonl', 'b.jsonl', 'a.jsonl'][i]!)
+    writeFileSync(path, '')
+    symlinkSync(path, join(folder, 'journal.jsonl'))
+  }
+  const locks = await Promise.all(folders.slice(0, 2).map(folder => lockJournal(disk, folder, sockets)))
+  t.after(() => Promise.all(locks.map(lock => lock.release())))
+  await assert.rejects(lockJournal(disk, folders[2]!, sockets), { code: 'folder-held' })
+})
+
 test('only a socket that nobody listens on is dead: any other error may be a busy process', async t => {
   const folder = freshFolder(t)
   writeFileSync(join(folder, 'file'), '')

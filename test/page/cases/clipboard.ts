@@ -55,10 +55,11 @@ inBrowser('over plain HTTP the view of an entry copies what it says, not nothing
   await browser.until("return /no permite vaciar/.test(document.getElementById('messages').textContent)")
   await browser.run('delete navigator.clipboard')
   assert.equal(await browser.run('return navigator.clipboard.readText()'), 'mesa-nube-faro-trigo-loro')
+  assert.equal(await browser.run("return document.querySelectorAll('textarea').length"), 0, 'nothing stays in the document')
 })
 
 inBrowser('a browser that refuses to empty the clipboard is asked again when it may not', CHROMIUM, async t => {
-  const { browser } = await openService(t)
+  const { browser, service } = await openService(t)
   // As Firefox and Safari: the page may write just after the person has done something, and never read.
   await browser.run(`window.held = 'nothing'
     Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
@@ -86,6 +87,34 @@ inBrowser('a browser that refuses to empty the clipboard is asked again when it 
   await browser.run('window.mayWrite = true; document.body.click()')
   await new Promise(resolve => setTimeout(resolve, 50))
   assert.equal(await held(), 'ghp-no-es-esto', 'what was copied instead has its own time')
+  // A user name stays, though what was copied before was to be emptied; and so does all else once that is over.
+  const timeIsOver = async (): Promise<string> => {
+    await new Promise(resolve => setTimeout(resolve, 200))
+    await browser.run('window.mayWrite = true; document.body.click()')
+    await new Promise(resolve => setTimeout(resolve, 50))
+    return held()
+  }
+  await browser.run('window.setTimeout = (f, ms) => window.realTimeout(f, ms === 30000 ? 100 : ms)')
+  await copy('Correo', 'S3cr3ta-del-correo')
+  await browser.run('window.mayWrite = true')
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copyUser]`)
+  await browser.until("return window.held === 'anagarcia'")
+  assert.equal(await timeIsOver(), 'anagarcia')
+  await copy('Correo', 'S3cr3ta-del-correo')
+  assert.equal(await timeIsOver(), '')
+  await service.store.deleteEntry(5, null)
+  await browser.run("window.held = 'something else'; window.mayWrite = false")
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await told(browser, 'Otra persona')
+  assert.equal(await timeIsOver(), 'something else')
+  // Who leaves takes nothing along, on a phone as well; who was asked and stays still has it.
+  await browser.run(`window.setTimeout = window.realTimeout
+    addEventListener('beforeunload', event => event.preventDefault(), { once: true })`)
+  await copy('Correo', 'S3cr3ta-del-correo')
+  await browser.run("window.mayWrite = true; dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+  assert.equal(await held(), 'S3cr3ta-del-correo')
+  await browser.run("dispatchEvent(new Event('pagehide'))")
+  assert.equal(await held(), '')
 })
 
 inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, async t => {

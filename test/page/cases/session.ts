@@ -115,12 +115,13 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
   }
 })
 
-/** Lets minutes pass; the page looks every second, and when it comes back into sight. */
-function later(browser: Browser, minutes: number, comesBack: boolean = true): Promise<unknown> {
+/** Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well. */
+function later(browser: Browser, minutes: number, event: string = 'visibilitychange'): Promise<boolean> {
   return browser.run(`
     const now = window.Date.now
     window.Date.now = () => now() + arguments[0] * 60000
-    if (arguments[1]) document.dispatchEvent(new Event('visibilitychange'))`, minutes, comesBack)
+    document.dispatchEvent(new Event(arguments[1]))
+    return !document.getElementById('locked').hidden`, minutes, event)
 }
 
 inBrowser('a create that was on its way when the page locked itself is not stored twice', CHROMIUM, async t => {
@@ -142,18 +143,18 @@ inBrowser('a create that was on its way when the page locked itself is not store
 inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
   const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
   const open = await openService(t)
-  await later(open.browser, 9.5, false)
+  await later(open.browser, 9.5, 'nothing')
   await open.browser.until(isCounting)
   await open.browser.press(KEYS.shift)
   await open.browser.until("return document.getElementById('idle').hidden")
   await open.browser.click('#create')
   await open.browser.fill('#password', 'typed')
-  await later(open.browser, 10.1)
-  await open.browser.find('#locked')
+  assert.ok(await later(open.browser, 10.1), 'as soon as somebody looks')
   assert.deepEqual(await open.browser.run("return [document.querySelectorAll('#rows .row').length, document.querySelector('dialog[open]')]"), [0, null])
   await open.browser.click('#locked button')
   await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && document.getElementById('editor').open")
   assert.equal(await passwordIn(open.browser), 'typed')
+  assert.ok(await later(open.browser, 10.1, 'pointerdown'), 'input that comes too late prolongs nothing')
 
   const { browser, service } = await openProtected(t)
   await logIn(browser)
