@@ -33,6 +33,18 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   assert.ok(Number(seconds) > 1, 'as long as the service said')
   assert.equal(await browser.run("return document.querySelector('#editor .end .main').ariaDisabled"), 'true')
   assert.equal(await valueOf(browser, 'sistema'), 'sistema')
+  // What goes wrong next is not covered by the countdown of what did before.
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  const fails = async (why: string): Promise<void> => {
+    await browser.click('#refresh')
+    await browser.until("return document.getElementById('notice').dataset.why === arguments[0]", why)
+  }
+  await fails('limited')
+  await browser.run('window.fetch = () => Promise.reject(new Error())')
+  await fails('lost')
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  assert.match(await textOf(browser, '#notice'), /no responde/)
 })
 
 inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, entries, EVERYWHERE, focus, holdTime, hurry, inBrowser, openService, rowOf, settled, systems, textOf, told,
-  until, valueOf
+  CHROMIUM, documentOf, entries, EVERYWHERE, focus, holdTime, hurry, inBrowser, openService, rowOf, settled, systems,
+  textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
@@ -56,12 +56,12 @@ inBrowser('the search takes words of system and user, without case and accents',
 inBrowser('a password is hidden until asked for, and hides itself again', CHROMIUM, async t => {
   const { browser } = await openService(t)
   const row = await rowOf(browser, 'Banco Central')
-  assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /v7#Kq-92nR_wd/)
+  assert.doesNotMatch(await documentOf(browser), /v7#Kq-92nR_wd/)
   await browser.click(`${row} [data-act=reveal]`)
   await browser.find(`${row} .revealed`)
   assert.equal(await textOf(browser, `${row} .password`), 'v7#Kq-92nR_wd')
   await browser.click(`${row} [data-act=reveal]`)
-  assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /v7#Kq-92nR_wd/)
+  assert.doesNotMatch(await documentOf(browser), /v7#Kq-92nR_wd/)
   await hurry(browser)
   await browser.click(`${row} [data-act=reveal]`)
   await browser.until("return !document.querySelector('.revealed')")

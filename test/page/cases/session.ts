@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, createEntry, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected, openService,
-  passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
+  CHROMIUM, createEntry, documentOf, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected,
+  openService, passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -26,11 +26,14 @@ inBrowser('login and logout: who is logged in can be seen, the token is in memor
   await browser.click('#show-account')
   assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)[^]*Tu cuenta permite: ver la lista, crear/)
   await browser.press(KEYS.escape)
+  await browser.click('#rows [data-act=reveal]')
+  await browser.find('#rows .revealed')
   await browser.click('#logout')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
   await logIn(browser)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .revealed').length"), 0, 'nor comes back')
   await browser.reload()
   await settled(browser)
   await browser.find('#login')
@@ -110,7 +113,7 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
     await service.accounts!.revokeAll(ANA)
     await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=${act}]`)
     await browser.find('#login')
-    assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /mesa-nube/)
+    assert.doesNotMatch(await documentOf(browser), /mesa-nube/)
     assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
   }
 })
@@ -169,7 +172,7 @@ inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE
   await logIn(browser)
   await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=reveal]`)
   await browser.find('#rows .revealed')
-  await browser.run("addEventListener('pagehide', () => { window.name = document.documentElement.outerHTML })")
+  await browser.run("addEventListener('pagehide', () => { const { outerHTML, textContent } = document.documentElement; window.name = outerHTML + textContent })")
   await browser.go(`${url}/?lang=en`)
   await browser.run('setTimeout(() => history.back(), 200)')
   // WebKit's driver never answers a script that a reload cuts off: mostly it is over by then, and `until` asks again where it is not.
