@@ -85,6 +85,7 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
   await store.accounts.changeUser(ANA, undefined, ['password:read'])
   assert.deepEqual(store.accounts.session(kept)?.abilities, ['password:read'], 'and none of those that are gone is narrowed')
+  assert.equal(store.accounts.users()[0]!.name, 'Ana')
   checkState(store.state)
 })
 
@@ -289,6 +290,9 @@ test('changes of tokens in the same write see each other: one of two revokes, no
   const hash = sha256(await issued(store))
   const revoked = await Promise.all([store.accounts.revoke(hash, null), store.accounts.revoke(hash, null)])
   assert.deepEqual(revoked, [true, false])
+  const [gone, kept] = [await issued(store), await issued(store)]
+  await Promise.all([store.accounts.revoke(sha256(gone), null), store.accounts.changeUser(ANA, undefined, ['a'])])
+  assert.deepEqual([gone, kept].map(token => store.accounts.session(token)?.abilities), [undefined, ['a']])
   const [made, other] = await Promise.all([
     store.accounts.issue(ANA, undefined, undefined), store.accounts.issue(ANA, ['a'], undefined),
     store.accounts.removeUser(ANA)

@@ -9,6 +9,7 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   await service.store.deleteEntry(1, null)
   await browser.click('#refresh')
   await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  await browser.fill('#query', 'Banco')
   await browser.click('#show-trash')
   await browser.find('#deleted button')
   assert.match(await textOf(browser, '#deleted'), /Correo\s+ana@example\.org/)
