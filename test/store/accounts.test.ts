@@ -85,7 +85,11 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
   await store.accounts.changeUser(ANA, undefined, ['password:read'])
   assert.deepEqual(store.accounts.session(kept)?.abilities, ['password:read'], 'and none of those that are gone is narrowed')
-  assert.equal(store.accounts.users()[0]!.name, 'Ana')
+  await store.accounts.changeUser(ANA, 'Ana B.', undefined)
+  await store.accounts.changeUser(ANA, undefined, ['password:create'])
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana B.', ['password:create']]])
+  await store.accounts.changeUser(ANA, 'Ana', undefined)
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana', ['password:create']]])
   checkState(store.state)
 })
 
