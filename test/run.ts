@@ -17,7 +17,7 @@ const TEST = fileURLToPath(new URL('.', import.meta.url))
 const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
 /** What tries the program and hardly the machine: kills at each moment, floods, restrictions, random damage, this run. */
 const TRIALS = [
-  'operator/salvage', 'program/compact-kill', 'program/crash', 'program/hostile', 'program/restricted', 'program/slow-reader',
+  'operator/salvage', 'program/crash', 'program/hostile', 'program/restricted', 'program/slow-reader',
   'runner'
 ]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
@@ -42,7 +42,7 @@ const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 const LONG = [
   'page/webkit', 'page/firefox', 'page/chromium-rest', 'page/chromium', 'build/parts', 'etcd/behind', 'model/model',
   'program/admin', 'etcd/instances', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile', 'operator/salvage',
-  'http/connections', 'program/restore', 'etcd/foreign', 'program/compact-kill', 'store/withdrawn', 'program/disk',
+  'http/connections', 'program/restore', 'etcd/foreign', 'store/withdrawn', 'program/disk',
   'journal/recover', 'runner', 'program/compact', 'program/transfer', 'store/compact', 'program/lock', 'etcd/outage',
   'program/slow-reader', 'program/stop', 'journal/verifier'
 ]

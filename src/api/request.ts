@@ -214,7 +214,7 @@ function finish(ctx: Context, status: number, id?: string, logged?: Reply['logge
   const ms = nowMs() - ctx.startMs
   ctx.isFinished = true
   try {
-    if (ctx.heldBytes > 0) ctx.bodies.give(ctx.heldBytes)
+    ctx.bodies.give(ctx.heldBytes)
     for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
     log?.({
       request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,

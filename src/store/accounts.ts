@@ -8,7 +8,7 @@ import {
 import { PasswordHasher, type HashClient } from './password-hash.ts'
 import type { Token, User } from './events.ts'
 import { hasAbility, isExpired, tokenId, type Session } from './session.ts'
-import { event, userOf, type State } from './state.ts'
+import { event, userOf, type CommittedState, type State } from './state.ts'
 import type { Store } from './store.ts'
 
 interface AccountsOptions {
@@ -77,7 +77,7 @@ export class Accounts {
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
   }
 
-  get #state(): State { return this.#store.state }
+  get #state(): CommittedState { return this.#store.state }
 
   /** Undefined if the address is taken. Without a name it is the address. */
   async addUser(

@@ -7,7 +7,6 @@ export interface Table<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): unknown
   delete(key: K): unknown
-  entries(): Iterable<[K, V]>
 }
 
 /** A table whose rows are also found by what they belong to: a user by the address, tokens by their user. */
@@ -80,11 +79,6 @@ export class Overlay<K, V> implements Table<K, V> {
 
   * ownEntries(): Generator<[K, V]> {
     for (const [key, value] of this.#own) if (value !== undefined) yield [key, value]
-  }
-
-  * entries(): Generator<[K, V]> {
-    for (const [key, value] of this.#base.entries()) if (!this.#own.has(key)) yield [key, value]
-    yield * this.ownEntries()
   }
 }
 

@@ -1,6 +1,6 @@
 /** Who has sent a request, in the protected configuration, and what they may do (contract §5). */
 import type { Token } from './events.ts'
-import type { State } from './state.ts'
+import type { CommittedState } from './state.ts'
 
 export interface Session {
   readonly user: number
@@ -26,6 +26,6 @@ export function isExpired({ expires }: Token, wallMs: number): boolean {
 }
 
 /** Forgets the tokens that have expired; also in the open configuration, whose journal may hold some. */
-export function sweep({ tokens }: State, wallMs: number): void {
+export function sweep({ tokens }: CommittedState, wallMs: number): void {
   for (const [hash, token] of tokens.entries()) if (isExpired(token, wallMs)) tokens.delete(hash)
 }

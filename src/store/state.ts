@@ -24,6 +24,8 @@ export interface State {
 /** The committed state, which is served. */
 export interface CommittedState extends State {
   readonly entries: EntryTable
+  readonly users: MapTable<number, User, string>
+  readonly tokens: MapTable<string, Token, number>
   /** How many records the journals before this one had. */
   earlierRecords: number
 }

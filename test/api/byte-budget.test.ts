@@ -7,7 +7,7 @@ import { text } from '../../src/json/validator.ts'
 import { MAX_BODIES_BYTES } from '../../src/limits.ts'
 import { composeService } from '../support/compose.ts'
 import { until } from '../support/program.ts'
-import { send } from '../support/service.ts'
+import { send, startService } from '../support/service.ts'
 
 test('what does not fit waits in its order, and what never fits is begun alone', () => {
   const budget = new ByteBudget(10)
@@ -68,4 +68,12 @@ test('a body gives back what no field asked for, so that others need not wait fo
   await until('all of them are held', () => waiting.length === answers.length)
   for (const end of waiting) end()
   for (const { status } of await Promise.all(answers)) assert.equal(status, 204)
+})
+
+test('what a body has held is given back once it is answered, with whatever', { timeout: 60_000 }, async t => {
+  const { url } = await startService(t, { 'max-body-bytes': String(MAX_BODIES_BYTES) })
+  const long = 'x'.repeat(MAX_BODIES_BYTES - 200)
+  for (const [body, status] of [[{ password: long }, 400], [[long], 400], [{ password: long, sistema: 's', usuario: 'u' }, 200]] as const) {
+    for (let n = 0; n < 2; n++) assert.equal((await send(url, 'POST', '/api/createPassword', body)).status, status)
+  }
 })

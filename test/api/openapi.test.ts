@@ -149,7 +149,8 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
     ['updatePassword', ['password:update']], ['deletePassword', ['password:delete']], ['login', undefined],
     ['logout', []], ['health', undefined], ['metrics', undefined], ['openapi', undefined]
   ])
-  assert.equal(shut.components.securitySchemes.bearer.scheme, 'bearer')
+  const { type, scheme } = shut.components.securitySchemes.bearer
+  assert.deepEqual([type, scheme], ['http', 'bearer'])
 })
 
 test('the version is that of the package', async t => {

@@ -40,7 +40,7 @@ test('the package holds the compiled program, its types, the page, every README 
   assert.ok(readmes.length > 0)
   assert.deepEqual(others.filter(path => !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|webmanifest)$/.test(path)).sort(),
     ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json', 'src/parts/page/page.png', 'test/verify.py', ...readmes].sort())
-  assert.deepEqual(packed.filter(path => /\/browser\/.*\.d\.ts$/.test(path)), [])
+  assert.deepEqual(packed.filter(path => /\/browser\/.*\.[jt]s$/.test(path)), ['dist/parts/page/browser/main.js'])
   for (const path of ['dist/index.js', 'dist/index.d.ts', 'dist/server.js', 'dist/admin.js', 'dist/parts/page/browser/page.html']) {
     assert.ok(packed.includes(path), path)
   }

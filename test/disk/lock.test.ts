@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -165,14 +165,36 @@ test('where the folder that a linked journal is in is taken, the lock of the lin
   assert.deepEqual(heldSockets(disk, folder), [])
 })
 
-test('of a linked journal both folders are locked, and both locks given back', async t => {
+test('of a linked journal both folders are locked, either lock is taken again where it was lost, and both are given back', async t => {
   const [folder, target] = [freshFolder(t), freshFolder(t)]
   writeFileSync(join(target, 'journal.jsonl'), '')
   symlinkSync(join(target, 'journal.jsonl'), join(folder, 'journal.jsonl'))
   const lock = await lockJournal(disk, folder, sockets)
   assert.deepEqual([folder, target].map(one => heldSockets(disk, one).length), [1, 1])
+  for (const one of [folder, target]) {
+    rmSync(heldSockets(disk, one)[0]!)
+    assert.equal(lock.isHeld(), false)
+    const other = await hold(one)
+    await assert.rejects(lock.keep(), { code: 'folder-held' })
+    assert.match(lock.fault() ?? '', new RegExp(`${one} belongs to process`))
+    await other.release()
+    await lock.keep()
+    assert.deepEqual([lock.isHeld(), lock.fault()], [true, undefined])
+  }
   await lock.release()
   assert.deepEqual([folder, target].map(one => heldSockets(disk, one).length), [0, 0])
+})
+
+test('a folder may hold several linked journals of other names, of which each has a lock of its own', async t => {
+  const [target, ...folders] = [freshFolder(t), freshFolder(t), freshFolder(t), freshFolder(t)]
+  for (const [i, folder] of folders.entries()) {
+    const path = join(target, ['a.jsonl', 'b.jsonl', 'a.jsonl'][i]!)
+    writeFileSync(path, '')
+    symlinkSync(path, join(folder, 'journal.jsonl'))
+  }
+  const locks = await Promise.all(folders.slice(0, 2).map(folder => lockJournal(disk, folder, sockets)))
+  t.after(() => Promise.all(locks.map(lock => lock.release())))
+  await assert.rejects(lockJournal(disk, folders[2]!, sockets), { code: 'folder-held' })
 })
 
 test('only a socket that nobody listens on is dead: any other error may be a busy process', async t => {

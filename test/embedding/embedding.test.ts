@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, get } from 'node:https'
 import { createGzip } from 'node:zlib'
 import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
@@ -382,12 +383,33 @@ test('it listens once, until it is closed, and leaves no handler on the process'
   assert.equal(await codeOf(second.listen()), 'address-unusable')
   await service.close()
   await assert.rejects(fetch(url))
-  assert.equal(await codeOf(service.listen()), 'address-unusable')
+  await assert.rejects(service.listen(), /the service is closed/, 'it does not even begin to')
   assert.equal(await second.listen(), url, 'an address that was taken can be listened on later')
   const hasty = await inMemory(t, { port: 0 })
   const listening = codeOf(hasty.listen())
   await hasty.close()
   assert.equal(await listening, 'address-unusable')
+})
+
+const NO_IPV6 = !Object.values(networkInterfaces()).flat().some(one => one?.address === '::1') && 'there is no IPv6'
+
+test('the address of a service on IPv6 is one that can be asked', { skip: NO_IPV6 }, async t => {
+  const service = await inMemory(t, { port: 0, host: '::1' })
+  assert.equal((await send(await service.listen(), 'GET', '/healthz')).status, 200)
+})
+
+test('closed twice, it waits for what is in flight as if closed once', async t => {
+  const service = await openService({ dataDir: freshFolder(t), page: false, port: 0 })
+  const client = await connectRaw(t, await service.listen())
+  const body = JSON.stringify(ENTRY)
+  const whole = message('POST', '/api/createPassword', body, ['Expect: 100-continue'])
+  await client.send(whole.subarray(0, whole.length - body.length))
+  assert.equal((await client.answer()).status, 100)
+  const closed = [service.close(), service.close()]
+  await new Promise(resolve => setTimeout(resolve, 50))
+  await client.send(body)
+  assert.equal((await client.answer()).status, 200)
+  await Promise.all(closed)
 })
 
 test('an id that is a text leaves the journal as a number would', async t => {

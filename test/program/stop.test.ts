@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { certificateFiles } from '../support/certificate.ts'
 import { launchProgram, programWithin, socketsIn, startProgram, type Program } from '../support/program.ts'
@@ -232,5 +233,21 @@ describe('stops', { concurrency: 2 }, () => {
     await new Promise(resolve => socket.write(`${head}\r\n\r\n{`, resolve))
     socket.destroy()
     await stopsAtOnce(program)
+  })
+
+  test('an operator\'s request whose body still comes while the program stops is carried out and answered', async t => {
+    const program = await startProgram(t)
+    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
+    const whole = message('POST', '/operator/entries/add', BODY, ['Expect: 100-continue'])
+    socket.write(whole.subarray(0, whole.length - BODY.length))
+    assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
+    program.child.kill('SIGTERM')
+    await refusesConnections(program)
+    await pause(200) // whatever does not wait for this is closed by now
+    socket.write(BODY)
+    const pieces = await socket.toArray()
+    assert.match(Buffer.concat(pieces).toString(), /^HTTP\/1\.1 200 /)
+    assert.equal((await program.ended).code, 0)
+    assert.equal(await entriesOf(await startProgram(t, { flags: { data: program.folder } })), 1)
   })
 })

@@ -72,6 +72,13 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   assert.equal(await store.accounts.revokeToken(tokenId(hash)), false)
   assert.ok(store.accounts.session(kept))
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
+  await store.accounts.changeUser(ANA, undefined, ['password:read'])
+  assert.deepEqual(store.accounts.session(kept)?.abilities, ['password:read'], 'and none of those that are gone is narrowed')
+  await store.accounts.changeUser(ANA, 'Ana B.', undefined)
+  await store.accounts.changeUser(ANA, undefined, ['password:create'])
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana B.', ['password:create']]])
+  await store.accounts.changeUser(ANA, 'Ana', undefined)
+  assert.deepEqual(store.accounts.users().map(({ name, abilities }) => [name, abilities]), [['Ana', ['password:create']]])
   checkState(store.state)
 })
 
@@ -276,6 +283,9 @@ test('changes of tokens in the same write see each other: one of two revokes, no
   const hash = sha256(await issued(store))
   const revoked = await Promise.all([store.accounts.revoke(hash, null), store.accounts.revoke(hash, null)])
   assert.deepEqual(revoked, [true, false])
+  const [gone, kept] = [await issued(store), await issued(store)]
+  await Promise.all([store.accounts.revoke(sha256(gone), null), store.accounts.changeUser(ANA, undefined, ['a'])])
+  assert.deepEqual([gone, kept].map(token => store.accounts.session(token)?.abilities), [undefined, ['a']])
   const [made, other] = await Promise.all([
     store.accounts.issue(ANA, undefined, undefined), store.accounts.issue(ANA, ['a'], undefined),
     store.accounts.removeUser(ANA)
@@ -291,7 +301,12 @@ test('a record that does not fit those before it is refused when it is read', as
     ['user.added', { ...added!.data as object, id: 2 }, /user 2 has another user's address/],
     ['user.added', { id: 3, email: 'x@y' }, /3 is not the next id/], ['user.removed', { id: 2 }, /id 2 does not exist/],
     ['entry.created', { id: 2, password: 'p', sistema: 's', usuario: 'u' }, /2 is not the next id/],
-    ['entry.deleted', { id: 1 }, /id 1 does not exist/]
+    ['entry.deleted', { id: 1 }, /id 1 does not exist/], ['entry.purged', { id: 1 }, /id 1 does not exist/],
+    ['entries.imported', { first: 2, entries: [] }, /2 is not the next id/],
+    ['entries.kept', { first: 2, entries: [] }, /2 is not the next id/],
+    ['users.kept', { first: 1, users: [] }, /1 is not the next id/],
+    ['token.issued', { hash: 'a', user: 2 }, /id 2 does not exist/],
+    ['tokens.kept', { tokens: [{ hash: 'a', user: 2 }] }, /id 2 does not exist/]
   ]
   for (const [type, data, why] of wrong) {
     world.records.push({ ...added!, type, data })

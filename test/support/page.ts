@@ -125,6 +125,11 @@ export function systems(browser: Browser): Promise<string[]> {
   return browser.run("return [...document.querySelectorAll('#rows .system bdi')].map(one => one.textContent)")
 }
 
+/** All of the document: its markup, and its text, in which no mark of a digit or a symbol stands between two letters. */
+export function documentOf(browser: Browser): Promise<string> {
+  return browser.run('const { outerHTML, textContent } = document.documentElement; return outerHTML + textContent')
+}
+
 export function textOf(browser: Browser, selector: string): Promise<string> {
   return browser.run('return document.querySelector(arguments[0]).innerText', selector)
 }

@@ -55,10 +55,11 @@ inBrowser('over plain HTTP the view of an entry copies what it says, not nothing
   await browser.until("return /no permite vaciar/.test(document.getElementById('messages').textContent)")
   await browser.run('delete navigator.clipboard')
   assert.equal(await browser.run('return navigator.clipboard.readText()'), 'mesa-nube-faro-trigo-loro')
+  assert.equal(await browser.run("return document.querySelectorAll('textarea').length"), 0, 'nothing stays in the document')
 })
 
 inBrowser('a browser that refuses to empty the clipboard is asked again when it may not', CHROMIUM, async t => {
-  const { browser } = await openService(t)
+  const { browser, service } = await openService(t)
   // As Firefox and Safari: the page may write just after the person has done something, and never read.
   await browser.run(`window.held = 'nothing'
     Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
@@ -86,6 +87,31 @@ inBrowser('a browser that refuses to empty the clipboard is asked again when it 
   await browser.run('window.mayWrite = true; document.body.click()')
   await new Promise(resolve => setTimeout(resolve, 50))
   assert.equal(await held(), 'ghp-no-es-esto', 'what was copied instead has its own time')
+  // A user name stays, though what was copied before was to be emptied; and so does all else once that is over.
+  await browser.run(`window.due = []
+    window.setTimeout = (f, ms) => ms === 30000 ? void due.push(f) : window.realTimeout(f, ms)`)
+  const timeIsOver = (): Promise<unknown> => browser.run('window.mayWrite = true; for (const f of due.splice(0)) f()')
+  await copy('Correo', 'S3cr3ta-del-correo')
+  await browser.run('window.mayWrite = true')
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copyUser]`)
+  await browser.until("return window.held === 'anagarcia'")
+  await timeIsOver()
+  await new Promise(resolve => setTimeout(resolve, 50))
+  assert.equal(await held(), 'anagarcia')
+  await copy('Correo', 'S3cr3ta-del-correo')
+  await timeIsOver()
+  await browser.until("return window.held === ''")
+  await service.store.deleteEntry(5, null)
+  await browser.run("window.held = 'something else'; window.mayWrite = false")
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await told(browser, 'Otra persona')
+  await timeIsOver()
+  await new Promise(resolve => setTimeout(resolve, 50))
+  assert.equal(await held(), 'something else')
+  // Who leaves takes nothing along, on a phone as well.
+  await copy('Correo', 'S3cr3ta-del-correo')
+  await browser.run("window.mayWrite = true; dispatchEvent(new Event('pagehide'))")
+  assert.equal(await held(), '')
 })
 
 inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, async t => {

@@ -114,12 +114,14 @@ inBrowser('while an entry is saved nothing more is typed, and closing asks; what
   const release = await holdAnswers(browser)
   await browser.press(KEYS.enter)
   await browser.press('x')
+  await browser.run("for (const id of ['generate', 'use', 'generate']) document.getElementById(id).click()")
   await browser.press(KEYS.escape)
   await browser.find('#discard')
   await release(1)
   await browser.click('[data-mode=discard] [data-back]')
   await browser.find('#editor .alert')
   assert.deepEqual(await browser.run("return ['sistema', 'usuario'].map(id => document.getElementById(id).value)"), ['sistema', 'usuario'])
+  assert.equal(await passwordIn(browser), 'password')
   await browser.fill('#usuario', 'again')
 })
 
@@ -210,6 +212,10 @@ inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE,
     await browser.press(KEYS.escape)
     assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), i % 2 === 1)
   }
+  // What a phone has for it.
+  assert.equal(await browser.run("return document.getElementById('editor').dispatchEvent(new Event('cancel', { cancelable: true }))"), false)
+  assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), false)
+  await browser.press(KEYS.escape)
   assert.equal(await isEditing(browser), true)
   assert.equal(await passwordIn(browser), typed)
   await browser.click('#editor [data-close]')
@@ -217,6 +223,11 @@ inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE,
   await browser.click('#discard')
   assert.equal(await isEditing(browser), false)
   assert.equal(await valueOf(browser, 'password'), '')
+  // One that the browser closes all the same leaves nothing in the document either.
+  await browser.click('#create')
+  await browser.fill('#sistema', 'typed')
+  await browser.run("document.getElementById('editor').close()")
+  await browser.until("return document.getElementById('sistema').value === ''")
 })
 
 inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, async t => {

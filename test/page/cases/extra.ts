@@ -9,6 +9,7 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   await service.store.deleteEntry(1, null)
   await browser.click('#refresh')
   await browser.until("return document.querySelectorAll('#rows .row').length === 7")
+  await browser.fill('#query', 'Banco')
   await browser.click('#show-trash')
   await browser.find('#deleted button')
   assert.match(await textOf(browser, '#deleted'), /Correo\s+ana@example\.org/)
@@ -16,6 +17,19 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   await browser.until("return document.querySelectorAll('#rows .row').length === 8")
   assert.equal(service.store.entry(1)?.status, 1)
   assert.ok((await systems(browser)).includes('Correo'))
+  await browser.press(KEYS.escape)
+  // Deleted again it is found again, and a failure of before is over.
+  await service.store.deleteEntry(1, null)
+  await browser.run('window.realFetch = fetch; window.fetch = () => Promise.reject(new Error())')
+  await browser.click('#show-trash')
+  await browser.until("return document.getElementById('deleted-count').textContent.includes('no responde')")
+  await browser.press(KEYS.escape)
+  await browser.run('window.fetch = realFetch')
+  await browser.click('#show-trash')
+  await browser.find('#deleted button')
+  assert.equal(await textOf(browser, '#deleted-count'), 'Eliminadas: 1, las más recientes primero')
+  await browser.press(KEYS.escape)
+  await browser.until("return document.querySelectorAll('#deleted li').length === 0")
 })
 
 inBrowser('by keyboard deleted entries are restored one after the other: the focus goes to the one that follows, or to the last', CHROMIUM, async t => {

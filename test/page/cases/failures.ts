@@ -26,6 +26,7 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   await browser.until("return /Ya puedes/.test(document.querySelector('#notice p').textContent)")
   await browser.click('#notice button')
   await browser.find('#rows .row')
+  assert.equal(await browser.run('return document.activeElement === document.body'), false)
   // In the dialog as well; what was typed is still there.
   await createEntry(browser)
   await browser.find('#editor .alert')
@@ -33,6 +34,21 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   assert.ok(Number(seconds) > 1, 'as long as the service said')
   assert.equal(await browser.run("return document.querySelector('#editor .end .main').ariaDisabled"), 'true')
   assert.equal(await valueOf(browser, 'sistema'), 'sistema')
+  // What goes wrong next is not covered by the countdown of what did before.
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  const fails = async (why: string): Promise<void> => {
+    await browser.click('#refresh')
+    await browser.until("return document.getElementById('notice').dataset.why === arguments[0]", why)
+  }
+  await fails('limited')
+  await browser.run('window.fetch = () => Promise.reject(new Error())')
+  await fails('lost')
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  assert.match(await textOf(browser, '#notice'), /no responde/)
+  // Nor is a list that ends early taken for a whole one.
+  await browser.run("window.fetch = async () => new Response('[{}')")
+  await fails('lost')
 })
 
 inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {

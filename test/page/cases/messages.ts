@@ -82,8 +82,17 @@ inBrowser('a deletion that the end of the session was in the way of is told to w
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await told(browser, '«Correo» no se eliminó.')
   assert.equal(service.store.activeCount, 8)
-  // A service that is silent.
+  // While the page locks itself.
   await logIn(browser)
+  await remove()
+  await browser.run(`const now = Date.now
+    Date.now = () => now() + 606000
+    document.dispatchEvent(new Event('visibilitychange'))`)
+  await browser.until("return document.getElementById('login-note').textContent.startsWith('La sesión se ha cerrado')")
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
+  await logIn(browser)
+  await told(browser, '«Correo» no se eliminó.')
+  // A service that is silent.
   await answer('new Promise(() => {})')
   await remove()
   await browser.click('#logout')

@@ -35,6 +35,11 @@ inBrowser('an account that allows nothing is told what it does not allow', CHROM
   await browser.until("return document.getElementById('limits').checkVisibility()")
   await browser.run("document.getElementById('show-account').click()")
   assert.match(await textOf(browser, '#account-may'), /^Tu cuenta no permite: ver la lista, crear, editar, eliminar, restaurar\.$/)
+  await browser.press(KEYS.escape)
+  await browser.click('#logout')
+  await browser.until("return !document.getElementById('login').hidden")
+  await browser.click('[data-language=en]')
+  assert.ok(await browser.run("return document.getElementById('limits').hidden"), 'nor is the next person told')
 })
 
 inBrowser('each ability brings what it is for, and nothing is asked that would be refused', CHROMIUM, async t => {

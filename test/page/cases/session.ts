@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
-  CHROMIUM, createEntry, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected, openService,
-  passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
+  CHROMIUM, createEntry, documentOf, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected,
+  openService, passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -26,11 +26,14 @@ inBrowser('login and logout: who is logged in can be seen, the token is in memor
   await browser.click('#show-account')
   assert.match(await textOf(browser, '#account'), /Has entrado como ana \(ana@example\.org\)[^]*Tu cuenta permite: ver la lista, crear/)
   await browser.press(KEYS.escape)
+  await browser.click('#rows [data-act=reveal]')
+  await browser.find('#rows .revealed')
   await browser.click('#logout')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0, 'nothing stays in sight')
   await logIn(browser)
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .revealed').length"), 0, 'nor comes back')
   await browser.reload()
   await settled(browser)
   await browser.find('#login')
@@ -110,17 +113,18 @@ inBrowser('once the token is no longer valid, nothing can be revealed or copied'
     await service.accounts!.revokeAll(ANA)
     await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=${act}]`)
     await browser.find('#login')
-    assert.doesNotMatch(await browser.run('return document.documentElement.outerHTML'), /mesa-nube/)
+    assert.doesNotMatch(await documentOf(browser), /mesa-nube/)
     assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
   }
 })
 
-/** Lets minutes pass; the page looks every second, and when it comes back into sight. */
-function later(browser: Browser, minutes: number, comesBack: boolean = true): Promise<unknown> {
+/** Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well. */
+function later(browser: Browser, minutes: number, event: string = 'visibilitychange'): Promise<boolean> {
   return browser.run(`
     const now = window.Date.now
     window.Date.now = () => now() + arguments[0] * 60000
-    if (arguments[1]) document.dispatchEvent(new Event('visibilitychange'))`, minutes, comesBack)
+    document.dispatchEvent(new Event(arguments[1]))
+    return !document.getElementById('locked').hidden`, minutes, event)
 }
 
 inBrowser('a create that was on its way when the page locked itself is not stored twice', CHROMIUM, async t => {
@@ -142,18 +146,18 @@ inBrowser('a create that was on its way when the page locked itself is not store
 inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
   const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
   const open = await openService(t)
-  await later(open.browser, 9.5, false)
+  await later(open.browser, 9.5, 'nothing')
   await open.browser.until(isCounting)
   await open.browser.press(KEYS.shift)
   await open.browser.until("return document.getElementById('idle').hidden")
   await open.browser.click('#create')
   await open.browser.fill('#password', 'typed')
-  await later(open.browser, 10.1)
-  await open.browser.find('#locked')
+  assert.ok(await later(open.browser, 10.1), 'as soon as somebody looks')
   assert.deepEqual(await open.browser.run("return [document.querySelectorAll('#rows .row').length, document.querySelector('dialog[open]')]"), [0, null])
   await open.browser.click('#locked button')
   await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && document.getElementById('editor').open")
   assert.equal(await passwordIn(open.browser), 'typed')
+  assert.ok(await later(open.browser, 10.1, 'pointerdown'), 'input that comes too late prolongs nothing')
 
   const { browser, service } = await openProtected(t)
   await logIn(browser)
@@ -168,7 +172,7 @@ inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE
   await logIn(browser)
   await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=reveal]`)
   await browser.find('#rows .revealed')
-  await browser.run("addEventListener('pagehide', () => { window.name = document.documentElement.outerHTML })")
+  await browser.run("addEventListener('pagehide', () => { const { outerHTML, textContent } = document.documentElement; window.name = outerHTML + textContent })")
   await browser.go(`${url}/?lang=en`)
   await browser.run('setTimeout(() => history.back(), 200)')
   // WebKit's driver never answers a script that a reload cuts off: mostly it is over by then, and `until` asks again where it is not.

@@ -235,8 +235,6 @@ export class Api {
         : refusalOf(response, answer)
     } catch {
       return LOST
-    } finally {
-      watch.end()
     }
   }
 }

@@ -27,15 +27,8 @@ export async function copyForAWhile(
   putOff()
   const isWritten = await writeLater(text)
   const known = await text
-  if (known === undefined) {
-    waitAgain()
-    return undefined
-  }
-  if (!isWritten && !await write(known)) {
-    if (writeOldWay(known)) return 'copiedForGood'
-    waitAgain()
-    return 'notCopied'
-  }
+  if (known === undefined) return undefined
+  if (!isWritten && !await write(known)) return writeOldWay(known) ? 'copiedForGood' : 'notCopied'
   waitAgain = () => {
     waiting.abort()
     waiting = new AbortController()
@@ -51,8 +44,10 @@ export async function copyForGood(text: Promise<string | undefined>): Promise<bo
   const isWritten = await writeLater(text)
   const known = await text
   const isCopied = known !== undefined && (isWritten || await write(known) || writeOldWay(known))
-  if (isCopied) waitAgain = () => {}
-  else waitAgain()
+  if (isCopied) {
+    waiting.abort()
+    waitAgain = () => {}
+  }
   return known === undefined ? undefined : isCopied
 }
 

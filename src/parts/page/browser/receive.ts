@@ -17,8 +17,6 @@ export class Watch {
     const current = this.#current = AbortSignal.timeout(SILENCE_MS + moreMs)
     current.addEventListener('abort', () => { if (this.#current === current) this.#controller.abort() })
   }
-
-  end(): void { this.#current = undefined }
 }
 
 /** Reads an answer piece by piece, each as text, with the bytes that have come. */

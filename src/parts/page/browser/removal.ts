@@ -56,12 +56,11 @@ export class Removals {
     return all.filter((_entry, at) => !done[at])
   }
 
-  /** Forgets what is pending, and gives it: the session that it belongs to has ended. */
+  /** Forgets what is pending, and gives it: the session that it belongs to has ended, and its messages go with it. */
   forget(): readonly Entry[] {
-    const all = [...this.#pending.values()]
-    for (const { untell } of all) untell()
+    const all = [...this.#pending.values()].map(({ entry }) => entry)
     this.#pending.clear()
-    return all.map(({ entry }) => entry)
+    return all
   }
 
   async #carryOut(id: number): Promise<boolean> {
