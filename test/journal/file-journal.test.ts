@@ -455,6 +455,26 @@ test('without the lock nothing is repaired or written, and what was read is serv
   await assert.rejects(openJournal(freshFolder(t), { unlocked: 'why' }), { code: 'folder-unusable', message: /why$/ })
 })
 
+test('a change whose lock is lost while it is written is acknowledged only where the lock could be taken again', async t => {
+  for (const [isTaken, outcome] of [[false, 'journal-failed'], [true, 'done']] as const) {
+    let isHeld = true
+    const faulty = new FaultyFiles()
+    faulty.afterAppend = () => { isHeld = false }
+    const lock = {
+      isHeld: () => isHeld, fault: () => undefined,
+      keep: async () => {
+        if (!isTaken) throw new Failure('folder-held', 'another has it')
+        isHeld = true
+      }
+    }
+    const folder = freshFolder(t)
+    const { journal, warnings } = await openJournal(folder, { files: faulty.files, lock })
+    assert.deepEqual([await commitAll(journal, [1]), isHeld], [[outcome], isTaken])
+    assert.equal(warnings.length, isTaken ? 0 : 1, warnings.join())
+    await journal.close()
+  }
+})
+
 for (const [what, ms, time] of [
   ['in the year 10000', Date.UTC(10_000, 0, 1), '9999-12-31T23:59:59.999Z'],
   ['beyond what a date can be', 9e15, '9999-12-31T23:59:59.999Z'],
