@@ -30,6 +30,7 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         if (isForgotten) {
           assert.deepEqual([await create(two!), await list(two!)], [500, 200], 'what is not in the copy is refused')
           assert.match(faultOf(two!)!, /\/pes is closed: it was copied to a file at 2/)
+          await refused(two!.folder, 'key rotate', 1, /is closed/)
           await two!.service.close() // and a supervisor starts it again
           const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(one!.folder)) })
           assert.deepEqual([await create(again), await list(again)], [500, 200])

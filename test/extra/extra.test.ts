@@ -1,9 +1,14 @@
 /** The routes of `EXTRA_ROUTES`: off by default, guarded and limited like the contract's. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import type { DurableJournal } from '../../src/journal/journal.ts'
+import { historyReader, type Change } from '../../src/parts/extra/history.ts'
+import { SETTINGS } from '../../src/settings.ts'
 import { importEntries } from '../../src/store/extra-commands.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
+import { freshStore } from '../support/compose.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
+import { compact } from '../support/rewrite.ts'
 import { send, startService, type Started } from '../support/service.ts'
 
 const ROUTES = [
@@ -13,6 +18,7 @@ const ROUTES = [
   ['historyPassword', 'GET', '/api/historyPassword/1', 'password:history', undefined],
   ['changeOwnPassword', 'POST', '/api/changeOwnPassword', 'account:password', { password: PASSWORD, newPassword: 'another long password' }]
 ] as const
+const NO_PAGE = !('page' in SETTINGS) && 'there is no page'
 const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
 
 async function filled(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
@@ -30,10 +36,18 @@ test('without EXTRA_ROUTES=on there is none of them', async t => {
   for (const [, method, path] of ROUTES) assert.equal((await send(url, method, path)).status, 404, path)
 })
 
+test('with the page what was deleted is served all the same, and no history', { skip: NO_PAGE }, async t => {
+  const { url } = await startService(t, { page: 'on' })
+  const answers = await Promise.all(ROUTES.map(([, method, path]) => send(url, method, path)))
+  assert.deepEqual(answers.map(({ json }) => json.message), [undefined, UNKNOWN.message, UNKNOWN.message, 'Not Found', 'Not Found'])
+})
+
 test('a deleted entry is listed and restored, and its history read, newest first', async t => {
   const { url, service } = await filled(t)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json,
     { passwords: [{ id: 2, sistema: 's', usuario: 'u', password: 'second', status: 0 }], status: 200 })
+  const old = await fetch(`${url}/api/restorePassword/2`, { method: 'POST', headers: { 'If-Match': '"0"' } })
+  assert.deepEqual([old.status, service.store.entry(2)?.status], [412, 0])
   assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json, { message: 'contraseña restaurada', status: 200 })
   assert.equal(service.store.entry(2)?.status, 1)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json, { passwords: [], status: 200 })
@@ -53,7 +67,7 @@ test('a deleted entry is listed and restored, and its history read, newest first
 })
 
 test('a history names who has created, changed, deleted and restored an entry', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on', journal: 'file' })
+  const started = await startProtected(t, { 'extra-routes': 'on', journal: 'file' }, { [ANA]: ['*'], 'eva@example.org': ['*'] })
   const token = await tokenOf(started)
   const ask = (method: string, path: string, body?: object): Promise<any> => call(t, started.url, method, path, { token, ...body && { body } })
   await ask('POST', '/api/createPassword', { sistema: 's', usuario: 'u', password: 'p' })
@@ -63,6 +77,10 @@ test('a history names who has created, changed, deleted and restored an entry', 
   const { json } = await ask('GET', '/api/historyPassword/1')
   assert.deepEqual(json.history.map(({ change, by }: { change: string, by: unknown }) => [change, by]),
     ['restored', 'deleted', 'updated', 'created'].map(change => [change, ANA]))
+  const other = await tokenOf(started, 'eva@example.org')
+  await started.service.accounts!.removeUser(ANA)
+  const later = await call(t, started.url, 'GET', '/api/historyPassword/1', { token: other })
+  assert.deepEqual(later.json.history.map(({ by }: { by: string }) => by), ['#1', '#1', '#1', '#1'], 'a removed user is a number')
 })
 
 test('a journal in memory has no history, and the open configuration no password of one’s own', async t => {
@@ -145,4 +163,27 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
   assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
   assert.deepEqual((await send(url, 'GET', '/api/historyPassword/31')).json.history
     .map(({ change }: { change: string }) => change), ['deleted'], 'what was created is larger')
+})
+
+test('a history has so many changes, so much text and so much time; without keys, or of a longer journal, there is none', async t => {
+  const store = await freshStore(t)
+  const journal = store.journal as DurableJournal
+  const read = (id: number, given: object = {}, nowMs = (): number => 0): Promise<readonly Change[] | undefined> =>
+    historyReader({ ...journal, location: () => ({ ...journal.location(), ...given }) }, nowMs)(id)
+  await Promise.all(Array.from({ length: 2 }, () => store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)))
+  await Promise.all(Array.from({ length: 600 }, (_, i) => store.updateEntry(1, { password: `${i}` }, null)))
+  for (let i = 0; i < 30; i++) await store.updateEntry(2, { password: `${i}`.padEnd(100_000, 'x') }, null)
+  const [many, long] = [await read(1), await read(2)]
+  assert.deepEqual([many?.length, many?.[0]?.fields.password], [500, '599'])
+  assert.deepEqual([long?.length, long?.[0]?.fields.password?.slice(0, 2)], [20, '29'])
+  await store.updateEntry(2, { password: 'x'.repeat(2_200_000) }, null)
+  assert.equal((await read(2))?.length, 1, 'one at least')
+  let timeMs = 0
+  assert.equal(await read(1, {}, () => timeMs++ === 0 ? 0 : 10_001), undefined)
+  assert.equal(await read(1, { keyFile: 'none' }), undefined)
+  assert.equal(await read(1, { bytes: 2 ** 30 }), undefined)
+  await store.forOperator(() => 'root').deleteEntry(2, null)
+  assert.equal((await read(2))?.[0]?.by, 'operator:root')
+  await compact(store, false)
+  assert.deepEqual((await read(1))?.map(({ change }) => change), ['kept'])
 })
