@@ -148,6 +148,14 @@ test('of copies made at once one becomes the journal, and the others are refused
   }
 })
 
+test('a copy that does not verify is no journal', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const verify = async (): Promise<void> => { await pause(5); throw new Error('it differs') }
+  await assert.rejects(fillEtcd(settingsOf(endpoints, '/pes'), 'a', ['line'], verify), /it differs/)
+  const { kvs: [{ value }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.key') })
+  assert.match(Buffer.from(value, 'base64').toString(), /^a copying /)
+})
+
 test('what was begun under a marker is not appended once another copy has put its own there', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const client = new EtcdClient({ endpoints: [endpoints] })
