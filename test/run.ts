@@ -66,7 +66,8 @@ if (unknown !== undefined) {
   console.error(`there is no test/${unknown}, but ${Object.keys(KINDS).join(', ')} and ${folders.join(', ')}`)
   process.exit(2)
 }
-const only = named[0] === 'ci' ? OF_CI.names : kind === undefined && named.length > 0 ? named : undefined
+// A test of the page has run where one engine has run it: so all engines are asked.
+const only = named[0] === 'ci' ? [...OF_CI.names, 'page/chromium'] : kind === undefined && named.length > 0 ? named : undefined
 const others = { command: 'npm test', names: folders.filter(name => !named.includes(name)) }
 const leaves = only !== undefined ? [others] : kind ?? [OF_CI]
 const isAsked = (file: string): boolean =>

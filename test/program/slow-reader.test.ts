@@ -12,7 +12,8 @@ import { message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
 
 const LIMITS = {
-  SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250
+  SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250,
+  MAX_HASH_WAIT_MS: 500
 }
 /** More of these than the system's buffers hold. */
 const ENTRIES = 30
