@@ -56,6 +56,11 @@ describe('a run does not pass', { concurrency: 3 }, () => {
       'skipped: 1 test (no etcd); test/etcd, test/page (npm test runs them)\n')
   })
 
+  it('where a random test fails, and gives its seed', async t => {
+    const result = await runText(t, "test('one', t => { t.diagnostic('SEED=7'); throw new Error('no') })\ntest('two', () => {})")
+    assert.match(textOf(result), /\nSEED=7 of: one\n✖ a\.test\.ts: 2 tests/)
+  })
+
   it('where a title that stands in a file was not reported, and passes where all were', async t => {
     const folder = freshFolder(t)
     writeFileSync(join(folder, 'cases.ts'), "import test from 'node:test'\nfor (const n of process.argv.slice(9)) test(`case ${n}`, () => {})\n")

@@ -14,6 +14,8 @@ export interface Told {
   /** How many tests there were in one, or in the file. */
   readonly planned?: number
   readonly isAll?: boolean
+  /** A test and the seed of its randomness. */
+  readonly seed?: string
 }
 
 export interface Ended {
@@ -47,11 +49,14 @@ function tell(told: Told): void {
 
 /** Node's reporters are generators; what this one yields, which is nothing, goes to standard output. */
 export default async function * events(source: AsyncIterable<unknown>): AsyncGenerator<string> {
+  let last = '' // what a test has to say follows its end
   for await (const { type, data } of source as AsyncIterable<{ readonly type: string, readonly data: any }>) {
     if (type === 'test:dequeue') tell({ began: data.name })
     if (type === 'test:plan') tell({ planned: data.count })
+    if (type === 'test:diagnostic' && /^SEED=/.test(data.message)) tell({ seed: `${data.message} of: ${last}` })
     if (type !== 'test:pass' && type !== 'test:fail') continue
     const { name, nesting, skip, todo, details } = data
+    last = name
     const { duration_ms: ms, error } = details
     const why = skip === true || skip === '' ? 'no reason given' : skip
     const failed = type === 'test:fail' && todo === undefined

@@ -9,12 +9,12 @@ export function lastLine(skips: ReadonlyMap<string, number>, leftOut: ReadonlyMa
   return `skipped: ${[...tests, ...folders].join('; ') || 'nothing'}\n`
 }
 
-export function textOf({ path, tests, output, ms, problems }: FileResult): string {
+export function textOf({ path, tests, output, seeds, ms, problems }: FileResult): string {
   const failed = tests.filter(({ error, isOuter }) => error !== undefined && isOuter !== true)
   const isGood = tests.every(({ error }) => error === undefined) && problems.length === 0
   return [
     output, ...failed.map(({ name, error }) => `✖ ${path}: ${name}\n${error}\n`), ...problems.map(problem => `✖ ${path}: ${problem}\n`),
-    `${isGood ? '✔' : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
+    ...isGood ? [] : seeds.map(seed => `${seed}\n`), `${isGood ? '✔' : '✖'} ${path}: ${tests.length} tests, ${(ms / 1000).toFixed(1)} s\n`
   ].join('')
 }
 

@@ -16,6 +16,7 @@ export interface FileResult {
   readonly path: string
   readonly tests: readonly Ended[]
   readonly output: string
+  readonly seeds: readonly string[]
   readonly ms: number
   /** What is wrong besides the tests that failed: it ended early, lost tests, did not end. */
   readonly problems: readonly string[]
@@ -66,7 +67,8 @@ export async function runFile(path: string, timeoutMs: number = FILE_TIMEOUT_MS,
   if (isLate) problems.unshift(`it had not ended after ${timeoutMs / 1000} s`)
   else if (signal !== null) problems.unshift(`it was ended by ${signal}`)
   else if (code !== 0 && !tests.some(({ error }) => error !== undefined)) problems.unshift(`it ended with code ${code}`)
-  return { path, tests, output, ms: performance.now() - beganMs, problems }
+  const seeds = told.flatMap(({ seed }) => seed ?? [])
+  return { path, tests, output, seeds, ms: performance.now() - beganMs, problems }
 }
 
 /** What shows that not all tests were run which the process had, or had not yet, registered. */
