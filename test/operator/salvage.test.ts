@@ -8,6 +8,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { fileStore, type FullStore } from '../support/compose.ts'
 import { bytesOf, journalPath, linesOf, journalBytes } from '../support/journal.ts'
@@ -35,6 +36,17 @@ for (const kind of KINDS) {
     }
   })
 }
+
+test('the end of a lost line is found wherever a read of the file ends in it, before it or behind it', async t => {
+  const random = randomOf(t)
+  const source = await makeSource(random, freshFolder(t), 'plain', 12)
+  const [first, ...rest] = source.lines
+  const hash = first!.slice(first!.indexOf('"hash":"'))
+  for (let before = 1; before < 300; before += 7) {
+    const bytes = [Buffer.alloc(READ_CHUNK_BYTES - before), Buffer.from(hash), Buffer.alloc(400), Buffer.from(`\n${rest.join('\n')}\n`)]
+    await salvageAndCheck(source, Buffer.concat(bytes), true)
+  }
+})
 
 /** A folder whose journal has lost some lines, counted from 1; each has a bit flipped. */
 async function damagedFolder(

@@ -14,6 +14,7 @@ import { MAX_LINE_BYTES } from '../../limits.ts'
 export const LINE_FEED = 0x0a
 const START = '{"seq":'
 const SEALED = '","sealed":"'
+const HASH = '"hash":"'
 const OWN_HASH = /^,"hash":"([0-9a-f]{64})"\}/
 const ANY_HASH = /"hash":"([0-9a-f]{64})"\}/g
 /** More than the end of a line with its hash. */
@@ -66,7 +67,7 @@ export function * piecesOf(
     // No line goes on here: all of it is looked through, but what may be the beginning of one.
     const all = Buffer.concat(held)
     const last = all.lastIndexOf(START)
-    const cut = last > 0 ? last : Math.max(0, all.length - OVERLAP_BYTES)
+    const cut = last > 0 ? last : cutOf(all)
     yield * piecesIn(all.toString('latin1', 0, cut), at)
     held = [Buffer.from(all.subarray(cut))]
     at += cut
@@ -74,6 +75,13 @@ export function * piecesOf(
     hasStart = last > 0
   }
   yield * piecesIn(Buffer.concat(held).toString('latin1'), at)
+}
+
+/** Where bytes without a line's beginning can be cut without cutting a hash, or what may become one. */
+function cutOf(bytes: Buffer): number {
+  const end = Math.max(0, bytes.length - OVERLAP_BYTES)
+  const hash = bytes.lastIndexOf(HASH, end)
+  return hash > end - OVERLAP_BYTES && hash > 0 ? hash : end
 }
 
 /** The pieces in a text that should be a line, and may be what is left of several. */
