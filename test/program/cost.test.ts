@@ -8,6 +8,8 @@ import { connectRaw, message, type RawClient } from '../support/raw.ts'
 const GET = message('GET', '/api/getPassword/1')
 const CREATE = message('POST', '/api/createPassword', '{"password":"p","sistema":"s","usuario":"u"}')
 const NO_STRACE = straceMissing()
+/** What Node itself opens, reads and closes once in a while; a request of a hundred would show as a hundred. */
+const OF_NODE = 9
 
 /** What a system call is about, in the order in which it is looked for; what threads wake each other by is no cost. */
 const ABOUT = [
@@ -52,7 +54,8 @@ test('a GET on a kept connection costs one read, one write, and nothing else', {
   const calls = await countCalls(t, GET, 1, 100)
   assert.deepEqual([calls('read'), calls('write')], [100, 100])
   assert.ok(calls('poll') <= 210, `${calls('poll')} polls: a second one where nothing had come yet when the first one looked`)
-  assert.deepEqual([calls('other'), calls('journal write'), calls('journal look')], [0, 0, 0])
+  assert.deepEqual([calls('journal write'), calls('journal look')], [0, 0])
+  assert.ok(calls('other') <= OF_NODE, `${calls('other')} others`)
 })
 
 test('creates that come together share a write to the journal', { skip: NO_STRACE }, async t => {
@@ -66,5 +69,5 @@ test('creates that come together share a write to the journal', { skip: NO_STRAC
   assert.ok(calls('journal look') <= 2 * writes, `${calls('journal look')} looks at the file`)
   const seconds = Math.ceil((performance.now() - beganMs) / 1000)
   assert.ok(calls('lock look') <= 2 * writes + seconds, `${calls('lock look')} looks at the lock's socket`)
-  assert.equal(calls('other'), 0)
+  assert.ok(calls('other') <= OF_NODE, `${calls('other')} others`)
 })
