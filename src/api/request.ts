@@ -230,10 +230,11 @@ function finish(ctx: Context, status: number, id?: string, logged?: Reply['logge
 function fail(ctx: Context, error: unknown, isStale = false): void {
   const { options: { reportsFailures, warn }, response, route } = ctx
   const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
-  if (expected !== undefined && !response.headersSent) return answer(ctx, expected)
+  const isAnswered = ctx.isFinished || response.headersSent
+  if (expected !== undefined && !isAnswered) return answer(ctx, expected)
   const id = randomUUID()
   warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-  if (!response.headersSent) return answer(ctx, serverError(id), id)
+  if (!isAnswered) return answer(ctx, serverError(id), id)
   response.destroy()
   if (!ctx.isFinished) finish(ctx, 500, id)
 }

@@ -52,11 +52,13 @@ test('a request has one line and is counted once, also where its handler or whoe
   } as unknown as Route)
   const pipeline = createPipeline({
     router, maxBodyBytes: MAX_BODY_BYTES, isStopping: () => false, nowMs: () => performance.now(), guardedHosts: new Set(),
-    observers: [{ requestEnded: () => { found.counts++; if (throws === 'observer') throw new Error('a broken observer') } }],
+    observers: [{ requestEnded: () => { found.counts++; if (['observer', 'gone'].includes(throws)) throw new Error('a broken observer') } }],
     log: ({ status }) => { found.lines.push(status) }, warn: line => { found.warnings.push(line) }
   })
-  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response, target, peer, done) =>
-    pipeline(request, response, target, peer, () => { found.ends++; done() }))
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response, target, peer, done) => {
+    if (throws === 'gone') request.socket.destroy()
+    pipeline(request, response, target, peer, () => { found.ends++; done() })
+  })
   atEnd(t, () => listener.close(0))
   const ask = (): Promise<number> => fetch(`http://127.0.0.1:${listener.port}/api/thing`)
     .then(async answer => { await answer.arrayBuffer(); return answer.status }, () => 0)
@@ -68,4 +70,7 @@ test('a request has one line and is counted once, also where its handler or whoe
   throws = 'observer'
   await ask()
   assert.deepEqual([found.counts, found.ends, found.warnings.length], [3, 3, 2])
+  throws = 'gone' // and the observer throws
+  await ask()
+  assert.deepEqual([found.counts, found.ends, found.warnings.length], [4, 4, 3])
 })
