@@ -26,14 +26,14 @@ export const MAX_JSON_KEYS: number = 10_000
 export const HEADERS_TIMEOUT_MS: number = 15_000
 /** From a request's first byte to the end of its body. */
 export const REQUEST_TIMEOUT_MS: number = 30_000
-/** How long an idle connection is kept for its next request. */
+/** How long an idle connection is kept for its next request, at least; its client is told. */
 export const KEEP_ALIVE_TIMEOUT_MS: number = 65_000
 /**
  * How long a connection may stay without a byte in either direction while an answer is under way. Node lets it pass
  * twice where a part of the answer is gone.
  */
 export const SOCKET_TIMEOUT_MS: number = 60_000
-/** How often the two request timeouts are looked at. */
+/** How often these timeouts, and silent connections, are looked at. */
 export const TIMEOUT_CHECK_MS: number = 5_000
 /** How many connections are open at once; further ones are closed at once. */
 export const MAX_CONNECTIONS: number = 16_384

@@ -7,7 +7,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { DRAIN_TIMEOUT_MS, MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS } from '../limits.ts'
+import {
+  DRAIN_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_HELD_ANSWER_BYTES, MAX_HELD_ANSWERS, SOCKET_TIMEOUT_MS
+} from '../limits.ts'
 import type { Peer } from './address.ts'
 import { BROKEN } from './body.ts'
 import { rawRefusal, type Refused } from './reply.ts'
@@ -19,6 +21,9 @@ const HELD_ANSWER_BYTES = MAX_HELD_ANSWER_BYTES / MAX_HELD_ANSWERS
 /** Answers a request for a target, at once or later, and calls `done` when its answer is decided. Never throws. */
 export type Handle =
   (request: IncomingMessage, response: ServerResponse, target: string, peer: Peer, done: () => void) => void
+
+/** From this, node:http tells a client how long its connection is kept. It is not part of its documented interface. */
+interface KeptAlive { _keepAliveTimeout?: number }
 
 /** The connections of a client. */
 export interface Client {
@@ -35,11 +40,13 @@ export class Connection {
   socket: Socket
   /** The answer to the newest request that is carried out. */
   #newest: ServerResponse | undefined
+  /** The same when it was looked at last. */
+  #seen: ServerResponse | undefined
   /** What the answers before it hold that wait to be sent. */
   #heldBytes = 0
   #isRefused = false
   #bytesBefore = 0
-  /** Whether it waits for a head, and since when. */
+  /** Whether it waits for a head, and since when, as far as it is idle. */
   isWaiting = false
   waitsSinceMs = 0
   readonly #done: () => void
@@ -69,8 +76,18 @@ export class Connection {
     this.isWaiting = false
   }
 
-  take(request: IncomingMessage, response: ServerResponse, handle: Handle): void {
+  /** Has it closed when nothing moves any more, if the same answer is under way as when it was looked at last. */
+  boundSilence(): void {
+    const { socket, isIdle } = this
+    const isSame = !isIdle && this.#newest === this.#seen
+    this.#seen = this.#newest
+    if (!isIdle) this.waitsSinceMs = performance.now()
+    if (isSame !== (socket.timeout ?? 0) > 0) socket.setTimeout(isSame ? SOCKET_TIMEOUT_MS : 0)
+  }
+
+  take(request: IncomingMessage, response: ServerResponse & KeptAlive, handle: Handle): void {
     this.endWaiting()
+    response._keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
     const before = this.#newest
     if (before === undefined || before.writableFinished) this.#heldBytes = 0
     else {

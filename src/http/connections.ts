@@ -101,10 +101,13 @@ export class Connections {
     else connection.refuse(status, () => this.#options.onRefusal?.(connection.peer.address, status))
   }
 
-  /** Closes those that send something now and then, but no request. */
-  destroyIdle(): void {
+  /** Closes those that send no request, though perhaps something now and then, and bounds how long an answer takes. */
+  closeSilent(): void {
     const sinceMs = performance.now() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
-    for (const one of this.#all()) if (one.isIdle && one.waitsSinceMs < sinceMs) one.socket.destroy()
+    for (const one of this.#all()) {
+      if (one.isIdle && one.waitsSinceMs < sinceMs) one.socket.destroy()
+      else one.boundSilence()
+    }
   }
 
   /** Closes those that have not asked for anything, and which node:http calls busy; a handshake is no request. */

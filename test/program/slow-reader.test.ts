@@ -81,6 +81,36 @@ describe('a client that takes its time', { concurrency: true }, () => {
     assert.doesNotMatch(metrics, /^http_(malformed_)?requests_total\{/m)
   })
 
+  for (const isTls of [false, true]) {
+    test(`a connection whose answer took long to be read is kept as long as any, over ${isTls ? 'TLS' : 'TCP'}`, async t => {
+      const limits = { ...LIMITS, KEEP_ALIVE_TIMEOUT_MS: 65_000 }
+      const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? certificateFiles(freshFolder(t)) : {} }
+      const { url } = await startProgram(t, { command: programWithin(t, limits), flags })
+      const port = Number(new URL(url).port)
+      const connect = isTls ? () => connectTls({ port, rejectUnauthorized: false }) : () => connectTcp(port)
+      for (let n = 0; n < ENTRIES; n++) assert.match(await answerOn(connect(), CREATE), /^HTTP\/1\.1 200 /)
+      const socket = connect()
+      t.after(() => socket.destroy())
+      await once(socket, isTls ? 'secureConnect' : 'connect')
+      socket.write(ASKED['one answer'])
+      let text = ''
+      let bytes = 0
+      let pausesAt = 0
+      socket.on('data', piece => { // it pauses now and then: all takes longer than the limit
+        text ||= String(piece)
+        bytes += piece.length
+        if (bytes < pausesAt) return
+        pausesAt += 2_000_000
+        socket.pause()
+        setTimeout(() => socket.resume(), 250)
+      })
+      await until('its end', () => bytes > Number(/Content-Length: (\d+)/.exec(text)?.[1]))
+      assert.match(text, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=65\r\n/)
+      await new Promise(resolve => setTimeout(resolve, 2 * limits.SOCKET_TIMEOUT_MS))
+      assert.match(await answerOn(socket, message('GET', '/healthz', undefined, ['Connection: close'])), /HTTP\/1\.1 200 OK/)
+    })
+  }
+
   test('empty lines do not keep an idle connection', async t => {
     const { url } = await startProgram(t, { command: programWithin(t, LIMITS) })
     const socket = connectTcp(Number(new URL(url).port))
