@@ -132,7 +132,9 @@ function readOptions(options: Options): Settings {
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
-    flags[SETTINGS[name as keyof Settings].flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+    const { flag, fallback } = SETTINGS[name as keyof Settings]
+    if (typeof value === 'boolean' && typeof fallback !== 'boolean') throw wrong(`${name} must be a text or a number`)
+    flags[flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
   }
   return readValues(SETTINGS, flags, {}, name => name)
 }

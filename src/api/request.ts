@@ -117,17 +117,17 @@ function takeBody(ctx: RouteContext): void {
   if (kind === 'none') return validate(ctx, {})
   if (kind === 'other') return answer(ctx, UNSUPPORTED)
   if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
-  if (request.readableEnded) return takeParsed(ctx)
+  if (request.readableEnded || request.readableEncoding !== null) return takeParsed(ctx)
   if (head.expect !== undefined) sendContinue(response)
   readBody(request, maxBodyBytes, body => attempt(ctx, () => bodyTaken(ctx, body)))
 }
 
-/** A body that an embedder's middleware has read: what it has made of it, where that is an object that came as JSON. */
+/** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
   ctx.isBodyRead = true
-  const isParsed = typeof body === 'object' && body !== null && !Array.isArray(body) && !ArrayBuffer.isView(body)
-  if (!isParsed) return answer(ctx, READ_BEFORE)
+  if (Array.isArray(body)) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
+  if (typeof body !== 'object' || body === null || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 
@@ -191,7 +191,8 @@ function callHandler(ctx: RouteContext, body: unknown): void {
 /** The one place where a request is answered. */
 function answer(ctx: Context, reply: Reply, id?: string): void {
   const { options: { headers, corsOrigins, isStopping }, request, response, head, verdict } = ctx
-  if (request.socket.destroyed) return finish(ctx, CLIENT_GONE, id, reply.logged)
+  // An embedder's middleware may have answered meanwhile, as where that took long.
+  if (request.socket.destroyed || response.headersSent) return finish(ctx, CLIENT_GONE, id, reply.logged)
   const extra = headers === undefined ? [] : [...headers]
   if (verdict !== undefined) extra.push(...limitHeaders(verdict))
   if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
@@ -229,12 +230,19 @@ function finish(ctx: Context, status: number, id?: string, logged?: Reply['logge
 /** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
 function fail(ctx: Context, error: unknown, isStale = false): void {
   const { options: { reportsFailures, warn }, response, route } = ctx
-  const expected = failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
-  const isAnswered = ctx.isFinished || response.headersSent
-  if (expected !== undefined && !isAnswered) return answer(ctx, expected)
   const id = randomUUID()
-  warn(`request ${id} failed: ${error instanceof Error ? error.stack : String(error)}`)
-  if (!isAnswered) return answer(ctx, serverError(id), id)
-  response.destroy()
+  const isAnswered = ctx.isFinished || response.headersSent
+  const expected = isAnswered
+    ? undefined
+    : failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
+  if (expected === undefined) warn(`request ${id} failed: ${stackOf(error)}`)
+  try {
+    if (!isAnswered) return answer(ctx, expected ?? serverError(id), id)
+  } catch (again) {
+    warn(`request ${id} could not be answered: ${stackOf(again)}`)
+  }
+  if (!response.writableEnded) response.destroy()
   if (!ctx.isFinished) finish(ctx, 500, id)
 }
+
+function stackOf(error: unknown): string { return String(error instanceof Error ? error.stack : error) }

@@ -39,14 +39,12 @@ export class BoundedRequest extends IncomingMessage {
   }
 }
 
-/** Reads a body of at most `maxBytes` and hands it on, once. Throws if it was read already. */
+/** Reads a body of at most `maxBytes`, which nobody has begun to read, and hands it on, once. */
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void): void {
-  if (request.readableEnded) throw new Error('the body was read already')
   if (request.destroyed) return done('gone')
   if (request instanceof BoundedRequest && request.isCut) return done('too-many-pieces')
   const pieces = new Pieces()
   let body = Buffer.alloc(0)
-  let bytes = 0
   let isOver = false
   const end = (result: BodyRead): void => {
     if (isOver) return
@@ -57,19 +55,19 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   }
   const gone = (): void => end('gone')
   const take = (piece: Buffer): void => {
+    const at = pieces.bytes
     const areTooMany = pieces.areTooMany(piece)
     if (areTooMany || pieces.bytes > maxBytes) {
       request.resume() // what is left of it is thrown away
       return end(areTooMany ? 'too-many-pieces' : 'too-large')
     }
-    if (bytes === 0) body = piece
+    if (at === 0) body = piece
     else {
-      if (pieces.bytes > body.length) body = grown(body, bytes, Math.min(2 * pieces.bytes, maxBytes))
-      piece.copy(body, bytes)
+      if (pieces.bytes > body.length) body = grown(body, at, Math.min(2 * pieces.bytes, maxBytes))
+      piece.copy(body, at)
     }
-    bytes = pieces.bytes
   }
-  request.on('data', take).on('end', () => end(body.subarray(0, bytes)))
+  request.on('data', take).on('end', () => end(body.subarray(0, pieces.bytes)))
     .on(BROKEN, end).on('close', gone)
 }
 

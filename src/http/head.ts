@@ -38,7 +38,8 @@ export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
 /** Reads the head of a request for a target; undefined when it is malformed, or has too many fields, or one twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   if (hasTooManyFields(request)) return undefined
-  const method = request.method ?? ''
+  const { method = '', httpVersion } = request
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return undefined // node:http takes 0.9 and 2.0 as well
   // Only the origin form, and the asterisk of OPTIONS: the absolute form would name a second host. Node 20.12 lets
   // bytes beyond ASCII pass.
   if (!/^\/[!-~]*$/.test(target) && !(target === '*' && method === 'OPTIONS')) return undefined
@@ -60,15 +61,11 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   const coding = head['transfer-encoding']
   if (coding !== undefined) {
     if (coding.toLowerCase() !== 'chunked' || head['content-length'] !== undefined) return undefined
-    if (isVersion10(request)) return undefined
+    if (httpVersion === '1.0') return undefined
   }
-  if (isVersion10(request)) delete head.expect // RFC 9110 §10.1.1: HTTP/1.0 has no expectations
+  if (httpVersion === '1.0') delete head.expect // RFC 9110 §10.1.1: HTTP/1.0 has no expectations
   if (head.authorization !== undefined) head.token = bearerToken(head.authorization)
   return head
-}
-
-function isVersion10({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
-  return httpVersionMajor === 1 && httpVersionMinor === 0
 }
 
 /** The token of an `Authorization: Bearer` field (RFC 6750 §2.1), the scheme in any case; undefined for any other. */

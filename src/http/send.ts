@@ -19,7 +19,7 @@ export function sendContinue(response: ServerResponse & { readonly _sent100?: bo
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], isLast: boolean): void {
   // To HTTP/1.0, node:http ends the connection behind an answer without a length, whatever was agreed.
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
-  response.writeHead(reply.status, fieldsOf(reply, extra))
+  writeHead(response, reply.status, fieldsOf(reply, extra))
   const { body = '' } = reply
   if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
     response.end(body)
@@ -29,6 +29,14 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
   if (bodyBytes(pieces) > SHORT_BODY_BYTES) sendPieces(response, pieces)
   else response.end(Buffer.concat(pieces)) // a copy, so that a slow reader keeps no page of entries
+}
+
+/** Writes a head, whose fields are names and values in turn. */
+function writeHead(response: ServerResponse, status: number, fields: string[]): void {
+  if (!Object.hasOwn(response, 'writeHead')) { response.writeHead(status, fields); return }
+  // Middleware is before it, and may know fields as an object alone: on-headers before 1.1 does, which many use.
+  for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
+  response.writeHead(status)
 }
 
 /** Makes an answer that has not begun the last of its connection. */

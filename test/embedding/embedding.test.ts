@@ -69,7 +69,7 @@ test('options are held to the same rules as settings, and a name that is none is
     [{ prefix: 'vault' }, /prefix/], [{ prefix: '/vault/' }, /prefix/], [{ prefix: ['/vault'] }, /prefix/],
     [{ prefix: '/a b' }, /prefix/], [{ prefix: '/ñ' }, /prefix/], [{ prefix: '/vault\n' }, /prefix/],
     [{ dataDir: null }, /dataDir must be/], [{ allowedHosts: ['a'] }, /allowedHosts must be/],
-    [{ accessLog: 'yes' }, /: accessLog must be/],
+    [{ accessLog: 'yes' }, /: accessLog must be/], [{ keyFile: false }, /keyFile must be a text/], [{ dataDir: true }, /dataDir must be a text/],
     [{ log: null }, /log.info must be/], [{ log: {} }, /log.info must be/], [{ log: { info() {} } }, /log.warn must be/],
     [{ log: console, accessLog: true }, /log.access.write must be/],
     [{ signal: {} }, /signal must be/], [{ signal: null }, /signal must be/]
@@ -181,7 +181,7 @@ test('the list comes whole behind middleware that takes no callbacks and passes 
       write: (bytes: Buffer) => zip.write(bytes),
       end: (bytes?: Buffer) => { zip.end(bytes) },
       on: (event: string, listener: () => void) => event === 'drain' ? zip.on('drain', listener) : on(event, listener),
-      writeHead: (status: number) => writeHead(status)
+      writeHead: (status: number) => { response.removeHeader('Content-Length'); return writeHead(status) }
     })
     response.setHeader('Content-Encoding', 'gzip')
     service.handle(request, response)
@@ -479,12 +479,14 @@ test('in production a folder without a journal is refused, unless it is to be ma
 test('a body that middleware has parsed is used, and one that it has only read is refused with the reason', async t => {
   const service = await inMemory(t)
   const server = createServer(async (request, response) => {
+    if (['none', 'text'].includes(String(request.headers['x-parsed']))) return service.handle(request, response)
     let text = ''
     for await (const piece of request) text += String(piece)
     if (request.headers['x-parsed'] === 'yes') Object.assign(request, { body: JSON.parse(text) })
     if (request.headers['x-parsed'] === 'raw') Object.assign(request, { body: Buffer.from(text) }) // as express.raw() does
     service.handle(request, response)
   })
+  server.prependListener('request', request => { if (request.headers['x-parsed'] === 'text') request.setEncoding('utf8') })
   t.after(() => server.close())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -496,10 +498,56 @@ test('a body that middleware has parsed is used, and one that it has only read i
   assert.equal((await create('yes', { password: 'p', sistema: 's', usuario: 'u' }))[0], 200)
   const [status, { errors }] = await create('yes', { password: 7, sistema: 's' })
   assert.deepEqual([status, Object.keys(errors)], [400, ['password', 'usuario']])
-  for (const [parsed, body] of [['no', {}], ['yes', [1]], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
+  for (const parsed of ['yes', 'none']) {
+    const [status, { errors }] = await create(parsed, [1])
+    assert.deepEqual([status, /^The body is not an object/.test(errors.body)], [400, true], parsed)
+  }
+  for (const [parsed, body] of [['no', {}], ['text', {}], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
     const [status, { message }] = await create(parsed, body)
     assert.equal(status, 500)
     assert.match(message, /^Middleware has read the body/)
   }
   assert.equal((await service.listPassword()).length, 1)
+})
+
+test('middleware that turns header fields into an object of their own, or whose own code throws, spoils no answer', async t => {
+  const warnings: string[] = []
+  const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
+  const url = await serverOf(t, (request, response) => {
+    const { writeHead } = response
+    Object.assign(response, { writeHead: (status: number, fields: object = {}) => {
+      if (request.headers['x-throws'] !== undefined) throw new Error('a listener of the middleware')
+      return writeHead.call(response, status, { ...fields }) // as on-headers did before 1.1: the names of an array are its indices
+    } })
+    service.handle(request, response)
+  })
+  const body = JSON.stringify(ENTRY)
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+  const created = await fetch(`${url}/api/createPassword`, { method: 'POST', headers, body })
+  assert.deepEqual([created.status, created.headers.get('location'), created.headers.get('0')], [200, '/api/getPassword/1', null])
+  for (const init of [{}, { method: 'POST', body }]) {
+    const path = init.method === undefined ? '/api/getPassword/1' : '/api/createPassword'
+    await assert.rejects(fetch(url + path, { ...init, headers: { ...headers, 'X-Throws': 'yes' } }))
+  }
+  assert.equal(warnings.filter(line => /could not be answered: Error: a listener/.test(line)).length, 2)
+  const beganMs = performance.now()
+  await service.close()
+  assert.ok(performance.now() - beganMs < SHUTDOWN_TIMEOUT_MS / 2, 'nothing is in flight')
+})
+
+test('an answer that middleware has given meanwhile arrives whole, whatever becomes of the request', async t => {
+  const warnings: string[] = []
+  const service = await inMemory(t, { log: { info: () => {}, warn: line => { warnings.push(line) } } })
+  const url = await serverOf(t, (request, response) => {
+    service.handle(request, response)
+    setImmediate(() => response.writeHead(503).end(Buffer.alloc(4_000_000, 'x'))) // as one for requests that take long
+  })
+  for (let n = 1; n <= 3; n++) {
+    const answer = await fetch(`${url}/api/createPassword`, {
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ENTRY)
+    })
+    assert.deepEqual([answer.status, (await answer.arrayBuffer()).byteLength], [503, 4_000_000])
+    assert.equal((await service.listPassword()).length, n)
+  }
+  assert.deepEqual(warnings.filter(line => /failed/.test(line)), [])
 })

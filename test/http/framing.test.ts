@@ -52,6 +52,8 @@ const refused: readonly (readonly [what: string, status: number, ...bytes: (stri
   ['a line that is no request', 400, garbage],
   ['a request without a version', 400, 'GET /api/getPassword/1\r\n\r\n'],
   ['an unknown version', 400, head('GET /api/getPassword/1 HTTP/1.2', host)],
+  ['HTTP/0.9 with a version', 400, head('GET /api/getPassword/1 HTTP/0.9', host)],
+  ['HTTP/2.0 as if it were 1.1', 400, head('GET /api/getPassword/1 HTTP/2.0', host)],
   ['the preface of HTTP/2', 400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['an unknown method', 400, head('STEAL /api/getPassword/1 HTTP/1.1', host)],
   ['a target beyond ASCII', 400, head('GET /api/getPassword/\xb9 HTTP/1.1', host)],
