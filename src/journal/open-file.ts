@@ -166,7 +166,7 @@ function makeAllDurable(options: FileJournalOptions, path: string, found: Recove
 
 /** Moves a torn tail into a file of its own, and cuts it off. */
 async function moveTail(options: FileJournalOptions, path: string, { goodBytes, tornBytes }: Recovered): Promise<void> {
-  const { files, wallMs, warn } = options
+  const { files, lock, wallMs, warn } = options
   const stem = `${path}.torn-${isoTime(wallMs())}`
   let tail = stem
   for (let n = 2; files.stat(tail) !== undefined; n++) tail = `${stem}-${n}`
@@ -175,6 +175,9 @@ async function moveTail(options: FileJournalOptions, path: string, { goodBytes, 
     await makeWhole(files, tail, file => {
       for (const [piece] of readPieces(files, path, goodBytes)) file.write(piece)
     }, { leavesNames: true })
+    // Reading takes long and keeps the lock from being looked after: who has it by now may have written.
+    await lock?.keep()
+    if (files.stat(path)?.bytes !== goodBytes + tornBytes) throw new Error('it was changed by another program meanwhile')
     cutBack(files, path, goodBytes)
   } catch (error) {
     const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`

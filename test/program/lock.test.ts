@@ -1,14 +1,14 @@
 /** What happens to a running service whose lock is taken away: nothing that it acknowledged is lost. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/disk/files.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { RequestGate } from '../../src/http/request-gate.ts'
-import { lockJournal } from '../../src/storage.ts'
+import { lockJournal, openStorage } from '../../src/storage.ts'
 import { ADMIN, done, initialized } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
@@ -125,3 +125,27 @@ for (const [what, hold] of [
     assert.equal(said.split('waiting').length, 2)
   })
 }
+
+test('a start that loses its lock before it cuts a torn write off leaves what another process has acknowledged since', async t => {
+  const folder = await initialized(t)
+  const add = (system: string): void => {
+    const words = ['entry', 'add', '--system', system, '--user', 'u', '--generate', '--data', folder]
+    execFileSync(process.execPath, [ADMIN, ...words], { stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+  add('first')
+  appendFileSync(join(folder, 'journal.jsonl'), '{"seq":3,"time":"2026-')
+  let isTaken = false
+  const createToAppend: typeof disk.createToAppend = path => {
+    if (path.includes('.torn-') && !isTaken) {
+      isTaken = true
+      clean(folder)
+      add('second')
+    }
+    return disk.createToAppend(path)
+  }
+  const settings = { dataDir: folder, keyFile: undefined, journal: 'file' }
+  const opening = openStorage(settings, {}, { info: () => {}, warn: () => {} }, { files: { ...disk, createToAppend } })
+  await assert.rejects(opening, { code: 'folder-unusable', message: /changed by another program/ })
+  assert.ok(isTaken)
+  assert.deepEqual(await systemsIn(folder), ['first', 'second'])
+})
