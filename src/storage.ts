@@ -5,7 +5,7 @@ import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
 import type { StorageSettings } from './config/core-settings.ts'
 import { isFull } from './disk/durable.ts'
-import { disk, type Files } from './disk/files.ts'
+import { disk, fileFault, type Files } from './disk/files.ts'
 import { lockFolder, type UnixSockets, type FolderLock } from './disk/lock.ts'
 import { Failure, systemCode } from './errors.ts'
 import { RequestGate } from './http/request-gate.ts'
@@ -55,12 +55,12 @@ export async function openStorage(
   const { folder } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const mustExist = settings.isProduction === true && mayCreate !== true
-  if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
-    const what = 'if the path is right, make it with the operator\'s command init'
-    throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
-  }
   const closers = new Closers()
   try {
+    if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
+      const what = 'if the path is right, make it with the operator\'s command init'
+      throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
+    }
     const gate = new RequestGate()
     const locked = await lockForWriting(settings, folder, gate, log, options, closers)
     const { store, journal, readMs } = await openJournal(settings, journals, log, options, { ...locked, mustExist })
@@ -69,7 +69,8 @@ export async function openStorage(
     return { store, journal, readMs, gate, close: () => closers.close() }
   } catch (error) {
     await closers.close().catch(() => {}) // why it did not open says more
-    throw error
+    if (error instanceof Failure) throw error
+    throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
   }
 }
 

@@ -1,6 +1,6 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
-import { readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -297,15 +297,21 @@ describe('the program', { concurrency: 2 }, () => {
     const data = freshFolder(t)
     const file = join(data, 'file')
     writeFileSync(file, 'content')
-    const cases: readonly (readonly [flags: Given, line: string])[] = [
+    const looped = freshFolder(t)
+    symlinkSync('journal.jsonl', join(looped, 'journal.jsonl'))
+    const long = join(data, 'x'.repeat(300))
+    const production = { env: { NODE_ENV: 'production', TRUST_PROXY: '127.0.0.1' } }
+    const cases: readonly (readonly [flags: Given, line: string, more?: object])[] = [
+      [{ data: looped }, `the data folder cannot be used: ${join(looped, 'journal.jsonl')}: ELOOP`],
+      [{ data: long }, `the data folder cannot be used: ${long}: ENAMETOOLONG`, production],
       [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
       [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
       [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
     ]
-    for (const [flags, line] of cases) {
-      const { code, stderr } = await runProgram(t, { flags })
-      assert.equal(code, 1)
+    for (const [flags, line, more] of cases) {
+      const { code, stderr } = await runProgram(t, { flags, ...more })
       assert.match(stderr, new RegExp(`^error: ${line}\n$`))
+      assert.equal(code, 1)
     }
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
