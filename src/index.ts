@@ -48,7 +48,10 @@ export interface Service {
     Accounts,
     'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' |
     'revokeAll'>
-  /** Answers a request that the embedder's own server received, below the prefix. */
+  /**
+   * Answers a request that the embedder's own server received, below the prefix. On a Unix socket all clients are one
+   * to the limits, and `production` refuses them, since no proxy there has an address to be trusted by.
+   */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
    * Listens where the settings say; resolves with the address. Rejects with `address-unusable`, also where it listens

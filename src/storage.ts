@@ -115,7 +115,7 @@ async function openJournal(
   const applyRecord: Apply = apply.bind(undefined, state)
   const beganMs = nowMs()
   const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-    await openFileJournal({ ...options, ...locked, files, folder, begins: mayCreate === true }, applyRecord)
+    await openFileJournal({ ...options, ...locked, files, folder }, applyRecord)
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
   const { records, head } = journal.health()
@@ -128,13 +128,10 @@ async function openJournal(
   return { store, journal, readMs }
 }
 
-/** What a lock is to those who write under it. */
-export type JournalLock = Omit<FolderLock, 'socket'>
-
 /** Locks the folder and, where the journal is a link, what it leads to. */
 export async function lockJournal(
   files: Files, folder: string, sockets: UnixSockets, warn: Log['warn'] = () => {}
-): Promise<JournalLock> {
+): Promise<FolderLock> {
   const lock = (where: string, prefix?: string): Promise<FolderLock> =>
     lockFolder(files, where, sockets, process.pid, randomInt, { warn, ...prefix !== undefined && { prefix } })
   const own = await lock(folder)
@@ -151,7 +148,7 @@ export async function lockJournal(
   }
 }
 
-function bothOf(one: JournalLock, other: JournalLock): JournalLock {
+function bothOf(one: FolderLock, other: FolderLock): FolderLock {
   const closers = new Closers()
   closers.add(one.release)
   closers.add(other.release)

@@ -25,8 +25,6 @@ export interface UnixSockets {
 }
 
 export interface FolderLock {
-  /** The socket, which has another name once it was made again. */
-  readonly socket: string
   /** Whether the socket is where it was put: nobody else can have the folder. */
   isHeld(): boolean
   /** Takes the lock again where the socket is gone; rejects as `lockFolder` does. */
@@ -100,8 +98,6 @@ class KeptLock implements FolderLock {
     this.#take = take
     this.#held = held
   }
-
-  get socket(): string { return this.#held.socket }
 
   readonly isHeld = (): boolean => this.#held.isThere()
 

@@ -32,8 +32,6 @@ export interface FileJournalOptions extends JournalOptions {
   readonly lock?: Pick<FolderLock, 'isHeld' | 'keep' | 'fault'> | undefined
   /** Whether one without a record is refused: where that is not a first start, everything is lost. */
   readonly mustExist?: boolean
-  /** Whether an empty journal gets a first record, which shows that it was meant to be there. */
-  readonly begins?: boolean
 }
 
 /** What was found when the file was opened. */

@@ -48,7 +48,8 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (mustExist && (files.stat(path)?.bytes ?? 0) === 0) throw missing(path, isNew)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
-  if (options.begins === true && files.stat(path)!.bytes === 0) await begin(options, path, keys)
+  const begins = options.mayCreate === true && unlocked === undefined
+  if (begins && files.stat(path)!.bytes === 0) await begin(options, path, keys)
   const { links } = files.stat(path)!
   const second = links === 2 ? secondName(files, path) : undefined
   if (second === undefined && links > 1) {
@@ -177,7 +178,8 @@ async function moveTail(options: FileJournalOptions, path: string, { goodBytes, 
     }, { leavesNames: true })
     // Reading takes long and keeps the lock from being looked after: who has it by now may have written.
     await lock?.keep()
-    if (files.stat(path)?.bytes !== goodBytes + tornBytes) throw new Error('it was changed by another program meanwhile')
+    const isAsRead = files.stat(path)?.bytes === goodBytes + tornBytes
+    if (!isAsRead) throw new Error('the journal was changed by another program meanwhile')
     cutBack(files, path, goodBytes)
   } catch (error) {
     const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`
