@@ -25,17 +25,8 @@ export type Handle =
 /** From this, node:http tells a client how long its connection is kept. It is not part of its documented interface. */
 interface KeptAlive { _keepAliveTimeout?: number }
 
-/** The connections of a client. */
-export interface Client {
-  readonly isExempt: boolean
-  readonly connections: Set<Connection>
-  /** How many of them wait for a request's head; also those that shake hands. */
-  waiting: number
-}
-
 export class Connection {
   peer: Peer
-  readonly client: Client
   /** Over TLS, that of the handshake until it has ended. */
   socket: Socket
   /** The answer to the newest request that is carried out. */
@@ -45,36 +36,19 @@ export class Connection {
   /** What the answers before it hold that wait to be sent. */
   #heldBytes = 0
   #isRefused = false
-  #bytesBefore = 0
-  /** Whether it waits for a head, and since when, as far as it is idle. */
-  isWaiting = false
-  waitsSinceMs = 0
+  /** Since when it waits for a head, as far as it is idle. */
+  waitsSinceMs: number = performance.now()
   readonly #done: () => void
 
   /** `done` is called when the answer to a request is decided. */
-  constructor(socket: Socket, peer: Peer, client: Client, done: () => void) {
+  constructor(socket: Socket, peer: Peer, done: () => void) {
     this.socket = socket
     this.peer = peer
-    this.client = client
     this.#done = done
   }
 
+  /** Whether it waits for a request's head, and nothing else; also while it shakes hands. */
   get isIdle(): boolean { return this.#newest === undefined || this.#newest.writableFinished }
-
-  /** Whether something has come since the last request. */
-  get hasBegun(): boolean { return this.socket.bytesRead > this.#bytesBefore }
-
-  awaitHead(): void {
-    if (!this.isWaiting) this.client.waiting++
-    this.isWaiting = true
-    this.waitsSinceMs = performance.now()
-    this.#bytesBefore = this.socket.bytesRead
-  }
-
-  endWaiting(): void {
-    if (this.isWaiting) this.client.waiting--
-    this.isWaiting = false
-  }
 
   /** Has it closed when nothing moves any more, if the same answer is under way as when it was looked at last. */
   boundSilence(): void {
@@ -86,7 +60,6 @@ export class Connection {
   }
 
   take(request: IncomingMessage, response: ServerResponse & KeptAlive, handle: Handle): void {
-    this.endWaiting()
     response._keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
     const before = this.#newest
     if (before === undefined || before.writableFinished) this.#heldBytes = 0

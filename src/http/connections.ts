@@ -5,7 +5,7 @@ import {
   HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
 } from '../limits.ts'
 import { isTrusted, peerOf, type AddressSet } from './address.ts'
-import { Connection, type Client, type Handle } from './connection.ts'
+import { Connection, type Handle } from './connection.ts'
 import type { Refused } from './reply.ts'
 
 /** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
@@ -25,7 +25,7 @@ export class Connections {
   readonly #handle: Handle
   readonly #options: ConnectionsOptions
   /** By the keys of clients; a trusted proxy by its address. */
-  readonly #clients = new Map<string, Client>()
+  readonly #clients = new Map<string, Set<Connection>>()
   /** By the addresses and ports at their other ends. */
   readonly #shakingHands = new Map<string, Connection>()
 
@@ -43,22 +43,24 @@ export class Connections {
     if (peer === undefined) { socket.destroy(); return }
     const isExempt = isTrusted(peer.address, trustedProxies)
     const key = isExempt ? `proxy ${peer.address}` : peer.key
-    const client: Client = this.#clients.get(key) ?? { isExempt, connections: new Set(), waiting: 0 }
-    if (client.connections.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
+    const client = this.#clients.get(key) ?? new Set()
+    if (client.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
     this.#clients.set(key, client)
-    const connection = new Connection(socket, peer, client, () => this.#await(connection))
-    client.connections.add(connection)
+    const connection = new Connection(socket, peer, () => {
+      connection.waitsSinceMs = performance.now()
+      if (!isExempt) closeLongest(client)
+    })
+    client.add(connection)
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
     else socket[CONNECTION] = connection
     socket.on('error', ignore) // node:http does not listen after a CONNECT
     socket.on('close', () => {
       this.#shakingHands.delete(place)
-      connection.endWaiting()
-      client.connections.delete(connection)
-      if (client.connections.size === 0) this.#clients.delete(key)
+      client.delete(connection)
+      if (client.size === 0) this.#clients.delete(key)
     })
-    this.#await(connection)
+    if (!isExempt) closeLongest(client)
   }
 
   /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
@@ -69,28 +71,13 @@ export class Connections {
     socket.on('error', ignore)[CONNECTION] = connection
     connection.socket = socket
     connection.peer = { ...connection.peer, isSecure: true }
-    this.#await(connection)
+    connection.waitsSinceMs = performance.now()
   }
 
   /** Has a request answered, unless its client is gone. */
   take(request: IncomingMessage, response: ServerResponse): void {
     const { [CONNECTION]: connection, destroyed: isGone } = request.socket as KnownSocket
     if (!isGone) connection?.take(request, response, this.#handle)
-  }
-
-  /** Notes that a connection waits for a head. Of too many, that which waits longest is closed. */
-  #await(connection: Connection): void {
-    const { client, socket } = connection
-    if (socket.destroyed) return
-    connection.awaitHead()
-    if (client.waiting <= MAX_HEADLESS_PER_CLIENT || client.isExempt) return
-    let longest: Connection | undefined
-    for (const one of client.connections) {
-      if (one.isWaiting && one.isIdle && one.waitsSinceMs < (longest?.waitsSinceMs ?? Infinity)) longest = one
-    }
-    if (longest === undefined) return
-    longest.endWaiting()
-    this.refuse(longest.socket, longest.hasBegun ? 408 : undefined)
   }
 
   /** Ends a connection; with a status, answers what is not a request. */
@@ -121,7 +108,15 @@ export class Connections {
 
   destroyAll(): void { for (const { socket } of this.#all()) socket.destroy() }
 
-  #all(): Connection[] { return [...this.#clients.values()].flatMap(({ connections }) => [...connections]) }
+  #all(): Connection[] { return [...this.#clients.values()].flatMap(client => [...client]) }
+}
+
+/** Where too many connections of a client wait for a request's head, closes that which has waited longest. */
+function closeLongest(client: ReadonlySet<Connection>): void {
+  if (client.size <= MAX_HEADLESS_PER_CLIENT) return
+  const waiting = [...client].filter(one => one.isIdle && !one.socket.destroyed)
+  if (waiting.length <= MAX_HEADLESS_PER_CLIENT) return
+  waiting.reduce((longest, one) => one.waitsSinceMs < longest.waitsSinceMs ? one : longest).socket.destroy()
 }
 
 /** Which of all connections of a server a socket is on, also before and after a handshake. */

@@ -169,7 +169,7 @@ test('a client has its share of the connections, and all have a bound together',
 })
 
 test('a connection that idles is closed in time', async t => {
-  const { url } = await started(t, { KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250 })
+  const { url } = await started(t, { KEEP_ALIVE_TIMEOUT_MS: 500, HEADERS_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250 })
   const [idle] = await openMany(t, url, 1, '127.0.0.2')
   idle!.resume().write(GET)
   await until('an idle connection to be closed', () => idle!.closed)
