@@ -49,7 +49,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   const end = (result: BodyRead): void => {
     if (isOver) return
     isOver = true
-    request.off('data', take).off(BROKEN, end).off('close', gone)
+    request.off('data', take).off(BROKEN, end)
+    request.socket.off('close', gone)
     body = Buffer.alloc(0) // the request is kept until it is answered
     done(result)
   }
@@ -68,7 +69,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
     }
   }
   request.on('data', take).on('end', () => end(body.subarray(0, pieces.bytes)))
-    .on(BROKEN, end).on('close', gone)
+    .on(BROKEN, end).resume() // middleware may have paused it
+  request.socket.on('close', gone) // the request says nothing of that where middleware has answered it meanwhile
 }
 
 function grown(old: Buffer, bytes: number, size: number): Buffer {
