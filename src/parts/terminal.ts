@@ -2,6 +2,8 @@
 import { Buffer } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import type { Descriptor } from '../disk/files.ts'
+import { isFile, syncOut, writeOut } from '../disk/output-file.ts'
 import type { JournalLocation } from '../journal/journal.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
@@ -29,10 +31,14 @@ const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
+  /** Standard output, where that is a file. */
+  readonly #outputFile: Descriptor | undefined
 
   constructor(streams: Streams, asJson: boolean) {
     this.#streams = streams
     this.#asJson = asJson
+    const { fd } = streams.stdout as { readonly fd?: Descriptor }
+    this.#outputFile = fd !== undefined && isFile(fd) ? fd : undefined
   }
 
   /**
@@ -40,7 +46,7 @@ export class Terminal {
    * entered are shown, not obeyed.
    */
   show(data: object, ...lines: readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.stdout.write(`${visible(line)}\n`)
+    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.pass(`${visible(line)}\n`)
   }
 
   /**
@@ -77,7 +83,26 @@ export class Terminal {
   get showsResults(): boolean { return this.#streams.stdout.isTTY }
 
   /** Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. */
-  pass(text: string): void { this.#streams.stdout.write(text) }
+  pass(text: string): void {
+    const file = this.#outputFile
+    if (file === undefined) this.#streams.stdout.write(text)
+    else this.#orFail(() => writeOut(file, text))
+  }
+
+  /** Makes durable what was passed, where standard output is a file. */
+  sync(): void {
+    const file = this.#outputFile
+    if (file !== undefined) this.#orFail(() => syncOut(file))
+  }
+
+  /** What goes wrong is an error of the stream, as it is where Node writes. */
+  #orFail(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#streams.stdout.emit('error', error)
+    }
+  }
 
   /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
   clip(text: string): void {

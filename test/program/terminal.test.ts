@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -77,6 +77,20 @@ test('when its output cannot be written, the command ends with 1 and says why', 
   closeSync(full)
   assert.deepEqual([status, String(stderr)], [1, 'error: the output could not be written: ENOSPC\n'])
 })
+
+for (const words of ['journal backup -', 'export --yes --output -', 'entry list --json']) {
+  test(`where a file takes only a part of its output, ${words} ends with 1 and says why`, async t => {
+    const folder = join(freshFolder(t), 'data')
+    makeJournal(folder, 500, BODY_BYTES)
+    const file = join(freshFolder(t), 'file')
+    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@" > "$FILE"', process.execPath, ADMIN, ...words.split(' ')], {
+      env: { DATA_DIR: folder, FILE: file }, encoding: 'utf8'
+    })
+    assert.match(stderr, /^(warning: .+\n)*error: the output could not be written: EFBIG\n$/)
+    assert.equal(status, 1)
+    assert.ok(statSync(file).size > 0, 'a part of it was taken')
+  })
+}
 
 test('the access log is refused on a terminal, which could be paused', t => {
   const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']

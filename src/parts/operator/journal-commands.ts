@@ -136,7 +136,7 @@ const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path } = locationOf(store.settings)
-  const { records, head } = await store.alone([status.path], async () => {
+  const { records, head, tornBytes } = await store.alone([status.path], async () => {
     const target = store.files.real(path)
     const old = store.files.stat(target)
     const isEmpty = old === undefined || old.bytes === 0 ||
@@ -145,7 +145,11 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, old)
   })
-  terminal.show({ path, records, head }, `${path}: ${counted(records, 'record')}, head ${head}`)
+  if (tornBytes > 0) {
+    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off, which were left out; the ` +
+      'records behind it, if there were any, are lost: a file of journal backup that ends so was cut short')
+  }
+  terminal.show({ path, records, head, tornBytes }, `${path}: ${counted(records, 'record')}, head ${head}`)
 }
 
 /** `init`, `journal …` and `key …`. */
