@@ -182,7 +182,7 @@ export class Terminal {
   async confirm(what: string, isGiven: boolean): Promise<void> {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
-    this.#streams.stderr.write(`${what} Type yes to go on: `)
+    this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
     if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
   }
 
@@ -223,7 +223,7 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
 }
 
 /** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */
-function visible(line: string): string {
+export function visible(line: string): string {
   return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -6,7 +6,7 @@ import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ADMIN, atTerminal, done, initialized } from '../support/admin.ts'
+import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
@@ -22,11 +22,13 @@ async function filled(t: TestContext): Promise<string> {
   return folder
 }
 
-test('users are listed as a table, and no name in it can move the cursor', async t => {
-  const rows = (await done(await filled(t), 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
+test('users are listed as a table, and no name in it, nor one in an error, can move the cursor', async t => {
+  const folder = await filled(t)
+  const rows = (await done(folder, 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
     'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
   ])
+  await refused(folder, 'journal verify no\u001b[2Jfile', 1, /no\\u001b\[2Jfile\n$/)
 })
 
 test('a table is cut to the width of a terminal, and to nothing in a pipe', async t => {

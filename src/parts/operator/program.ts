@@ -12,7 +12,7 @@ import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
 import { findCommand, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { completionCommand } from './completion.ts'
-import { Terminal } from '../terminal.ts'
+import { Terminal, visible } from '../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
   'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
@@ -32,7 +32,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error)
     if (code === undefined) throw error
-    process.stderr.write(`error: ${textOf(error)}\n`)
+    process.stderr.write(`error: ${visible(textOf(error))}\n`)
     return code
   }
 }
