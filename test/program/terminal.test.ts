@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
-import { startProgram } from '../support/program.ts'
+import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
 
@@ -52,6 +52,26 @@ test('on a terminal a password is asked for twice, without echo; letters can be 
     const left = await atTerminal(folder, `user add ${email}`, typed)
     assert.equal(left.code, code, left.seen)
     assert.ok(left.seen.includes(says) && !/SECRET|long/.test(left.seen), left.seen)
+  }
+})
+
+test('while a password is typed, a service may start; what was typed goes to that', async t => {
+  const folder = await initialized(t)
+  for (const words of ['user add a@x', 'user password a@x']) {
+    const args = ['-c', AT_TERMINAL, process.execPath, ADMIN, ...words.split(' ')]
+    const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+    t.after(() => child.kill('SIGKILL'))
+    let seen = ''
+    child.stdout.setEncoding('utf8').on('data', text => { seen += text })
+    const ended = once(child, 'close')
+    await until('the prompt', () => seen.includes('password (12'))
+    const service = await startProgram(t, { flags: { data: folder, page: 'off' } })
+    child.stdin.write('a long password\r')
+    await until('the second prompt', () => seen.includes('again: '))
+    child.stdin.write('a long password\r')
+    assert.deepEqual(await ended, [0, null], seen)
+    assert.match(await done(folder, 'user list'), /a@x/)
+    await service.stop()
   }
 })
 
