@@ -1,10 +1,11 @@
 /** What the operator sees and types. Results go to standard output, everything else to standard error. */
-import { Buffer } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { Descriptor } from '../disk/files.ts'
 import { isFile, syncOut, writeOut } from '../disk/output-file.ts'
 import type { JournalLocation } from '../journal/journal.ts'
+import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
@@ -25,6 +26,7 @@ const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 /** A column is not cut to less, however narrow the terminal. */
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
+const LINE_FEED = 0x0a
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Prints, asks, and shows progress. */
@@ -186,13 +188,21 @@ export class Terminal {
     if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
   }
 
+  /** A line that is not UTF-8 is refused: what would be made of it is another password. */
   async #firstLine(): Promise<string> {
-    let text = ''
-    for await (const chunk of this.#streams.stdin.setEncoding('utf8')) {
-      text += chunk as string
-      if (text.includes('\n')) break
+    const pieces: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of this.#streams.stdin) {
+      const end = (chunk as Buffer).indexOf(LINE_FEED)
+      const piece = (chunk as Buffer).subarray(0, end < 0 ? undefined : end)
+      bytes += piece.length
+      if (bytes > MAX_ENTRY_BYTES) throw new UsageError('the first line of standard input is longer than any entry')
+      pieces.push(piece)
+      if (end >= 0) break
     }
-    return text.split('\n')[0]!.replace(/\r$/, '')
+    const line = Buffer.concat(pieces)
+    if (!isUtf8(line)) throw new UsageError('the first line of standard input is not UTF-8')
+    return line.toString().replace(/\r$/, '')
   }
 }
 

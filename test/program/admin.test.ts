@@ -403,6 +403,8 @@ test('a command reads standard input, ends by itself with its exit code, and pri
   for (const [words, code, line, input, before] of [
     ['init', 0, /^$/], ['user add a@x --password-stdin', 0, /^$/, 'a long password\n'],
     ['token issue b@x', 1, /^error: there is no user .*\n$/], ['user list x', 2, /^error: .*\n$/],
+    ['user password a@x --password-stdin', 2, /^error: .* is not UTF-8\n$/, Buffer.from('a long passw\xf6rd\n', 'latin1')],
+    ['user password a@x --password-stdin', 2, /^error: .* is longer than any entry\n$/, Buffer.alloc(19 * 1024 * 1024, 'x')],
     ['journal verify', 3, /^error: .*needs key.*\n$/, '', spoilKey]
   ] as const) {
     before?.()
