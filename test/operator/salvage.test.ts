@@ -103,6 +103,9 @@ test('who had access before a record that is lost has none afterwards, unless th
   assert.deepEqual([report.users, report.lockedUsers, report.tokens, report.tokensLeftOut], [2, ['ana@x'], 1, 1])
   const kept = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good}.2 --keep-tokens --json`)).out)
   assert.deepEqual([kept.users, kept.lockedUsers, kept.tokens, kept.tokensLeftOut], [2, [], 2, 0])
+  for (const { mayHaveFewerAbilities } of [report, kept]) assert.deepEqual(mayHaveFewerAbilities, ['ana@x'])
+  const { out } = await admin(folder, `journal salvage ${bad} --to ${good}.3`)
+  assert.match(out, /^ {9}these may have had fewer abilities; check user list: ana@x$/m)
 })
 
 test('a whole journal is salvaged with 0; what holds no line, or is sealed with another key, is refused with 1', async t => {
@@ -137,6 +140,7 @@ test('damage in a checkpoint takes nobody\'s access', async t => {
   }, 2)
   const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
   assert.deepEqual([report.entries, report.users, report.lockedUsers, report.tokens], [0, 1, [], 1])
+  assert.deepEqual(report.mayHaveFewerAbilities, [])
   assert.ok(report.nextId > 3)
 })
 
