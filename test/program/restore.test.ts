@@ -60,6 +60,18 @@ test('a restore replaces the empty journal that init has made, and none with a r
   await refused(folder, `journal restore ${copy}`, 1, /holds a journal; move it away first/)
 })
 
+test('a restore refuses a copy without a record, and one whose name is that of a leftover which it removes', async t => {
+  const { folder, copy } = await emptied(t)
+  const part = join(folder, `${JOURNAL}.1.part`)
+  copyFileSync(copy, part)
+  await refused(folder, `journal restore ${part}`, 1, /journal\.jsonl\.1\.part is what a killed command has left/)
+  assert.ok(existsSync(part))
+  truncateSync(copy, 0)
+  await refused(folder, `journal restore ${copy}`, 1, /copy\.jsonl holds no record\n$/)
+  assert.deepEqual(readdirSync(folder).sort(), [JOURNAL, 'journal.key'])
+  assert.equal(statSync(join(folder, JOURNAL)).size, 0)
+})
+
 test('a restore of a copy that ends in a part of a line says so, and restores what is before it', async t => {
   const { folder, copy } = await emptied(t)
   truncateSync(copy, statSync(copy).size - 40)
