@@ -5,7 +5,7 @@ import {
   chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -307,7 +307,7 @@ test('root salvages from and into a folder of another user, whose service it doe
   await done(folder, `${given} --to ${own}/salvaged.jsonl`)
   assert.equal(statSync(`${own}/salvaged.jsonl`).uid, 0)
   await done(own, `${given} --to ${own}/again.jsonl`)
-  await done(folder, `${given} --to ${folder}/salvaged.jsonl`)
+  await done(folder, `journal salvage ${journalPath(folder)} --archive ${relative(process.cwd(), archive)} --to ${folder}/salvaged.jsonl`)
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321], ['journal.key', 54_321], ['salvaged.jsonl', 54_321]])
 })
 
