@@ -350,6 +350,22 @@ test('root works in a folder of another user as that user, with a key that only 
   assert.match(await run('journal verify'), /^records 5$/m)
 })
 
+test('root makes keys in a folder of another user with a program that only root can reach', { skip: NOT_ROOT }, t => {
+  const place = freshFolder(t)
+  chmodSync(place, 0o711)
+  const [folder, own] = [join(place, 'data'), join(place, 'root')]
+  for (const made of [folder, own]) mkdirSync(made, { mode: 0o700 })
+  chownSync(folder, 54_321, 54_322)
+  cpSync(dirname(ADMIN), join(own, 'dist'), { recursive: true })
+  writeFileSync(join(own, 'package.json'), '{"type":"module","version":"0.0.0"}')
+  for (const words of [['init'], ['key', 'rotate']]) {
+    const { status, stderr } = spawnSync(process.execPath, [join(own, 'dist/admin.js'), ...words], { env: { DATA_DIR: folder }, encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+  }
+  assert.equal(statSync(join(folder, 'journal.key')).uid, 54_321)
+  assert.equal(readFileSync(join(folder, 'journal.key'), 'utf8').trimEnd().split('\n').length, 2)
+})
+
 test('history and restore of an entry: every value, when, by whom; passwords only with --reveal', async t => {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --password-stdin', 'a long password')
