@@ -51,6 +51,12 @@ export class Terminal {
     for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.pass(`${visible(line)}\n`)
   }
 
+  /** A result that is one text alone: a script gets it as it is, since a password with escapes in it is another. */
+  showText(data: object, text: string): void {
+    if (this.#asJson || this.showsResults) this.show(data, text)
+    else this.pass(`${text}\n`)
+  }
+
   /**
    * A list of results: a table with a header, or JSON. What is too long for a line of a terminal is cut; a file or a
    * pipe gets all of it. `none` is said where the list is empty, and not on standard output: a script counts lines.

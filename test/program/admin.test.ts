@@ -169,6 +169,9 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     }
     await done(folder, `entry delete ${id}`)
   }
+  await done(folder, 'entry add --system odd --user u --password-stdin', 'a\u001b[2J\u202eB\n')
+  assert.equal(await done(folder, 'entry get odd --field password'), 'a\u001b[2J\u202eB\n', 'as it is, for a script')
+  assert.ok((await atTerminal(folder, 'entry get odd --field password')).seen.includes('a\\u001b[2J\\u202eB'))
   const { code, seen } = await atTerminal(folder, 'entry get 1 --clip --clear-after 1')
   assert.equal(code, 0, seen)
   const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
@@ -178,7 +181,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
   const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, id, operator: '' }]
-  assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
+  assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 
 test('an entry is known by a part of its system or user name; several are shown, and nothing is done', async t => {
