@@ -75,6 +75,21 @@ test('while a password is typed, a service may start; what was typed goes to tha
   }
 })
 
+test('a command that waits for the service says so, and goes on when that answers', async t => {
+  const service = await startProgram(t, { flags: { page: 'off' } })
+  await done(service.folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  service.child.kill('SIGSTOP')
+  const child = spawn(process.execPath, [ADMIN, 'entry', 'get', '1'], { env: { DATA_DIR: service.folder } })
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', text => { said += text })
+  const ended = once(child, 'close')
+  await until('the line', () => said.includes('\n'))
+  service.child.kill('SIGCONT')
+  assert.deepEqual(await ended, [0, null])
+  assert.match(said, /^the service has not answered yet[^\n]+\n$/)
+})
+
 test('without a command the program lists the commands and ends with 2', () => {
   const { status, stdout } = spawnSync(process.execPath, [ADMIN], { encoding: 'utf8' })
   assert.equal(status, 2)
