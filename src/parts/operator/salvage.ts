@@ -25,6 +25,8 @@ import { Rebuilding } from './salvage-state.ts'
 
 /** The most ranges of lost lines that the first record names. */
 const MAX_RANGES = 1_000
+/** Each id that is left out takes a few bytes of the new journal, and of memory. */
+const MAX_NEXT_ID = 10_000_000
 /** The most unplaced records that the report names. */
 const MAX_NAMED = 1_000
 
@@ -215,7 +217,9 @@ async function run(context: Context): Promise<number> {
   const { terminal, store, flags, positionals: [file = ''] } = context
   if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
   const nextId = Number(flags['next-id'] ?? 1)
-  if (!Number.isSafeInteger(nextId) || nextId < 1) throw new UsageError('--next-id must be a positive integer')
+  if (!Number.isSafeInteger(nextId) || nextId < 1 || nextId > MAX_NEXT_ID) {
+    throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
+  }
   const head = notedHead(flags)
   const { path: source, keyFile } = fileStatus(context, file)
   const target = resolve(flags['to'])
