@@ -6,7 +6,7 @@ import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { readPieces, type Descriptor, type Files } from './files.ts'
 
 /** What a sync gives where the runtime or the file system has none. */
-const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+export const CANNOT_SYNC: readonly string[] = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
 const EDQUOT = -constants.errno.EDQUOT
 

@@ -21,6 +21,7 @@ import type {
 } from './journal.ts'
 import { KeyWatch, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
+import { addKey } from './new-keys.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
 /** What a file journal is opened with. */
@@ -108,7 +109,6 @@ export class FileJournal implements DurableJournal {
 
   rotateKey(isGone?: () => boolean): Promise<Rotated> {
     return this.#work.soon(isGone, async () => {
-      const { addKey } = await import('./new-keys.ts')
       await this.#assertOwn()
       this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
       this.#keyWatch = this.#watch(this.#keyWatch.names)

@@ -16,7 +16,7 @@ export interface Key {
 
 export interface Keyring {
   readonly newest: Key
-  /** The names of all keys, the newest last. */
+  /** The names of all keys, in the order of the file's lines: the newest last, and twice what is there twice. */
   readonly names: readonly string[]
   find(name: string): Key | undefined
 }
@@ -31,7 +31,7 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   if (last === undefined) throw new Error('a keyring needs a key')
   const keys = new Map<string, Key>()
   for (const secret of secrets) keys.set(nameOf(secret), { name: nameOf(secret), secret: createSecretKey(secret) })
-  return { newest: keys.get(nameOf(last))!, names: [...keys.keys()], find: name => keys.get(name) }
+  return { newest: keys.get(nameOf(last))!, names: secrets.map(nameOf), find: name => keys.get(name) }
 }
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */

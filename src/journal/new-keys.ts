@@ -1,4 +1,7 @@
-/** Making keys: the first one of a journal, and those that follow it. Loaded where one is made. */
+/**
+ * Making keys: the first one of a journal, and those that follow it. Loaded with the journal: a process of root
+ * that has become a folder's owner may be unable to enter the folder of the program by the time it makes one.
+ */
 import type { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
 import type { Files } from '../disk/files.ts'

@@ -9,6 +9,7 @@ import { isPartOf, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
 import { readKeyFile, type KeyFinder, type Keyring } from './keys.ts'
 import { FIRST_HASH, isoTime } from './line.ts'
+import { createKeyFile } from './new-keys.ts'
 import { readJournal, type Recovered } from './recover.ts'
 
 export type { FileJournal } from './file-journal.ts'
@@ -130,7 +131,6 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
   if (!isNew) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
   try {
-    const { createKeyFile } = await import('./new-keys.ts')
     return await createKeyFile(files, keyFile, options.random)
   } catch (error) {
     if (error instanceof Failure) throw error

@@ -47,14 +47,15 @@ export async function copyLines(
 
 /**
  * Writes the lines of the journal into a new file, durably, and verifies what is there then; the file may replace one
- * that was looked at. Rejects as `copyLines`.
+ * that was looked at. Rejects as `copyLines`, and where there are fewer records than there have to be.
  */
 export function saveJournal(
-  store: Reached, path: string, status: JournalStatus, replaces?: FileStat
+  store: Reached, path: string, status: JournalStatus, replaces?: FileStat, leastRecords: number = 0
 ): Promise<JournalRead> {
   const { files } = store
   return makeFile(path, async file => {
     const read = await copyLines(store, status, text => file.write(text))
+    if (read.records < leastRecords) throw new OperatorError(`${status.path} holds no record`)
     const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
     if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return read

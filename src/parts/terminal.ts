@@ -1,8 +1,11 @@
 /** What the operator sees and types. Results go to standard output, everything else to standard error. */
-import { Buffer } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import type { Descriptor } from '../disk/files.ts'
+import { isFile, syncOut, writeOut } from '../disk/output-file.ts'
 import type { JournalLocation } from '../journal/journal.ts'
+import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
@@ -23,16 +26,21 @@ const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 /** A column is not cut to less, however narrow the terminal. */
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
+const LINE_FEED = 0x0a
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Prints, asks, and shows progress. */
 export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
+  /** Standard output, where that is a file. */
+  readonly #outputFile: Descriptor | undefined
 
   constructor(streams: Streams, asJson: boolean) {
     this.#streams = streams
     this.#asJson = asJson
+    const { fd } = streams.stdout as { readonly fd?: Descriptor }
+    this.#outputFile = fd !== undefined && isFile(fd) ? fd : undefined
   }
 
   /**
@@ -40,7 +48,13 @@ export class Terminal {
    * entered are shown, not obeyed.
    */
   show(data: object, ...lines: readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.#streams.stdout.write(`${visible(line)}\n`)
+    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.pass(`${visible(line)}\n`)
+  }
+
+  /** A result that is one text alone: a script gets it as it is, since a password with escapes in it is another. */
+  showText(data: object, text: string): void {
+    if (this.#asJson || this.showsResults) this.show(data, text)
+    else this.pass(`${text}\n`)
   }
 
   /**
@@ -77,7 +91,26 @@ export class Terminal {
   get showsResults(): boolean { return this.#streams.stdout.isTTY }
 
   /** Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. */
-  pass(text: string): void { this.#streams.stdout.write(text) }
+  pass(text: string): void {
+    const file = this.#outputFile
+    if (file === undefined) this.#streams.stdout.write(text)
+    else this.#orFail(() => writeOut(file, text))
+  }
+
+  /** Makes durable what was passed, where standard output is a file. */
+  sync(): void {
+    const file = this.#outputFile
+    if (file !== undefined) this.#orFail(() => syncOut(file))
+  }
+
+  /** What goes wrong is an error of the stream, as it is where Node writes. */
+  #orFail(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#streams.stdout.emit('error', error)
+    }
+  }
 
   /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
   clip(text: string): void {
@@ -157,17 +190,25 @@ export class Terminal {
   async confirm(what: string, isGiven: boolean): Promise<void> {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
-    this.#streams.stderr.write(`${what} Type yes to go on: `)
+    this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
     if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
   }
 
+  /** A line that is not UTF-8 is refused: what would be made of it is another password. */
   async #firstLine(): Promise<string> {
-    let text = ''
-    for await (const chunk of this.#streams.stdin.setEncoding('utf8')) {
-      text += chunk as string
-      if (text.includes('\n')) break
+    const pieces: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of this.#streams.stdin) {
+      const end = (chunk as Buffer).indexOf(LINE_FEED)
+      const piece = (chunk as Buffer).subarray(0, end < 0 ? undefined : end)
+      bytes += piece.length
+      if (bytes > MAX_ENTRY_BYTES) throw new UsageError('the first line of standard input is longer than any entry')
+      pieces.push(piece)
+      if (end >= 0) break
     }
-    return text.split('\n')[0]!.replace(/\r$/, '')
+    const line = Buffer.concat(pieces)
+    if (!isUtf8(line)) throw new UsageError('the first line of standard input is not UTF-8')
+    return line.toString().replace(/\r$/, '')
   }
 }
 
@@ -198,7 +239,7 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
 }
 
 /** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */
-function visible(line: string): string {
+export function visible(line: string): string {
   return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -378,6 +378,7 @@ export const STEPS: { readonly [name: string]: Step } = {
       const path = join(world.home, `backup-${world.backups.length}.jsonl`)
       if (!isSound(world) || world.unanswered.length > 0) return
       await world.done(`journal backup ${path}`)
+      if (readFileSync(path).length === 0) return // it cannot be restored
       world.backups.push({ path, state: copyOf(world.state) })
       await world.verified(path)
     }

@@ -214,6 +214,10 @@ test('KeePass: each entry of each group, as it is now; what is in the recycle bi
   for (const [from, to, why] of [
     ['ProtectInMemory="True"', 'Protected="True"', /^line 5: the password is encrypted; export the database as unencrypted XML$/],
     ['</Root>', '', /^line 12, column \d+: the end of another element/], ['KeePassFile', 'Other', /^this XML is not that of KeePass; known are .*KeePassXC/],
+    ['<Key>URL</Key>', '<Key>Password</Key>', /^line 4: this entry has a field twice$/],
+    ['<Key>URL</Key>', '', /^line 4: a value in this entry stands before its key$/],
+    ['<Key>URL</Key>', '<Key>URL</Key><Key>Password</Key>', /^line 4: a field of this entry has two keys$/],
+    ['<Key>Title</Key>', '<Key>Title</Key><Value>SECRET</Value>', /^line 4: a field of this entry has two values$/],
     ['p&#13;&lt;1', '<b>SECRET</b>', /^line 5: an element within a text$/], ['p&#13;', '&SECRET;', /^line 5, column \d+: a reference/]
   ] as const) {
     assert.throws(() => sourceOf(KEEPASS.replaceAll(from, to)), (error: Error) => why.test(error.message) && !error.message.includes('SECRET'))
@@ -275,6 +279,9 @@ test('JSON lines, a JSON array and CSV of this program: each is an entry, delete
   assert.deepEqual(sourceOf(`\ufeff${JSON.stringify([A, B], null, 1)}`).rows, rowsOf(2, 9))
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n7,s,u,p,0\n'
   assert.deepEqual(sourceOf(csv), { format: 'this program', rows: rowsOf(2, 3) })
+  for (const [columns, rows] of [['status,sistema,usuario,password', '1,s,u,p\n0,s,u,p'], ['sistema,usuario,password,notes,status', 's,u,p,,\ns,u,p,,0']]) {
+    assert.deepEqual(sourceOf(`${columns}\n${rows}`).rows.map(({ entry }) => entry), [ENTRY_A, ENTRY_B], 'in another order')
+  }
   const { status: _, ...fields } = ENTRY_A
   assert.deepEqual(sourceOf(`${JSON.stringify(fields)}\n${JSON.stringify(fields)}`).rows.map(seenOf),
     [1, 2].map(line => ({ line, entry: ENTRY_A, losesAddress: false })), 'without id and status')
@@ -300,6 +307,10 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${csv}4,SECRET,,p,1`, /^line 3: The usuario field is required.$/],
     [`${csv}4,SECRET,u,p,true`, /^line 3: The status field must be 0 or 1.$/],
     [`${csv}4,"SECRET`, /line 3, column 3: a quote that is not closed$/],
+    ['sistema,usuario,password,status\nSECRET,u,p,deleted', /^line 2: status must be 1, or 0 where it is deleted$/],
+    ['sistema,usuario,password,password\n', /^its first line has two columns password; leave one of them out$/],
+    ['sistema,status,usuario,password,status\n', /^its first line has two columns status;/],
+    ['id,sistema,usuario,password,password,status\n', /^its first line has two columns password;/],
     ['', /nothing in it to import$/],
     ['\n\n', /nothing in it to import$/],
     ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*any CSV with the columns sistema, usuario and password/],

@@ -5,7 +5,7 @@ import {
   chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
@@ -103,6 +103,9 @@ test('who had access before a record that is lost has none afterwards, unless th
   assert.deepEqual([report.users, report.lockedUsers, report.tokens, report.tokensLeftOut], [2, ['ana@x'], 1, 1])
   const kept = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good}.2 --keep-tokens --json`)).out)
   assert.deepEqual([kept.users, kept.lockedUsers, kept.tokens, kept.tokensLeftOut], [2, [], 2, 0])
+  for (const { mayHaveFewerAbilities } of [report, kept]) assert.deepEqual(mayHaveFewerAbilities, ['ana@x'])
+  const { out } = await admin(folder, `journal salvage ${bad} --to ${good}.3`)
+  assert.match(out, /^ {9}these may have had fewer abilities; check user list: ana@x$/m)
 })
 
 test('a whole journal is salvaged with 0; what holds no line, or is sealed with another key, is refused with 1', async t => {
@@ -117,6 +120,7 @@ test('a whole journal is salvaged with 0; what holds no line, or is sealed with 
   copyFileSync(bad, other.bad)
   await refused(other.folder, `journal salvage ${other.bad} --to ${good}.2`, 1, /lacks key [0-9a-f]{8}/)
   await refused(folder, `journal salvage ${bad}`, 2, /--to/)
+  await refused(folder, `journal salvage ${bad} --to ${good}.2 --next-id 10000001`, 2, /from 1 to 10000000\n$/)
   assert.ok(!existsSync(`${good}.2`) && !existsSync(`${good}.2.unplaced.jsonl`))
 })
 
@@ -137,6 +141,7 @@ test('damage in a checkpoint takes nobody\'s access', async t => {
   }, 2)
   const report = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
   assert.deepEqual([report.entries, report.users, report.lockedUsers, report.tokens], [0, 1, [], 1])
+  assert.deepEqual(report.mayHaveFewerAbilities, [])
   assert.ok(report.nextId > 3)
 })
 
@@ -303,7 +308,7 @@ test('root salvages from and into a folder of another user, whose service it doe
   await done(folder, `${given} --to ${own}/salvaged.jsonl`)
   assert.equal(statSync(`${own}/salvaged.jsonl`).uid, 0)
   await done(own, `${given} --to ${own}/again.jsonl`)
-  await done(folder, `${given} --to ${folder}/salvaged.jsonl`)
+  await done(folder, `journal salvage ${journalPath(folder)} --archive ${relative(process.cwd(), archive)} --to ${folder}/salvaged.jsonl`)
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321], ['journal.key', 54_321], ['salvaged.jsonl', 54_321]])
 })
 

@@ -93,6 +93,9 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.ok(group.includes('user add') && !group.includes('token issue'))
   const one = await done(folder, 'help user add')
   assert.equal(await done(folder, 'user add a@x -h'), one)
+  const valued = await initialized(t)
+  assert.equal(await done(valued, 'entry add --system web --user -h --generate'), 'entry 1 created\n')
+  assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
   const names = [...whole.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
@@ -169,6 +172,9 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     }
     await done(folder, `entry delete ${id}`)
   }
+  await done(folder, 'entry add --system odd --user u --password-stdin', 'a\u001b[2J\u202eB\n')
+  assert.equal(await done(folder, 'entry get odd --field password'), 'a\u001b[2J\u202eB\n', 'as it is, for a script')
+  assert.ok((await atTerminal(folder, 'entry get odd --field password')).seen.includes('a\\u001b[2J\\u202eB'))
   const { code, seen } = await atTerminal(folder, 'entry get 1 --clip --clear-after 1')
   assert.equal(code, 0, seen)
   const clips = [...seen.matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]+)\x07/g)].map(([, text]) => String(Buffer.from(text!, 'base64')))
@@ -178,7 +184,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
   const audit = (await done(folder, 'journal show --json')).trimEnd().split('\n').map(line => JSON.parse(line))
     .filter(({ type }) => type === 'entries.disclosed').map(({ by, data }) => [by, data])
   const got = (id: number): unknown => ['operator', { command: 'entry get', entries: 1, id, operator: '' }]
-  assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(1)])
+  assert.deepEqual(audit.slice(0, 5), [got(1), got(1), got(2), got(2), got(3)])
 })
 
 test('an entry is known by a part of its system or user name; several are shown, and nothing is done', async t => {
@@ -283,6 +289,11 @@ test('the keys are listed with what they have sealed, and a backup goes to a pip
     JSON.parse(await done(folder, 'key list --json'))
   assert.deepEqual(keys.map(({ line, needed }) => [line, needed]), [[1, 'yes'], [2, 'newest']])
   assert.ok(keys.every(({ records, since }) => records >= 1 && Date.parse(since) > 0))
+  const path = join(folder, 'journal.key')
+  const [older = ''] = readFileSync(path, 'utf8').split('\n')
+  writeFileSync(path, `${readFileSync(path, 'utf8')}${older}\n`)
+  assert.match(await done(folder, 'key list'), /^\S+ +1 .* yes\n\S+ +2 .* yes\n\S+ +3 .* newest\n$/m, 'one that is there twice')
+  writeFileSync(path, readFileSync(path, 'utf8').slice(0, -older.length - 1))
   await done(folder, 'key rewrite')
   assert.deepEqual(JSON.parse(await done(folder, 'key list --json')).map((one: { needed: string }) => one.needed), ['no', 'newest'])
   const { code, out, error } = await admin(folder, 'journal backup -')
@@ -350,6 +361,22 @@ test('root works in a folder of another user as that user, with a key that only 
   assert.match(await run('journal verify'), /^records 5$/m)
 })
 
+test('root makes keys in a folder of another user with a program that only root can reach', { skip: NOT_ROOT }, t => {
+  const place = freshFolder(t)
+  chmodSync(place, 0o711)
+  const [folder, own] = [join(place, 'data'), join(place, 'root')]
+  for (const made of [folder, own]) mkdirSync(made, { mode: 0o700 })
+  chownSync(folder, 54_321, 54_322)
+  cpSync(dirname(ADMIN), join(own, 'dist'), { recursive: true })
+  writeFileSync(join(own, 'package.json'), '{"type":"module","version":"0.0.0"}')
+  for (const words of [['init'], ['key', 'rotate']]) {
+    const { status, stderr } = spawnSync(process.execPath, [join(own, 'dist/admin.js'), ...words], { env: { DATA_DIR: folder }, encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+  }
+  assert.equal(statSync(join(folder, 'journal.key')).uid, 54_321)
+  assert.equal(readFileSync(join(folder, 'journal.key'), 'utf8').trimEnd().split('\n').length, 2)
+})
+
 test('history and restore of an entry: every value, when, by whom; passwords only with --reveal', async t => {
   const folder = await initialized(t)
   await done(folder, 'user add a@x --password-stdin', 'a long password')
@@ -403,6 +430,8 @@ test('a command reads standard input, ends by itself with its exit code, and pri
   for (const [words, code, line, input, before] of [
     ['init', 0, /^$/], ['user add a@x --password-stdin', 0, /^$/, 'a long password\n'],
     ['token issue b@x', 1, /^error: there is no user .*\n$/], ['user list x', 2, /^error: .*\n$/],
+    ['user password a@x --password-stdin', 2, /^error: .* is not UTF-8\n$/, Buffer.from('a long passw\xf6rd\n', 'latin1')],
+    ['user password a@x --password-stdin', 2, /^error: .* is longer than any entry\n$/, Buffer.alloc(19 * 1024 * 1024, 'x')],
     ['journal verify', 3, /^error: .*needs key.*\n$/, '', spoilKey]
   ] as const) {
     before?.()

@@ -50,13 +50,14 @@ test('a purged entry is unknown to every operation and command, and stays so aft
 
 test('a purge asks first, also where no service runs, and a refused one changes nothing', async t => {
   const folder = await initialized(t)
-  await done(folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  await done(folder, 'entry add --system s --user u\u001b[2J\u202eB --password-stdin', 'SECRET\n')
   const before = readFileSync(join(folder, 'journal.jsonl'))
   await refused(folder, 'entry purge 1', 2, /no terminal .* --yes/)
   await refused(folder, 'entry purge 2 --yes', 1, /no entry \d/)
   await refused(folder, 'entry purge x --yes', 2, /positive integer/)
   const { code, seen } = await atTerminal(folder, 'entry purge 1', [['Type yes', 'no']])
   assert.deepEqual([code, seen.includes('cancelled')], [2, true], seen)
+  assert.ok(seen.includes('Entry 1 (s, u\\u001b[2J\\u202eB) is gone'), 'what moves the cursor is shown, and not obeyed')
   assert.deepEqual(readFileSync(join(folder, 'journal.jsonl')), before)
   assert.equal((await atTerminal(folder, 'entry purge 1', [['Type yes', 'yes']])).code, 0)
   await refused(folder, 'entry get 1', 1, /no entry \d/)

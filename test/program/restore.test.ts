@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ADMIN, done, refused } from '../support/admin.ts'
+import { ADMIN, admin, done, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/compose.ts'
@@ -56,6 +58,26 @@ test('a restore replaces the empty journal that init has made, and none with a r
   await done(folder, `journal restore ${copy}`)
   assert.match(await done(folder, 'journal verify'), new RegExp(`^records ${ENTRIES}\n`))
   await refused(folder, `journal restore ${copy}`, 1, /holds a journal; move it away first/)
+})
+
+test('a restore refuses a copy without a record, and one whose name is that of a leftover which it removes', async t => {
+  const { folder, copy } = await emptied(t)
+  const part = join(folder, `${JOURNAL}.1.part`)
+  copyFileSync(copy, part)
+  await refused(folder, `journal restore ${part}`, 1, /journal\.jsonl\.1\.part is what a killed command has left/)
+  assert.ok(existsSync(part))
+  truncateSync(copy, 0)
+  await refused(folder, `journal restore ${copy}`, 1, /copy\.jsonl holds no record\n$/)
+  assert.deepEqual(readdirSync(folder).sort(), [JOURNAL, 'journal.key'])
+  assert.equal(statSync(join(folder, JOURNAL)).size, 0)
+})
+
+test('a restore of a copy that ends in a part of a line says so, and restores what is before it', async t => {
+  const { folder, copy } = await emptied(t)
+  truncateSync(copy, statSync(copy).size - 40)
+  const { code, out, error } = await admin(folder, `journal restore ${copy}`)
+  assert.match(error, /^warning: [^\n]*copy\.jsonl ends with \d+ bytes of a line that is cut off, which were left out; [^\n]+\n$/)
+  assert.deepEqual([code, /: 2 records, head /.test(out)], [0, true])
 })
 
 test('while a service runs, a restore is refused with a line that names its process', async t => {

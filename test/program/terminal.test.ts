@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ADMIN, atTerminal, done, initialized } from '../support/admin.ts'
-import { startProgram } from '../support/program.ts'
+import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
+import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
 
@@ -22,11 +22,13 @@ async function filled(t: TestContext): Promise<string> {
   return folder
 }
 
-test('users are listed as a table, and no name in it can move the cursor', async t => {
-  const rows = (await done(await filled(t), 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
+test('users are listed as a table, and no name in it, nor one in an error, can move the cursor', async t => {
+  const folder = await filled(t)
+  const rows = (await done(folder, 'user list')).split('\n').map(row => row.replace(/ {2,}/g, ' | '))
   assert.deepEqual(rows, [
     'ID | EMAIL | NAME | ABILITIES', '1 | a@x | A\\u001b[2J\\u202eB | *', '2 | longer@x | longer@x | password:read,password:create', ''
   ])
+  await refused(folder, 'journal verify no\u001b[2Jfile', 1, /no\\u001b\[2Jfile\n$/)
 })
 
 test('a table is cut to the width of a terminal, and to nothing in a pipe', async t => {
@@ -53,6 +55,41 @@ test('on a terminal a password is asked for twice, without echo; letters can be 
   }
 })
 
+test('while a password is typed, a service may start; what was typed goes to that', async t => {
+  const folder = await initialized(t)
+  for (const words of ['user add a@x', 'user password a@x']) {
+    const args = ['-c', AT_TERMINAL, process.execPath, ADMIN, ...words.split(' ')]
+    const child = spawn('python3', args, { env: { ...process.env, DATA_DIR: folder } })
+    t.after(() => child.kill('SIGKILL'))
+    let seen = ''
+    child.stdout.setEncoding('utf8').on('data', text => { seen += text })
+    const ended = once(child, 'close')
+    await until('the prompt', () => seen.includes('password (12'))
+    const service = await startProgram(t, { flags: { data: folder, page: 'off' } })
+    child.stdin.write('a long password\r')
+    await until('the second prompt', () => seen.includes('again: '))
+    child.stdin.write('a long password\r')
+    assert.deepEqual(await ended, [0, null], seen)
+    assert.match(await done(folder, 'user list'), /a@x/)
+    await service.stop()
+  }
+})
+
+test('a command that waits for the service says so, and goes on when that answers', async t => {
+  const service = await startProgram(t, { flags: { page: 'off' } })
+  await done(service.folder, 'entry add --system s --user u --password-stdin', 'SECRET\n')
+  service.child.kill('SIGSTOP')
+  const child = spawn(process.execPath, [ADMIN, 'entry', 'get', '1'], { env: { DATA_DIR: service.folder } })
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', text => { said += text })
+  const ended = once(child, 'close')
+  await until('the line', () => said.includes('\n'))
+  service.child.kill('SIGCONT')
+  assert.deepEqual(await ended, [0, null])
+  assert.match(said, /^the service has not answered yet[^\n]+\n$/)
+})
+
 test('without a command the program lists the commands and ends with 2', () => {
   const { status, stdout } = spawnSync(process.execPath, [ADMIN], { encoding: 'utf8' })
   assert.equal(status, 2)
@@ -77,6 +114,20 @@ test('when its output cannot be written, the command ends with 1 and says why', 
   closeSync(full)
   assert.deepEqual([status, String(stderr)], [1, 'error: the output could not be written: ENOSPC\n'])
 })
+
+for (const words of ['journal backup -', 'export --yes --output -', 'entry list --json']) {
+  test(`where a file takes only a part of its output, ${words} ends with 1 and says why`, async t => {
+    const folder = join(freshFolder(t), 'data')
+    makeJournal(folder, 500, BODY_BYTES)
+    const file = join(freshFolder(t), 'file')
+    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@" > "$FILE"', process.execPath, ADMIN, ...words.split(' ')], {
+      env: { DATA_DIR: folder, FILE: file }, encoding: 'utf8'
+    })
+    assert.match(stderr, /^(warning: .+\n)*error: the output could not be written: EFBIG\n$/)
+    assert.equal(status, 1)
+    assert.ok(statSync(file).size > 0, 'a part of it was taken')
+  })
+}
 
 test('the access log is refused on a terminal, which could be paused', t => {
   const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']

@@ -56,7 +56,7 @@ export async function admin(folder: string, words: string, input = '', env: Node
 }
 
 /** The same in a process that starts and ends with the command, as its user has it. */
-export async function adminProcess(folder: string, words: string, input = ''): Promise<Done> {
+export async function adminProcess(folder: string, words: string, input: string | Buffer = ''): Promise<Done> {
   const child = spawn(process.execPath, [ADMIN, ...words.split(' ')], { env: { DATA_DIR: folder }, ...LIMITS })
   let out = ''
   let error = ''

@@ -35,6 +35,7 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
     throw new OperatorError(isTaken ? 'there is no user with this address'
       : 'there is a user with this address already')
   }
+  await store.close() // a service may start while the password is typed
   return terminal.newSecret(flags['password-stdin'] === true, {
     prompt: `password (${MIN_LOGIN_PASSWORD_CHARACTERS} characters or more)`,
     fault: password => passwordFault(password, email)

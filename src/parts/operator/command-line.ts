@@ -66,20 +66,32 @@ export function findCommand(commands: readonly Command[], words: readonly string
   throw new UsageError(`there is no such command; ${PROGRAM} --help lists them`)
 }
 
+/** Whether an option takes the word that follows it; a value that may be missing is a number. */
+function takesWord(flag: string, { value }: Option, words: readonly string[]): boolean {
+  if (value?.startsWith('[') !== true) return value !== undefined
+  return /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '')
+}
+
+function tokensOf(options: ReturnType<typeof optionsOf>, words: readonly string[]) {
+  return parseArgs({
+    args: [...words], strict: false, tokens: true,
+    options: Object.fromEntries(Object.entries(options)
+      .map(([flag, option]) => [flag, { type: takesWord(flag, option, words) ? 'string' : 'boolean' }]))
+  }).tokens
+}
+
+/** Whether the words after a command ask for help on it; what follows a flag as its value does not. */
+export function asksForHelp(command: Command, words: readonly string[]): boolean {
+  return words.includes('--help') ||
+    tokensOf(optionsOf(command), words).some(token => token.kind === 'option' && token.rawName === '-h')
+}
+
 /** Parses the words after a command. Throws a `UsageError`. */
 export function parse(command: Command, words: readonly string[]): Arguments {
   const options = optionsOf(command)
   const flags: { [flag: string]: string | boolean | readonly string[] } = {}
   const positionals: string[] = []
-  /** What may be missing is a number. */
-  const takesWord = (flag: string, { value }: Option): boolean =>
-    value?.startsWith('[') === true ? /^\d+$/.test(words[words.indexOf(`--${flag}`) + 1] ?? '') : value !== undefined
-  const { tokens } = parseArgs({
-    args: [...words], strict: false, tokens: true,
-    options: Object.fromEntries(Object.entries(options)
-      .map(([flag, option]) => [flag, { type: takesWord(flag, option) ? 'string' : 'boolean' }]))
-  })
-  for (const token of tokens) {
+  for (const token of tokensOf(options, words)) {
     if (token.kind === 'positional') positionals.push(token.value)
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue = false } = token
@@ -87,7 +99,7 @@ export function parse(command: Command, words: readonly string[]): Arguments {
     const option = Object.hasOwn(options, name) ? options[name]! : undefined
     if (option === undefined) throw unknownFlag(command, name, Object.keys(options))
     if (option.value === undefined && inlineValue) throw new UsageError(`--${name} takes no value`)
-    const isMissing = takesWord(name, option) && !inlineValue && (value === undefined || value.startsWith('--'))
+    const isMissing = takesWord(name, option, words) && !inlineValue && (value === undefined || value.startsWith('--'))
     if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
     if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
     flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], value!] : value ?? true

@@ -51,6 +51,7 @@ export class StoreAccess implements Reached {
   /** The storage that this process has opened, since no other had. */
   #opened: Storage | undefined
   #asOwner = STAYS
+  #saysThatItWaits = false
 
   constructor(settings: StoreSettings, mayCreate: boolean, terminal: Terminal) {
     const { keyFile, folder } = locationOf(settings)
@@ -70,7 +71,7 @@ export class StoreAccess implements Reached {
         let asked = this.#folder
         try {
           asked = await this.#socket() ?? this.#folder
-          if (this.#opened === undefined) timer ??= setTimeout(() => this.#terminal.note(WAITING), SILENT_MS)
+          timer ??= this.#noteLater()
           const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
           if (answer.status === 200) return answer.body
           if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
@@ -85,12 +86,16 @@ export class StoreAccess implements Reached {
   }
 
   async look(): Promise<JournalStatus | undefined> {
+    let timer: NodeJS.Timeout | undefined
     try {
       const found = await this.#liveSocket()
+      timer = this.#noteLater()
       const answer = found === undefined ? undefined : await requestLocal(found, 'GET', STATUS)
       return answer?.body as JournalStatus | undefined
     } catch {
       return undefined
+    } finally {
+      clearTimeout(timer)
     }
   }
 
@@ -152,6 +157,15 @@ export class StoreAccess implements Reached {
     } finally {
       this.#endOwner()
     }
+  }
+
+  /** Says, once and in a while, that another process is waited for. */
+  #noteLater(): NodeJS.Timeout | undefined {
+    if (this.#opened !== undefined || this.#saysThatItWaits) return undefined
+    return setTimeout(() => {
+      if (!this.#saysThatItWaits) this.#terminal.note(WAITING)
+      this.#saysThatItWaits = true
+    }, SILENT_MS)
   }
 
   /** The socket of the process that has the lock, which may be this one. */

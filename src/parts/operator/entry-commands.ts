@@ -115,7 +115,7 @@ async function get(context: Context): Promise<void> {
   if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
   const entry = reveals ? found : { ...found, password: HIDDEN }
   if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
-  if (name !== undefined) return terminal.show({ [name]: entry[name] ?? null }, entry[name] ?? '')
+  if (name !== undefined) return terminal.showText({ [name]: entry[name] ?? null }, entry[name] ?? '')
   const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
   terminal.show(entry, `id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`)

@@ -1,5 +1,6 @@
 /** How entries are written for other programs, and for this one. */
 import { randomBytes } from 'node:crypto'
+import { READ_CHUNK_BYTES } from '../../limits.ts'
 import { ENTRY_FIELDS, type Entry } from '../../store/entry.ts'
 import { csvRow } from './csv.ts'
 import { OperatorError, UsageError } from '../command.ts'
@@ -83,4 +84,18 @@ export const WRITERS: { readonly [format: string]: Writer } = {
     between: ',\n',
     tail: '\n]}\n'
   }
+}
+
+/** What is written of entries, in pieces that are short however long these are. */
+export function * textsOf(
+  entries: readonly Entry[], { head = '', row, between = '', tail = '' }: Writer
+): Generator<string, void, void> {
+  let piece = head
+  for (const [i, entry] of entries.entries()) {
+    piece += `${i > 0 ? between : ''}${row(entry)}`
+    if (piece.length < READ_CHUNK_BYTES) continue
+    yield piece
+    piece = ''
+  }
+  yield piece + tail
 }

@@ -15,7 +15,7 @@
  * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
  * - Proton Pass: type,name,url,email,username,password,note,totp,createTime,modifyTime,vault (older ones without email)
  * - Dashlane: username,username2,username3,title,password,note,url,category,otpUrl
- * - anything else with columns called sistema, usuario and password
+ * - anything else with columns called sistema, usuario and password, and perhaps status
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
@@ -79,13 +79,16 @@ export function readSource(bytes: Buffer): Source {
     const names = headerOf(text, separator)
     if (names === undefined) continue
     if (isOwnHeader(names)) {
+      assertOnce(names, OWN_HEADER)
       return { format: OWN, rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
     }
     const format = FORMATS.find(([, first, ...columns]) =>
       (first === '' || names[0] === first) && columns.flatMap(columnsIn).every(column => names.includes(column)))
     if (format === undefined) continue
     const [program, , , ...used] = format
-    const places = used.map(columns => columnsIn(columns).map(column => names.indexOf(column)))
+    const status = program === 'CSV' ? 'status' : ''
+    assertOnce(names, [...used, status].flatMap(columnsIn))
+    const places = [...used, status].map(columns => columnsIn(columns).map(column => names.indexOf(column)))
     const hasBackslashes = WITH_BACKSLASHES.includes(program)
     return { format: program, rows: rowsOf(text, separator, hasBackslashes, row => csvRowOf(places, row)) }
   }
@@ -129,11 +132,18 @@ function unknown(what: string): OperatorError {
     'Export) and KeePassXC (Database, Export, XML), and what export writes here')
 }
 
-/** `places`: where the columns of name, address, user name and password are. */
+/** Refuses a header with two columns of one name that is used: which of them is meant cannot be known. */
+function assertOnce(names: readonly string[], used: readonly string[]): void {
+  const twice = used.find(column => names.indexOf(column) !== names.lastIndexOf(column))
+  if (twice !== undefined) throw new OperatorError(`its first line has two columns ${twice}; leave one of them out`)
+}
+
+/** `places`: where the columns of name, address, user name, password and status are. */
 function csvRowOf(places: readonly (readonly number[])[], { line, cells }: CsvRow): Row {
-  const [name = '', url = '', usuario = '', password = ''] =
-    places.map(columns => columns.map(at => cells[at]!).find(text => text !== ''))
-  return foreignRow(line, { name, url, usuario, password })
+  const [name = '', url = '', usuario = '', password = '', status = '1'] =
+    places.map(columns => columns.map(at => cells[at] ?? '').find(text => text !== ''))
+  if (!['0', '1'].includes(status)) throw new OperatorError(`line ${line}: status must be 1, or 0 where it is deleted`)
+  return foreignRow(line, { name, url, usuario, password }, false, status === '0')
 }
 
 /** Whether this program has written a header, perhaps a version with fewer fields. */

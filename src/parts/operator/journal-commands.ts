@@ -1,9 +1,9 @@
 /** The commands on the journal and its keys. */
-import { resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
-import { removeLeftovers } from '../../disk/whole-file.ts'
+import { isPartOf, removeLeftovers } from '../../disk/whole-file.ts'
 import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
 import { counted } from '../../log.ts'
@@ -136,16 +136,24 @@ const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path } = locationOf(store.settings)
-  const { records, head } = await store.alone([status.path], async () => {
+  const { records, head, tornBytes } = await store.alone([status.path], async () => {
     const target = store.files.real(path)
     const old = store.files.stat(target)
     const isEmpty = old === undefined || old.bytes === 0 ||
       (old.bytes < 1_000 && BEGUN_ONLY.test(store.files.read(target).toString('latin1')))
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
+    const source = store.files.real(status.path)
+    if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {
+      throw new OperatorError(`${source} is what a killed command has left, and would be removed; give it another name`)
+    }
     removeLeftovers(store.files, target)
-    return saveJournal(store, target, status, old)
+    return saveJournal(store, target, status, old, 1)
   })
-  terminal.show({ path, records, head }, `${path}: ${counted(records, 'record')}, head ${head}`)
+  if (tornBytes > 0) {
+    terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off, which were left out; the ` +
+      'records behind it, if there were any, are lost: a file of journal backup that ends so was cut short')
+  }
+  terminal.show({ path, records, head, tornBytes }, `${path}: ${counted(records, 'record')}, head ${head}`)
 }
 
 /** `init`, `journal …` and `key …`. */

@@ -7,11 +7,11 @@ import { GENERATOR } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { XmlReader } from './xml.ts'
 
-/** An entry that is being read: its fields by their keys, and the key that was read last. */
+/** An entry that is being read: its fields by their keys, and the key of the one that is open. */
 interface Open {
   readonly line: number
   readonly fields: Map<string, string>
-  key: string
+  key: string | undefined
 }
 
 /** Reads a file of KeePass. Throws an `OperatorError`, with the line where there is one. */
@@ -38,7 +38,8 @@ function * rowsOf(text: string): Generator<Row, void, void> {
       path.push(name)
       content = ''
       if (name === 'Group') inBin.push(inBin.at(-1) ?? false)
-      if (name === 'Entry' && parent === 'Group') open = { line, fields: new Map(), key: '' }
+      if (name === 'Entry' && parent === 'Group') open = { line, fields: new Map(), key: undefined }
+      if (name === 'String' && open !== undefined) open.key = undefined
       if (name === 'Value' && attributes.get('Protected')?.toLowerCase() === 'true') {
         throw new OperatorError(`line ${line}: the password is encrypted; export the database as unencrypted XML`)
       }
@@ -50,8 +51,8 @@ function * rowsOf(text: string): Generator<Row, void, void> {
     if (name === 'Generator' && parent === 'Meta') isOwn = content === GENERATOR
     else if (name === 'RecycleBinUUID' && parent === 'Meta') bin = content
     else if (name === 'UUID' && parent === 'Group' && content === bin && bin !== '') inBin[inBin.length - 1] = true
-    else if (name === 'Key' && field !== undefined) field.key = content
-    else if (name === 'Value' && field !== undefined) field.fields.set(field.key, content)
+    else if (name === 'Key' && field !== undefined) setKey(field, content)
+    else if (name === 'Value' && field !== undefined) setValue(field, content)
     else if (name === 'Group') inBin.pop()
     else if (name === 'Entry' && parent === 'Group' && open !== undefined) {
       yield rowOf(open, isOwn, inBin.at(-1) === true)
@@ -59,6 +60,18 @@ function * rowsOf(text: string): Generator<Row, void, void> {
     }
     content = ''
   }
+}
+
+function setKey(open: Open, key: string): void {
+  if (open.key !== undefined) throw new OperatorError(`line ${open.line}: a field of this entry has two keys`)
+  if (open.fields.has(key)) throw new OperatorError(`line ${open.line}: this entry has a field twice`)
+  open.key = key
+}
+
+function setValue({ line, key, fields }: Open, value: string): void {
+  if (key === undefined) throw new OperatorError(`line ${line}: a value in this entry stands before its key`)
+  if (fields.has(key)) throw new OperatorError(`line ${line}: a field of this entry has two values`)
+  fields.set(key, value)
 }
 
 function rowOf({ line, fields }: Open, isOwn: boolean, isDeleted: boolean): Row {

@@ -10,9 +10,9 @@ import { assertLimits } from '../../limits.ts'
 import { PARTS, SETTINGS, validateCombinations } from '../../settings.ts'
 import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
-import { findCommand, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
+import { asksForHelp, findCommand, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { completionCommand } from './completion.ts'
-import { Terminal } from '../terminal.ts'
+import { Terminal, visible } from '../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
   'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
@@ -32,7 +32,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error)
     if (code === undefined) throw error
-    process.stderr.write(`error: ${textOf(error)}\n`)
+    process.stderr.write(`error: ${visible(textOf(error))}\n`)
     return code
   }
 }
@@ -41,17 +41,20 @@ async function main(words: readonly string[]): Promise<number> {
   const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
   const commands = [...added, completionCommand(added)].sort((a, b) => a.name < b.name ? -1 : 1)
   const asked = words[0] === 'help' ? words.slice(1) : words
-  const asksForHelp = asked !== words || words.includes('--help') || words.includes('-h')
+  const mayAskForHelp = asked !== words || words.includes('--help') || words.includes('-h')
   if (asked[0] === '--version' || asked[0] === '-V') { process.stdout.write(`${VERSION}\n`); return 0 }
   const [group, ...others] = asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
-  if (asked.length === 0 || (asksForHelp && (group === undefined || isGroup))) {
+  if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
     process.stdout.write(overview(commands, group))
-    return asksForHelp ? 0 : 2
+    return mayAskForHelp ? 0 : 2
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
-  if (asksForHelp) { process.stdout.write(helpOf(command, process.env[SETTINGS.journal.variable])); return 0 }
+  if (asked !== words || asksForHelp(command, rest)) {
+    process.stdout.write(helpOf(command, process.env[SETTINGS.journal.variable]))
+    return 0
+  }
   return await run(command, parse(command, rest)) ?? 0
 }
 

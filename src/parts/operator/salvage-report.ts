@@ -109,14 +109,16 @@ export function report(
   const doubtfulCount = countOf(doubtful)
   const all = [...users.entries()]
   const locked = keepsAccess ? [] : all.filter(([id]) => made.isLocked(id)).map(([, { email }]) => email)
-  const kept = all.filter(([, { passwordHash }]) => passwordHash !== undefined).length
+  const there = all.filter(([, { passwordHash }]) => passwordHash !== undefined)
+  const mayDoLess = there.filter(([id]) => id <= made.doubtfulUsers).map(([, { email }]) => email)
   const hasLost = losses.lines.length > 0 || unplaced > 0 || scan.missingKeys.length > 0
   const aside = unplaced === 0 ? undefined : `${target}.unplaced.jsonl`
   const result = {
     source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines,
     lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
     mayLackChanges: doubtful,
-    users: kept, lockedUsers: locked, tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
+    users: there.length, lockedUsers: locked, mayHaveFewerAbilities: mayDoLess,
+    tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
     until: made.until, nextId: entries.size + 1, unplaced,
     ...aside && { unplacedFile: aside, unplacedRecords: named },
     archive: standIn?.path ?? null, missingArchive: missing ?? null,
@@ -135,8 +137,10 @@ export function report(
     ...scan.missingKeys.map(key => `key      ${key} is missing; put it into the key file, and begin again`),
     `entries  ${entries.count}, of which ${entries.count - doubtfulCount} are whole`,
     ...doubtful === '' ? [] : [`         these may lack changes: ${shortened(doubtful)}`],
-    `users    ${kept}`,
+    `users    ${there.length}`,
     ...locked.length === 0 ? [] : [`         these need a new password: ${shortened(locked.join(', '))}`],
+    ...mayDoLess.length === 0 ? []
+      : [`         these may have had fewer abilities; check user list: ${shortened(mayDoLess.join(', '))}`],
     `tokens   ${made.state.tokens.size}`,
     ...made.tokensLeftOut === 0 ? [] : [`         ${made.tokensLeftOut} are left out, which may have been revoked`],
     `until    ${made.until ?? '-'}`, `next id  ${entries.size + 1}`,

@@ -47,6 +47,8 @@ export class Rebuilding {
   tokensLeftOut = 0
   /** The newest entry that may lack changes: so may all before it. */
   doubtfulIds = 0
+  /** The newest user who may have fewer abilities by now: so may all before. */
+  doubtfulUsers = 0
   /** The newest record. */
   until: string | null = null
   readonly #options: RebuildOptions
@@ -87,6 +89,7 @@ export class Rebuilding {
     this.#mustEnd = false
     if (isOfCheckpoint) return
     this.doubtfulIds = this.state.entries.size
+    this.doubtfulUsers = this.state.users.size
     if (!this.#options.keepsAccess) this.#endAccess()
   }
 

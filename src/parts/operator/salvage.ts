@@ -12,7 +12,7 @@ import { FIRST_HASH, isoTime } from '../../journal/line.ts'
 import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { lockJournal } from '../../storage.ts'
-import { OperatorError, UsageError, type Command, type Context, type OnRecord } from '../command.ts'
+import { OperatorError, UsageError, type Command, type Context, type OnRecord, type Reached } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
 import { becomeOwner } from './as-owner.ts'
 import { ARCHIVE, fileStatus, joinArchives, notedHead } from './archives.ts'
@@ -25,6 +25,8 @@ import { Rebuilding } from './salvage-state.ts'
 
 /** The most ranges of lost lines that the first record names. */
 const MAX_RANGES = 1_000
+/** Each id that is left out takes a few bytes of the new journal, and of memory. */
+const MAX_NEXT_ID = 10_000_000
 /** The most unplaced records that the report names. */
 const MAX_NAMED = 1_000
 
@@ -169,12 +171,15 @@ function compare({ files, keys, onProgress }: Salvage, path: string, digest: str
   if (read.digest('hex') !== digest) throw new Error('what was written does not read back the same')
 }
 
-/** Works while no service has a folder that one of these files is in; in its own folder as the owner of that. */
+/**
+ * Works while no service has a folder that the source, the first of the files that are read, or the target is in; in
+ * its own folder as the owner of that.
+ */
 async function alone<T>(
-  { store, flags }: Context, source: string, target: string, work: (files: Files) => Promise<T>
+  store: Reached, reads: readonly string[], target: string, work: (files: Files) => Promise<T>
 ): Promise<T> {
   const { folder } = locationOf(store.settings)
-  const [sources, targets] = [disk.real(dirname(source)), disk.real(dirname(target))]
+  const [sources, targets] = [disk.real(dirname(reads[0]!)), disk.real(dirname(target))]
   const isOwn = targets === disk.real(folder)
   const releases: (() => Promise<void>)[] = []
   try {
@@ -188,8 +193,6 @@ async function alone<T>(
         if (other !== sources || !['EROFS', 'EACCES', 'EPERM'].includes(systemCode(cause))) throw error
       }
     }
-    const archives = (flags['archive'] ?? []) as readonly string[]
-    const reads = [source, ...archives.map(path => resolve(path))]
     return isOwn ? await store.alone(reads, () => work(store.files)) : await work(disk)
   } finally {
     for (const release of releases) await release()
@@ -211,19 +214,24 @@ async function lockAsOwner(folder: string): Promise<() => Promise<void>> {
 }
 
 async function run(context: Context): Promise<number> {
-  const { terminal, flags, positionals: [file = ''] } = context
+  const { terminal, store, flags, positionals: [file = ''] } = context
   if (typeof flags['to'] !== 'string') throw new UsageError('--to FILE is missing: the new journal')
   const nextId = Number(flags['next-id'] ?? 1)
-  if (!Number.isSafeInteger(nextId) || nextId < 1) throw new UsageError('--next-id must be a positive integer')
+  if (!Number.isSafeInteger(nextId) || nextId < 1 || nextId > MAX_NEXT_ID) {
+    throw new UsageError(`--next-id must be an integer from 1 to ${MAX_NEXT_ID}`)
+  }
   const head = notedHead(flags)
   const { path: source, keyFile } = fileStatus(context, file)
   const target = resolve(flags['to'])
   const keepsAccess = flags['keep-tokens'] === true
   const onProgress = (what: string, share: number): void => terminal.progress(what, share)
-  const salvaged = await alone(context, source, target, files => {
+  // Of paths that are absolute: the folder of the owner becomes the working one.
+  const archive = (flags['archive'] as readonly string[] | undefined)?.map(path => resolve(path))
+  const given = { ...context, flags: { ...flags, archive } }
+  const salvaged = await alone(store, [source, ...archive ?? []], target, files => {
     const keys = readKeyFile(files, keyFile)
     if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
-    const join: JoinArchives = (ends, onRecord) => joinArchives(context, ends, () => onRecord)
+    const join: JoinArchives = (ends, onRecord) => joinArchives(given, ends, () => onRecord)
     return salvage({ files, source, target, keys, keepsAccess, nextId, head, join, onProgress })
   })
   return report(context, source, target, salvaged, keepsAccess)

@@ -3,13 +3,12 @@ import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { disk } from '../../disk/files.ts'
 import { counted } from '../../log.ts'
-import { rowOf, type Entry, type EntryRow } from '../../store/entry.ts'
+import { rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
-import type { Writer } from './export-formats.ts'
 import { MAX_IMPORT_BYTES } from './import-routes.ts'
 import type { Source } from './import-row.ts'
 
@@ -30,8 +29,6 @@ interface Plan {
 
 /** How many lines a report names. */
 const NAMED_LINES = 20
-/** How many entries an export writes at a time. */
-const EXPORT_ENTRIES = 1_000
 
 /** `known`: the keys of the entries that exist; those of the file are added to them. */
 function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
@@ -118,7 +115,7 @@ async function importFile(context: Context): Promise<void> {
 async function exportFile(context: Context): Promise<void> {
   const { flags, terminal } = context
   const { output } = flags as { readonly output?: string }
-  const { formatOf, WRITERS } = await import('./export-formats.ts')
+  const { formatOf, textsOf, WRITERS } = await import('./export-formats.ts')
   const format = typeof flags['format'] === 'string' ? flags['format'] : formatOf(output ?? '')
   const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
   if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(', ')}`)
@@ -136,18 +133,6 @@ async function exportFile(context: Context): Promise<void> {
   const path = resolve(output)
   const written = counted(entries.length, 'entry', 'entries')
   terminal.show({ path, format, entries: entries.length }, `${path}: ${written} as ${format}, in plain text`)
-}
-
-/** What is written, in pieces of many entries. */
-function * textsOf(
-  entries: readonly Entry[], { head = '', row, between = '', tail = '' }: Writer
-): Generator<string, void, void> {
-  yield head
-  for (let at = 0; at < entries.length; at += EXPORT_ENTRIES) {
-    if (at > 0) yield between
-    yield entries.slice(at, at + EXPORT_ENTRIES).map(row).join(between)
-  }
-  yield tail
 }
 
 /** `import` and `export`. */
