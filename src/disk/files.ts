@@ -82,6 +82,11 @@ export const disk = {
 
 export type Files = typeof disk
 
+export function isFile(descriptor: Descriptor): boolean { return fstatSync(descriptor).isFile() }
+
+/** Makes durable what was written to a file that is open. */
+export function syncOpen(descriptor: Descriptor): void { fsyncSync(descriptor) }
+
 /** Reads a part of a file, a piece at a time, each at its offset; a piece is valid until the next one. */
 export function * readPieces(
   files: Files, path: string, start: number, end: number = Infinity

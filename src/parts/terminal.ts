@@ -2,12 +2,12 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { Descriptor } from '../disk/files.ts'
-import { isFile, syncOut, writeOut } from '../disk/output-file.ts'
+import { isFile, type Descriptor } from '../disk/files.ts'
 import type { JournalLocation } from '../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
+import { syncOut, writeOut } from './output-file.ts'
 
 /** The three standard streams, and the signals that end waiting. */
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'once' | 'off'>
