@@ -184,23 +184,21 @@ async function isNoticed(tree: string, path: string, put: (text?: string) => voi
   return false
 }
 
-/** Makes the function that says whether a text in the place of a source compiles; a name may be left over in it. */
-function compiler(path: string): (text: string) => boolean {
-  const folder = path.includes(BROWSER) ? join(ROOT, 'src', BROWSER) : ROOT
+/** Makes the function that says whether a text in the place of a source of a folder compiles; a name may be left over. */
+function compiler(folder: string): (path: string, text: string) => boolean {
   const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
   Object.assign(options, { noUnusedLocals: false, noUnusedParameters: false })
   const host = ts.createCompilerHost(options)
   const read = host.getSourceFile
   const others = new Map<string, ts.SourceFile | undefined>()
-  let program: ts.Program | undefined
-  return text => {
+  return (path, text) => {
     host.getSourceFile = (name, version) => {
       if (name === path) return ts.createSourceFile(name, text, version)
       if (!others.has(name)) others.set(name, read(name, version))
       return others.get(name)
     }
-    program = ts.createProgram([path], options, host, program)
+    const program = ts.createProgram([path], options, host)
     const file = program.getSourceFile(path)
     return program.getSyntacticDiagnostics(file).length + program.getSemanticDiagnostics(file).length === 0
   }
@@ -255,12 +253,11 @@ function * sample(random: Random): Generator<Trial> {
 }
 
 const found = new Map<string, { tried: number, noticed: number }>()
-const compilers = new Map<string, (text: string) => boolean>()
+const compiles = { ofPage: compiler(join(ROOT, 'src', BROWSER)), ofAllElse: compiler(ROOT) }
 
 async function attempt(tree: string, { path, name, line, text }: Trial): Promise<void> {
   const file = join(ROOT, 'src', path)
-  if (!compilers.has(path)) compilers.set(path, compiler(file))
-  if (!compilers.get(path)!(text)) return
+  if (!compiles[path.startsWith(BROWSER) ? 'ofPage' : 'ofAllElse'](file, text)) return
   const source = readFileSync(file, 'utf8')
   const put = (changed = source): void => {
     if (path.startsWith(BROWSER)) return putPage(tree, path, changed)
