@@ -53,7 +53,7 @@ export class Session {
       // Read out twice, and not each second.
       if (left === undefined || ANNOUNCED_SECONDS.includes(left)) announce(text)
     }, () => this.#lock())
-    inEachLanguage(() => this.#form.clear())
+    inEachLanguage(() => { if (!this.#form.isBusy) this.#form.clear() })
     for (const id of ['logout', 'leave']) part(id).addEventListener('click', () => void this.logOut())
     find(HTMLButtonElement, 'button', this.#locked).addEventListener('click', () => void this.#unlock())
     // Nothing of the session stays in a page that the browser keeps to go back to.
@@ -73,10 +73,7 @@ export class Session {
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
     this.#keep(this.#options.removals.forget())
-    this.#forget()
-    this.#login.hidden = false
-    this.#noteAtLogin(note)
-    find(HTMLInputElement, '#email').focus()
+    this.#showLogin(note)
   }
 
   async logOut(note: TextName = 'loggedOut'): Promise<void> {
@@ -94,7 +91,7 @@ export class Session {
     const left = await pending
     if (note !== 'loggedOut') this.#keep(left)
     const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
-    this.end(note)
+    this.#showLogin(note)
     if (note === 'loggedOut') tellLeft(left)
     const answer = await leaving
     // Without a valid token there was nothing left to revoke.
@@ -143,9 +140,22 @@ export class Session {
     find(HTMLButtonElement, 'button', this.#locked).focus()
   }
 
+  /** Where there is nothing new, what was kept before stays as it is, and whose it is. */
   #keep(left: readonly Entry[]): void {
-    const draft = this.#options.editor.draft() ?? this.#kept?.draft
-    if (draft !== undefined || left.length > 0) this.#kept = { draft, left, email: api.user?.email }
+    const draft = this.#options.editor.draft()
+    if (draft === undefined && left.length === 0) return
+    const email = api.user?.email
+    const before = this.#kept?.email === email ? this.#kept?.draft : undefined
+    this.#kept = { draft: draft ?? before, left, email }
+  }
+
+  /** Forgets the session and asks for a login, in a form that waits for no answer of before. */
+  #showLogin(note: TextName): void {
+    this.#forget()
+    this.#form.clear()
+    this.#login.hidden = false
+    this.#noteAtLogin(note)
+    find(HTMLInputElement, '#email').focus()
   }
 
   #forget(): void {
