@@ -125,6 +125,26 @@ inBrowser('what was requested before the logout shows nothing to the next user',
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
 })
 
+inBrowser('while the logout waits for a deletion nothing stored is in the document, whatever comes', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await browser.click('#rows [data-act=reveal]')
+  await browser.find('#rows .revealed')
+  const release = await holdAnswers(browser)
+  await browser.click('#refresh')
+  await browser.click('#rows [data-act=edit]')
+  await browser.click('#rows .row:last-child [data-act=remove]')
+  await browser.click('#logout')
+  await browser.until('return held.length === 3')
+  await browser.run('for (const come of held.splice(0, 2)) come(); return new Promise(done => setTimeout(done, 100))')
+  assert.deepEqual(await browser.run("return [document.querySelectorAll('#rows .row').length, document.querySelectorAll('dialog[open]').length]"), [0, 0])
+  await browser.run("dispatchEvent(new Event('offline'))")
+  await release(1)
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  await until(() => service.accounts!.tokens().length === 0)
+  assert.equal(service.store.activeCount, 7)
+})
+
 inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'

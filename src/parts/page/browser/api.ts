@@ -192,8 +192,11 @@ export class Api {
   forget(): void {
     this.#token = undefined
     this.#user = undefined
-    this.#session = {}
+    this.leave()
   }
+
+  /** What was asked before is not answered any more; the token is kept for what is asked from now on. */
+  leave(): void { this.#session = {} }
 
   #authorization(): Record<string, string> {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }

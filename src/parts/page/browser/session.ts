@@ -42,6 +42,8 @@ export class Session {
   readonly #form: Form
   readonly #idle: Idle
   #kept: Kept | undefined
+  /** Whether a logout waits for deletions. */
+  #isLeaving = false
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -61,8 +63,8 @@ export class Session {
     addEventListener('pageshow', event => { if (event.persisted) location.reload() })
   }
 
-  /** Whether the list may be shown: there is a session, and it is not locked. */
-  get isOpen(): boolean { return this.#login.hidden && this.#locked.hidden }
+  /** Whether the list may be shown: there is a session, which is neither locked nor being left. */
+  get isOpen(): boolean { return this.#login.hidden && this.#locked.hidden && !this.#isLeaving }
 
   /** Starts to watch for input. */
   start(): void { this.#idle.start() }
@@ -77,13 +79,14 @@ export class Session {
   }
 
   async logOut(note: TextName = 'loggedOut'): Promise<void> {
-    const { removals, editor } = this.#options
-    const pending = removals.flush()
+    if (!this.isOpen) return
+    this.#isLeaving = true
     if (note === 'loggedOut') this.#kept = undefined
     else this.#keep([])
-    editor.close()
-    hideList()
-    loaded.is = false
+    // What was asked before would show the list again.
+    api.leave()
+    const pending = this.#options.removals.flush()
+    this.#clear()
     // A silent service may let a person wait.
     part('loading').hidden = false
     find(HTMLElement, 'span', part('loading')).textContent = say('leaving')
@@ -151,6 +154,7 @@ export class Session {
 
   /** Forgets the session and asks for a login, in a form that waits for no answer of before. */
   #showLogin(note: TextName): void {
+    this.#isLeaving = false
     this.#forget()
     this.#form.clear()
     this.#login.hidden = false
@@ -159,17 +163,22 @@ export class Session {
   }
 
   #forget(): void {
-    const { grid, editor, notice, removals, stopLoading } = this.#options
-    this.#idle.stop()
     api.forget()
+    this.#options.removals.forget()
+    rights.begin()
+    this.#clear()
+  }
+
+  /** Nothing of the session stays in the document. */
+  #clear(): void {
+    const { grid, editor, notice, stopLoading } = this.#options
+    this.#idle.stop()
     for (const dialog of document.querySelectorAll('dialog')) closeModal(dialog)
     editor.close()
-    removals.forget()
     clearMessages()
     notice.hide()
     stopLoading()
     entries.clear()
-    rights.begin()
     loaded.is = false
     clearSearch()
     grid.hideAll()
