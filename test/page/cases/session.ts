@@ -215,6 +215,25 @@ inBrowser('a create that was on its way when the page locked itself is not store
   assert.equal(service.store.activeCount, 9)
 })
 
+inBrowser('a page that locks itself before it has looked for a lost create shows nothing, and looks when it is open again', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await browser.run(`const real = setTimeout, { fetch } = window
+    window.setTimeout = (f, ms, ...rest) => ms === 1000 ? void (window.look = f) : real(f, ms, ...rest)
+    window.fetch = (...asked) => fetch(...asked).finally(() => { if (asked[0].pathname.endsWith('createPassword')) throw new TypeError('lost') })`)
+  await createEntry(browser)
+  await browser.until('return window.look')
+  await later(browser, 10.1)
+  await browser.run('look(); window.look = undefined; return new Promise(done => setTimeout(done, 100))')
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+  await browser.click('#locked button')
+  await browser.until("return document.getElementById('editor').open")
+  await browser.press(KEYS.enter)
+  await browser.until('return window.look')
+  await browser.run('look()')
+  await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
+  assert.equal(service.store.activeCount, 9)
+})
+
 inBrowser('after ten minutes without input the page locks itself, and counts down before', CHROMIUM, async t => {
   const isCounting = "return /se bloqueará en \\d+ s/.test(document.getElementById('idle').checkVisibility() && document.getElementById('idle').textContent)"
   const open = await openService(t)

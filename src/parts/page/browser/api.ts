@@ -198,6 +198,13 @@ export class Api {
   /** What was asked before is not answered any more; the token is kept for what is asked from now on. */
   leave(): void { this.#session = {} }
 
+  /** Waits, as a question does: where the session ends meanwhile, for ever. */
+  async pause(ms: number): Promise<void> {
+    const session = this.#session
+    await new Promise(resolve => setTimeout(resolve, ms))
+    if (session !== this.#session) await new Promise(() => {})
+  }
+
   #authorization(): Record<string, string> {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
