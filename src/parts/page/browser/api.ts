@@ -249,8 +249,9 @@ export class Api {
   }
 }
 
+/** A proxy that compresses makes the tag a weak one (`W/`), which never matches; it is still that of the version. */
 function storedIn({ body, headers }: Received, name: string): Stored {
-  return { entry: body[name] as Entry, tag: headers.get('ETag') ?? undefined }
+  return { entry: body[name] as Entry, tag: headers.get('ETag')?.replace(/^W\//, '') }
 }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
