@@ -87,6 +87,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
   const steps: readonly (readonly [what: string, prepare: () => Promise<unknown>, act: () => Promise<unknown>])[] = [
     ['the deleted ones', async () => {}, () => browser.click('#show-trash')],
     ['restoring', async () => { await browser.click('#show-trash'); await browser.find('#deleted button') }, () => browser.click('#deleted button')],
+    ['editing', () => view(browser, 'Correo'), () => browser.click('#viewer [data-act=edit]')],
     ['the history', () => view(browser, 'Correo'), () => browser.click('#history summary')],
     ['the own password', async () => {
       await browser.click('#show-account')
@@ -105,6 +106,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
     await browser.until("return document.activeElement.id === 'email'")
     await logIn(browser)
     await browser.find('#rows .row')
+    assert.equal(await browser.run("return document.querySelectorAll('[aria-busy=true]').length"), 0, what)
   }
 })
 

@@ -81,6 +81,7 @@ export class Viewer {
   /** Nothing of it stays in the document. */
   #forget(): void {
     this.#entry = undefined
+    this.setBusy(false)
     for (const one of this.#dialog.querySelectorAll('bdi, #viewer-title')) one.textContent = ''
     part('view-password').replaceChildren()
     resetHistory()
