@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
 import {
   CHROMIUM, createEntry, documentOf, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected,
-  openService, passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf
+  openService, passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -143,6 +143,32 @@ inBrowser('while the logout waits for a deletion nothing stored is in the docume
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
   assert.equal(service.store.activeCount, 7)
+})
+
+inBrowser('after the logout nothing that was looked at, typed, searched or said of the account is in the document', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
+  await service.store.createEntry({ sistema: 'https://host.example/?key=abc', usuario: 'u', password: 'p' }, null)
+  await logIn(browser)
+  await view(browser, 'https://host.example/?key=abc')
+  await browser.press(KEYS.escape)
+  await browser.click('#create')
+  await browser.fill('#password', '4711')
+  assert.match(await textOf(browser, '#rating-text'), /Impresora/)
+  await browser.press(KEYS.escape)
+  await browser.click('#discard')
+  await browser.click('#show-account')
+  await browser.click('#show-own')
+  await browser.press(KEYS.escape)
+  await browser.fill('#query', 'searched')
+  await browser.until("return document.getElementById('spoken').textContent !== ''")
+  await browser.fill('#query', 'searched for')
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  // The number of hits is read out a moment after typing.
+  await browser.run('return new Promise(done => setTimeout(done, 700))')
+  const left = /host\.example|Impresora|searched|ana@example|Tu cuenta permite|\d entradas|meter[^>]* value="[1-9]/
+  assert.equal(left.exec(await documentOf(browser))?.[0], undefined)
+  assert.deepEqual([await textOf(browser, '#viewer .tile'), await textOf(browser, '#spoken'), await valueOf(browser, 'own-email')], ['', '', ''])
 })
 
 inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {

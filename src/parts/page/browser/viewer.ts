@@ -82,7 +82,8 @@ export class Viewer {
   #forget(): void {
     this.#entry = undefined
     this.setBusy(false)
-    for (const one of this.#dialog.querySelectorAll('bdi, #viewer-title')) one.textContent = ''
+    for (const one of this.#dialog.querySelectorAll('bdi, .tile, #viewer-title')) one.textContent = ''
+    for (const name of ['href', 'aria-label']) part('view-visit').removeAttribute(name)
     part('view-password').replaceChildren()
     resetHistory()
   }
