@@ -1,5 +1,5 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
-import { closeModal, isModal, keepFocus } from './dialogs.ts'
+import { allClosed, closeModal, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Entry } from './api.ts'
 import type { Draft, Editor } from './editor.ts'
@@ -128,9 +128,17 @@ export class Session {
     if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
     tellLeft(kept.left)
     if (kept.draft === undefined) return keepFocus()
-    // What is typed by now is not replaced; what was kept comes back after the next login.
-    if (isModal()) this.#kept = { ...kept, left: [] }
-    else this.#options.editor.resume(kept.draft)
+    void this.#giveBack(kept.draft)
+  }
+
+  /** What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login. */
+  async #giveBack(draft: Draft): Promise<void> {
+    const kept = { draft, left: [], email: api.user?.email }
+    this.#kept = kept
+    await allClosed()
+    if (this.#kept !== kept || !this.isOpen) return
+    this.#kept = undefined
+    this.#options.editor.resume(draft)
   }
 
   #lock(): void {
