@@ -270,7 +270,8 @@ function refusalOf({ status, headers }: Response, { message, errors }: Body): Re
     why: isForbidden ? 'forbidden' : WHY[status] ?? 'failed',
     message: String(message ?? ''),
     errors: (errors ?? {}) as Refusal['errors'],
-    waitSeconds: Math.max(1, Number(headers.get('Retry-After') ?? 1)),
+    // A proxy may say a date, which is no number.
+    waitSeconds: Math.max(1, Number(headers.get('Retry-After')) || 1),
     requestId: headers.get('X-Request-Id') ?? ''
   }
 }
