@@ -242,7 +242,8 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
   const { browser } = await openService(t)
   await edit(browser, 'GitHub')
   for (const [text, rating] of [
-    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'], ['kV8#qz!Rw2p', 'Aceptable'],
+    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'],
+    [`${'x'.repeat(100)}${'1'.repeat(100)}`, 'Débil'], ['kV8#qz!Rw2p', 'Aceptable'],
     ['kV8#qz!Rw2pLm9', 'Segura']
   ] as const) {
     await browser.fill('#password', text)
