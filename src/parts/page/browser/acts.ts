@@ -40,7 +40,7 @@ export class Acts {
 
   /** Gets the list, shows it as it comes if there was none before, and says what is in the way of that. */
   async load(): Promise<boolean> {
-    const { notice, session } = this.#parts
+    const { notice } = this.#parts
     if (!rights.may('listPassword')) {
       this.show()
       return false
@@ -70,7 +70,7 @@ export class Acts {
       const shows = this.#isPart ? 'part' : 'all'
       notice.show(answer, loaded.is ? shows : 'nothing', () => void this.load())
     }
-    if (session.isOpen) this.show()
+    this.show()
     return answer.ok
   }
 

@@ -75,7 +75,13 @@ export class Session {
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
     this.#keep(this.#options.removals.forget())
-    this.#showLogin(note)
+    this.#isLeaving = false
+    this.#forget()
+    // It may wait for an answer of this session.
+    this.#form.clear()
+    this.#login.hidden = false
+    this.#noteAtLogin(note)
+    find(HTMLInputElement, '#email').focus()
   }
 
   async logOut(note: TextName = 'loggedOut'): Promise<void> {
@@ -85,7 +91,8 @@ export class Session {
     else this.#keep([])
     // What was asked before would show the list again.
     api.leave()
-    const pending = this.#options.removals.flush()
+    const { removals } = this.#options
+    const pending = removals.flush()
     this.#clear()
     // A silent service may let a person wait.
     part('loading').hidden = false
@@ -93,8 +100,10 @@ export class Session {
     part('help').focus()
     const left = await pending
     if (note !== 'loggedOut') this.#keep(left)
+    // Of those that were sent before nothing is known; to keep them for nobody would drop the draft.
+    removals.forget()
     const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
-    this.#showLogin(note)
+    this.end(note)
     if (note === 'loggedOut') tellLeft(left)
     const answer = await leaving
     // Without a valid token there was nothing left to revoke.
@@ -125,20 +134,16 @@ export class Session {
     await this.#options.load()
     const kept = this.#kept
     this.#kept = undefined
-    if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
+    keepFocus()
+    if (kept === undefined || kept.email !== api.user?.email) return
     tellLeft(kept.left)
-    if (kept.draft === undefined) return keepFocus()
-    void this.#giveBack(kept.draft)
-  }
-
-  /** What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login. */
-  async #giveBack(draft: Draft): Promise<void> {
-    const kept = { draft, left: [], email: api.user?.email }
-    this.#kept = kept
+    if (kept.draft === undefined) return
+    // What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login.
+    const own = this.#kept = { ...kept, left: [] }
     await allClosed()
-    if (this.#kept !== kept || !this.isOpen) return
+    if (this.#kept !== own || !this.isOpen) return
     this.#kept = undefined
-    this.#options.editor.resume(draft)
+    this.#options.editor.resume(kept.draft)
   }
 
   #lock(): void {
@@ -156,18 +161,8 @@ export class Session {
     const draft = this.#options.editor.draft()
     if (draft === undefined && left.length === 0) return
     const email = api.user?.email
-    const before = this.#kept?.email === email ? this.#kept?.draft : undefined
-    this.#kept = { draft: draft ?? before, left, email }
-  }
-
-  /** Forgets the session and asks for a login, in a form that waits for no answer of before. */
-  #showLogin(note: TextName): void {
-    this.#isLeaving = false
-    this.#forget()
-    this.#form.clear()
-    this.#login.hidden = false
-    this.#noteAtLogin(note)
-    find(HTMLInputElement, '#email').focus()
+    if (this.#kept?.email !== email) this.#kept = undefined
+    this.#kept = { draft: draft ?? this.#kept?.draft, left, email }
   }
 
   #forget(): void {
