@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, hurry, inBrowser, openService, rowOf, settled, textOf, told, view
+  CHROMIUM, EVERYWHERE, holdAnswers, hurry, inBrowser, keepCopies, openService, rowOf, settled, textOf, told, view
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import type { Browser } from '../../support/webdriver.ts'
@@ -43,6 +43,26 @@ inBrowser('a password is copied, and the clipboard emptied after a while', CHROM
   await browser.until('return done.length > 0')
   assert.equal(await clipboard(), 'something else', 'what came since is left alone')
   assert.ok(!(await browser.run<string[]>('return done')).includes('write'))
+})
+
+inBrowser('what was asked to be copied last is what the clipboard has, also where an earlier answer comes later', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await keepCopies(browser)
+  for (const [act, said] of [['copy', 'Copiada'], ['copyUser', 'Usuario copiado']] as const) {
+    const copied = act === 'copy' ? 'ghp-no-es-esto' : 'anagarcia'
+    // The first answer is kept back, not the next.
+    const release = await holdAnswers(browser)
+    await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+    await browser.until('return held.length === 1')
+    await browser.run('window.fetch = realFetch')
+    await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=${act}]`)
+    await told(browser, said)
+    await browser.run("for (const one of document.querySelectorAll('.message .dismiss')) one.click()")
+    await release(1)
+    await browser.run('return new Promise(done => setTimeout(done, 100))')
+    assert.deepEqual(await browser.run('return copied.splice(0)'), [copied])
+    assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0, 'nothing else is said')
+  }
 })
 
 inBrowser('over plain HTTP the view of an entry copies what it says, not nothing', CHROMIUM, async t => {

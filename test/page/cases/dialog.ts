@@ -56,6 +56,14 @@ inBrowser('editing sends what was changed, and what was not stays as it is, line
   await browser.click('#rows [data-act=edit]')
   await browser.until("return document.getElementById('editor').open")
   assert.equal(await valueOf(browser, 'usuario'), 'eva')
+  // To have looked at it changes nothing either.
+  const look = (): Promise<unknown> => browser.run("for (let i = 0; i < 2; i++) document.getElementById('peek').click()")
+  await look()
+  await browser.press(KEYS.escape)
+  assert.equal(await isEditing(browser), false, 'nothing was typed')
+  await browser.click('#rows [data-act=edit]')
+  await browser.until("return document.getElementById('editor').open")
+  await look()
   await browser.fill('#usuario', 'luz')
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
@@ -234,7 +242,8 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
   const { browser } = await openService(t)
   await edit(browser, 'GitHub')
   for (const [text, rating] of [
-    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'], ['kV8#qz!Rw2p', 'Aceptable'],
+    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'],
+    [`${'x'.repeat(100)}${'1'.repeat(100)}`, 'Débil'], ['kV8#qz!Rw2p', 'Aceptable'],
     ['kV8#qz!Rw2pLm9', 'Segura']
   ] as const) {
     await browser.fill('#password', text)

@@ -9,7 +9,7 @@ import { composeService } from '../../support/compose.ts'
 import { FaultyFiles } from '../../support/faulty-files.ts'
 import {
   CHROMIUM, createEntry, edit, holdAnswers, hurryCheck, inBrowser, isEditing, openPage, openService, rowOf, sendEntry,
-  settled, systems, textOf, told, valueOf
+  settled, systems, textOf, told, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -57,12 +57,16 @@ inBrowser('without a connection the page says so and shows nothing stored, also 
     { offline: !isThere, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
   await browser.devtools('Network.enable')
   atEnd(t, async () => { await network(true) })
-  await network(false)
-  await browser.find('#notice')
-  assert.match(await textOf(browser, '#notice'), /Sin conexión/)
-  assert.equal((await systems(browser)).length, 0)
-  await network(true)
-  await browser.until("return document.getElementById('notice').hidden && document.querySelectorAll('#rows .row').length === 8")
+  for (const open of [async () => {}, () => view(browser, 'Correo'), () => browser.click('#show-trash')]) {
+    await open()
+    await network(false)
+    await browser.find('#notice')
+    assert.match(await textOf(browser, '#notice'), /Sin conexión/)
+    assert.equal((await systems(browser)).length, 0)
+    assert.equal(await browser.run("return document.querySelectorAll('dialog[open]').length"), 0)
+    await network(true)
+    await browser.until("return document.getElementById('notice').hidden && document.querySelectorAll('#rows .row').length === 8")
+  }
   // There is no worker that would answer: the browser says itself that there is no connection.
   await network(false)
   await browser.go(`${url}/?lang=es`).catch(() => {})

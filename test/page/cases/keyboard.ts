@@ -106,6 +106,7 @@ inBrowser('the keys: search, new, copy user and password of the row, and the lis
   await browser.press(KEYS.escape)
   await browser.press(KEYS.down)
   await browser.press(KEYS.control, 'b')
+  await browser.until('return window.copied.length === 1')
   await browser.press(KEYS.control, 'c')
   await browser.until('return window.copied.length === 2')
   assert.deepEqual(await browser.run('return window.copied'), ['ana', 'x'.repeat(24)])

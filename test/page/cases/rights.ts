@@ -87,6 +87,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
   const steps: readonly (readonly [what: string, prepare: () => Promise<unknown>, act: () => Promise<unknown>])[] = [
     ['the deleted ones', async () => {}, () => browser.click('#show-trash')],
     ['restoring', async () => { await browser.click('#show-trash'); await browser.find('#deleted button') }, () => browser.click('#deleted button')],
+    ['editing', () => view(browser, 'Correo'), () => browser.click('#viewer [data-act=edit]')],
     ['the history', () => view(browser, 'Correo'), () => browser.click('#history summary')],
     ['the own password', async () => {
       await browser.click('#show-account')
@@ -105,6 +106,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
     await browser.until("return document.activeElement.id === 'email'")
     await logIn(browser)
     await browser.find('#rows .row')
+    assert.equal(await browser.run("return document.querySelectorAll('[aria-busy=true]').length"), 0, what)
   }
 })
 
@@ -113,19 +115,24 @@ inBrowser('logging out waits for the rate limit by itself, and says so', CHROMIU
   await logIn(browser)
   let refused = 0
   const revoke = service.accounts!.revoke.bind(service.accounts!)
-  await browser.run(`const real = window.fetch
+  // In seconds, as the service says it, and by a date, as a proxy may.
+  await browser.run(`const real = window.fetch, realTimeout = setTimeout, retry = ['2', new Date().toUTCString()]
+    window.setTimeout = (f, ms, ...rest) => { if (Number.isNaN(ms)) window.isUntimed = true; return realTimeout(f, ms, ...rest) }
+    window.asked = 0
     window.fetch = async (url, init) => {
       if (!String(url).includes('logout') || window.isOver) return real(url, init)
-      window.isHeld = true
-      return new Response('{"message":"Too Many Requests","status":429}', { status: 429, headers: { 'Retry-After': '2' } })
+      const headers = { 'Retry-After': retry[Math.min(1, asked++)] }
+      return new Response('{"message":"Too Many Requests","status":429}', { status: 429, headers })
     }`)
   Object.assign(service.accounts!, { revoke: (...args: Parameters<typeof revoke>) => { refused++; return revoke(...args) } })
   await browser.click('#logout')
   await browser.until("return /pide esperar para cerrar la sesión/.test(document.getElementById('login-note').textContent)")
   assert.equal(service.accounts!.tokens().length, 1)
   assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+  await browser.until('return asked > 1')
   await browser.run('window.isOver = true')
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  assert.notEqual(await browser.run('return window.isUntimed'), true, 'not without a pause')
   await until(() => service.accounts!.tokens().length === 0 && refused === 1)
 })
 

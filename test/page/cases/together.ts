@@ -37,6 +37,22 @@ inBrowser('the second save of an entry shows both versions, and asks', EVERYWHER
   assert.equal(await focus(browser), 'rowheader: Banco Central')
 })
 
+inBrowser('behind a proxy that compresses, which makes every tag a weak one, what is changed is saved', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await browser.run(`const { fetch } = window
+    window.fetch = async (...asked) => {
+      const answer = await fetch(...asked)
+      const headers = new Headers(answer.headers)
+      if (headers.has('ETag')) headers.set('ETag', 'W/' + headers.get('ETag'))
+      return new Response(answer.body, { status: answer.status, headers })
+    }`)
+  await edit(browser, 'Banco Central')
+  await browser.fill('#usuario', 'mine')
+  await browser.press(KEYS.enter)
+  await told(browser, 'Cambios guardados.')
+  assert.equal(service.store.entry(2)?.usuario, 'mine')
+})
+
 inBrowser('what the other person has saved can stay, and is what the list shows', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
   await edit(browser, 'Banco Central')

@@ -1,7 +1,7 @@
 /** What a person does with the entries of the list, and what the answers of the service mean. */
 import type { Answer, Entry } from './api.ts'
 import { CLEAR_AFTER_SECONDS, copyForAWhile, copyForGood } from './clipboard.ts'
-import { isModal } from './dialogs.ts'
+import { closeModal, isModal } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Editor } from './editor.ts'
 import type { Grid } from './grid.ts'
@@ -40,7 +40,7 @@ export class Acts {
 
   /** Gets the list, shows it as it comes if there was none before, and says what is in the way of that. */
   async load(): Promise<boolean> {
-    const { notice, session } = this.#parts
+    const { notice } = this.#parts
     if (!rights.may('listPassword')) {
       this.show()
       return false
@@ -64,12 +64,13 @@ export class Acts {
         loaded.is = false
         entries.load([])
         this.#parts.grid.hideAll()
+        for (const id of ['#viewer', '#trash']) closeModal(find(HTMLDialogElement, id))
       }
       this.#isPart = loaded.is && (isFirst || this.#isPart)
       const shows = this.#isPart ? 'part' : 'all'
       notice.show(answer, loaded.is ? shows : 'nothing', () => void this.load())
     }
-    if (session.isOpen) this.show()
+    this.show()
     return answer.ok
   }
 

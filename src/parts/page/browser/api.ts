@@ -192,7 +192,17 @@ export class Api {
   forget(): void {
     this.#token = undefined
     this.#user = undefined
-    this.#session = {}
+    this.leave()
+  }
+
+  /** What was asked before is not answered any more; the token is kept for what is asked from now on. */
+  leave(): void { this.#session = {} }
+
+  /** Waits, as a question does: where the session ends meanwhile, for ever. */
+  async pause(ms: number): Promise<void> {
+    const session = this.#session
+    await new Promise(resolve => setTimeout(resolve, ms))
+    if (session !== this.#session) await new Promise(() => {})
   }
 
   #authorization(): Record<string, string> {
@@ -239,8 +249,9 @@ export class Api {
   }
 }
 
+/** A proxy that compresses makes the tag a weak one (`W/`), which never matches; it is still that of the version. */
 function storedIn({ body, headers }: Received, name: string): Stored {
-  return { entry: body[name] as Entry, tag: headers.get('ETag') ?? undefined }
+  return { entry: body[name] as Entry, tag: headers.get('ETag')?.replace(/^W\//, '') }
 }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
@@ -259,7 +270,8 @@ function refusalOf({ status, headers }: Response, { message, errors }: Body): Re
     why: isForbidden ? 'forbidden' : WHY[status] ?? 'failed',
     message: String(message ?? ''),
     errors: (errors ?? {}) as Refusal['errors'],
-    waitSeconds: Math.max(1, Number(headers.get('Retry-After') ?? 1)),
+    // A proxy may say a date, which is no number.
+    waitSeconds: Math.max(1, Number(headers.get('Retry-After')) || 1),
     requestId: headers.get('X-Request-Id') ?? ''
   }
 }

@@ -10,6 +10,8 @@ const CHANCES = ['focus', 'click', 'keydown']
 let waiting = new AbortController()
 /** Begins that wait again, for what is still to be emptied. */
 let waitAgain = (): void => {}
+/** The copy that was asked for last. */
+let last = {}
 
 /**
  * What became of a copy. `copied`: it is emptied after a while. `copiedTillInput`: this browser allows that only after
@@ -19,14 +21,15 @@ export type Copied = 'copied' | 'copiedTillInput' | 'copiedForGood' | 'notCopied
 
 /**
  * Puts a text into the clipboard; one that is still on its way as well, since browsers allow that only at once after a
- * click. Undefined: there was none. `onCleared` is called once the clipboard was emptied.
+ * click. Undefined: there was none, or another copy was asked for before it came. `onCleared` is called once the
+ * clipboard was emptied.
  */
 export async function copyForAWhile(
   text: Promise<string | undefined>, onCleared: () => void
 ): Promise<Copied | undefined> {
-  putOff()
-  const isWritten = await writeLater(text)
-  const known = await text
+  const own = beginCopy(text)
+  const isWritten = await writeLater(own)
+  const known = await own
   if (known === undefined) return undefined
   if (!isWritten && !await write(known)) return writeOldWay(known) ? 'copiedForGood' : 'notCopied'
   waitAgain = () => {
@@ -38,11 +41,11 @@ export async function copyForAWhile(
   return await isAllowed('clipboard-write') ? 'copied' : 'copiedTillInput'
 }
 
-/** Puts a text into the clipboard that holds nothing secret; undefined: there was none. */
+/** Puts a text into the clipboard that holds nothing secret; undefined as above. */
 export async function copyForGood(text: Promise<string | undefined>): Promise<boolean | undefined> {
-  putOff()
-  const isWritten = await writeLater(text)
-  const known = await text
+  const own = beginCopy(text)
+  const isWritten = await writeLater(own)
+  const known = await own
   const isCopied = known !== undefined && (isWritten || await write(known) || writeOldWay(known))
   if (isCopied) {
     waiting.abort()
@@ -51,10 +54,16 @@ export async function copyForGood(text: Promise<string | undefined>): Promise<bo
   return known === undefined ? undefined : isCopied
 }
 
-/** What was copied before must not be emptied by the very click that copies; but later, if nothing comes of that. */
-function putOff(): void {
+/**
+ * The text, where no other copy was asked for until it came: what comes late must not replace that one's. What was
+ * copied before must not be emptied by the very click that copies; but later, if nothing comes of that.
+ */
+async function beginCopy(text: Promise<string | undefined>): Promise<string | undefined> {
   waiting.abort()
   setTimeout(waitAgain)
+  const own = last = {}
+  const known = await text
+  return own === last ? known : undefined
 }
 
 function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {

@@ -38,6 +38,11 @@ export function closeModal(dialog: HTMLDialogElement): void {
 /** Whether a dialog is open. */
 export function isModal(): boolean { return open.some(dialog => dialog.open) }
 
+/** Waits until no dialog is open, nor another one in its place. */
+export async function allClosed(): Promise<void> {
+  while (isModal()) await new Promise(resolve => open.at(-1)!.addEventListener('close', resolve, { once: true }))
+}
+
 /** Focuses something where nothing has the focus, as after what had it was removed. */
 export function keepFocus(): void {
   const { activeElement } = document

@@ -199,6 +199,8 @@ export class Editor {
     this.#field('usuario').value = fields.usuario
     this.#password.set(fields.password)
     find(HTMLElement, '#rating').hidden = true
+    find(HTMLElement, '#rating-text').textContent = ''
+    find(HTMLMeterElement, '#rating meter').value = 0
   }
 
   /** Says how strong a password is, and which entries have the same. */

@@ -35,7 +35,7 @@ const removals = new Removals({ remove: entry => acts.carryOut(entry), restore: 
 const session = new Session({
   grid, editor, removals, notice, load: () => acts.load(), stopLoading: () => acts.stopLoading()
 })
-const saving = new Saving({ acts, grid, session })
+const saving = new Saving({ acts, grid })
 acts.connect({ grid, editor, viewer, removals, notice, session })
 api.connect({
   onLoginNeeded: () => session.askForLogin(),

@@ -11,8 +11,8 @@ export class PasswordField {
   readonly #field = find(HTMLInputElement, '#password')
   readonly #button = find(HTMLButtonElement, '#peek')
   #password = ''
-  /** Whether its text is in the field; else the field is empty, or has what is typed in its place. */
-  #isIn = false
+  /** What the field has made of the text that was put into it; else the field is empty, or has what is typed. */
+  #placed = ''
   #isShown = false
   /** What was typed is gone on with; what came from elsewhere is replaced. */
   #isTyped = false
@@ -30,12 +30,16 @@ export class PasswordField {
     inEachLanguage(() => this.#label())
   }
 
-  get value(): string { return this.#isIn || this.#field.value !== '' ? this.#field.value : this.#password }
+  /** A field takes no line breaks: what is as it was put there still has its own. */
+  get value(): string {
+    const { value } = this.#field
+    return value === this.#placed ? this.#password : value
+  }
 
   /** Stands for another password from now on, hidden. */
   set(password: string): void {
-    this.#isIn = this.#isTyped = false
-    this.#field.value = ''
+    this.#isTyped = false
+    this.#field.value = this.#placed = ''
     this.#password = password
     this.show(false)
   }
@@ -53,15 +57,16 @@ export class PasswordField {
   /** Takes the text out of the field, or puts it there, where it is shown or typed. */
   #place(): void {
     this.#password = this.value
-    this.#isIn = this.#isShown || (this.#isTyped && document.activeElement === this.#field)
-    const text = this.#isIn ? this.#password : ''
+    const isIn = this.#isShown || (this.#isTyped && document.activeElement === this.#field)
+    const text = isIn ? this.#password : ''
     if (this.#field.value !== text) this.#field.value = text
+    this.#placed = this.#field.value
     this.#label()
   }
 
   #label(): void {
     this.#field.classList.toggle('masked', !this.#isShown)
-    this.#field.placeholder = this.#isIn || this.#password === '' ? '' : say('hiddenField')
+    this.#field.placeholder = this.#placed !== '' || this.#password === '' ? '' : say('hiddenField')
     this.#button.ariaPressed = String(this.#isShown)
     find(SVGUseElement, 'use', this.#button).setAttribute('href', this.#isShown ? '#i-hide' : '#i-eye')
   }

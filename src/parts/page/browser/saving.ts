@@ -8,7 +8,6 @@ import type { Outcome } from './form.ts'
 import type { Grid } from './grid.ts'
 import { say } from './language.ts'
 import { tell } from './messages.ts'
-import type { Session } from './session.ts'
 import { api, entries, loaded, rights } from './state.ts'
 import { clearSearch } from './view.ts'
 
@@ -24,7 +23,6 @@ interface Unsure {
 interface SavingParts {
   readonly acts: Acts
   readonly grid: Grid
-  readonly session: Session
 }
 
 /** What becomes of a form that was sent. */
@@ -41,7 +39,6 @@ export class Saving {
   }
 
   async #create(changed: Changed, close: () => void): Promise<Outcome> {
-    const { session } = this.#parts
     const { all: fields, before } = changed
     const unsure = this.#unsure.get(before)
     if (unsure !== undefined && rights.may('listPassword')) {
@@ -66,7 +63,7 @@ export class Saving {
     if (found === 'unreadable') return { refusal: answer, note: 'unsure' }
     if (found !== undefined) return this.#created(found, 'wasStored', close)
     this.#unsure.delete(before)
-    return session.isOpen ? { refusal: answer, note: 'notStored' } : undefined
+    return { refusal: answer, note: 'notStored' }
   }
 
   #created(entry: Entry, text: 'created' | 'wasStored', close: () => void): undefined {
@@ -82,7 +79,7 @@ export class Saving {
 
   /** Looks whether a create was stored all the same; that may come a moment after the failure. */
   async #findStored({ fields, known }: Unsure): Promise<Entry | 'unreadable' | undefined> {
-    await new Promise(resolve => setTimeout(resolve, CHECK_AFTER_MS))
+    await api.pause(CHECK_AFTER_MS)
     entries.expect()
     const answer = await api.list()
     if (!answer.ok) return 'unreadable'

@@ -1,5 +1,5 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
-import { closeModal, isModal, keepFocus } from './dialogs.ts'
+import { allClosed, closeModal, keepFocus } from './dialogs.ts'
 import { find, part } from './dom.ts'
 import type { Entry } from './api.ts'
 import type { Draft, Editor } from './editor.ts'
@@ -42,6 +42,8 @@ export class Session {
   readonly #form: Form
   readonly #idle: Idle
   #kept: Kept | undefined
+  /** Whether a logout waits for deletions. */
+  #isLeaving = false
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -53,7 +55,7 @@ export class Session {
       // Read out twice, and not each second.
       if (left === undefined || ANNOUNCED_SECONDS.includes(left)) announce(text)
     }, () => this.#lock())
-    inEachLanguage(() => this.#form.clear())
+    inEachLanguage(() => { if (!this.#form.isBusy) this.#form.clear() })
     for (const id of ['logout', 'leave']) part(id).addEventListener('click', () => void this.logOut())
     find(HTMLButtonElement, 'button', this.#locked).addEventListener('click', () => void this.#unlock())
     // Nothing of the session stays in a page that the browser keeps to go back to.
@@ -61,8 +63,8 @@ export class Session {
     addEventListener('pageshow', event => { if (event.persisted) location.reload() })
   }
 
-  /** Whether the list may be shown: there is a session, and it is not locked. */
-  get isOpen(): boolean { return this.#login.hidden && this.#locked.hidden }
+  /** Whether the list may be shown: there is a session, which is neither locked nor being left. */
+  get isOpen(): boolean { return this.#login.hidden && this.#locked.hidden && !this.#isLeaving }
 
   /** Starts to watch for input. */
   start(): void { this.#idle.start() }
@@ -73,26 +75,33 @@ export class Session {
   /** Ends the session and asks for a login; the note says why. */
   end(note: TextName): void {
     this.#keep(this.#options.removals.forget())
+    this.#isLeaving = false
     this.#forget()
+    // It may wait for an answer of this session.
+    this.#form.clear()
     this.#login.hidden = false
     this.#noteAtLogin(note)
     find(HTMLInputElement, '#email').focus()
   }
 
   async logOut(note: TextName = 'loggedOut'): Promise<void> {
-    const { removals, editor } = this.#options
-    const pending = removals.flush()
+    if (!this.isOpen) return
+    this.#isLeaving = true
     if (note === 'loggedOut') this.#kept = undefined
     else this.#keep([])
-    editor.close()
-    hideList()
-    loaded.is = false
+    // What was asked before would show the list again.
+    api.leave()
+    const { removals } = this.#options
+    const pending = removals.flush()
+    this.#clear()
     // A silent service may let a person wait.
     part('loading').hidden = false
     find(HTMLElement, 'span', part('loading')).textContent = say('leaving')
     part('help').focus()
     const left = await pending
     if (note !== 'loggedOut') this.#keep(left)
+    // Of those that were sent before nothing is known; to keep them for nobody would drop the draft.
+    removals.forget()
     const leaving = api.logout(() => this.#noteAtLogin('notYetRevoked'))
     this.end(note)
     if (note === 'loggedOut') tellLeft(left)
@@ -125,12 +134,16 @@ export class Session {
     await this.#options.load()
     const kept = this.#kept
     this.#kept = undefined
-    if (kept === undefined || kept.email !== api.user?.email || !this.isOpen) return keepFocus()
+    keepFocus()
+    if (kept === undefined || kept.email !== api.user?.email) return
     tellLeft(kept.left)
-    if (kept.draft === undefined) return keepFocus()
-    // What is typed by now is not replaced; what was kept comes back after the next login.
-    if (isModal()) this.#kept = { ...kept, left: [] }
-    else this.#options.editor.resume(kept.draft)
+    if (kept.draft === undefined) return
+    // What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login.
+    const own = this.#kept = { ...kept, left: [] }
+    await allClosed()
+    if (this.#kept !== own || !this.isOpen) return
+    this.#kept = undefined
+    this.#options.editor.resume(kept.draft)
   }
 
   #lock(): void {
@@ -143,23 +156,32 @@ export class Session {
     find(HTMLButtonElement, 'button', this.#locked).focus()
   }
 
+  /** Where there is nothing new, what was kept before stays as it is, and whose it is. */
   #keep(left: readonly Entry[]): void {
-    const draft = this.#options.editor.draft() ?? this.#kept?.draft
-    if (draft !== undefined || left.length > 0) this.#kept = { draft, left, email: api.user?.email }
+    const draft = this.#options.editor.draft()
+    if (draft === undefined && left.length === 0) return
+    const email = api.user?.email
+    if (this.#kept?.email !== email) this.#kept = undefined
+    this.#kept = { draft: draft ?? this.#kept?.draft, left, email }
   }
 
   #forget(): void {
-    const { grid, editor, notice, removals, stopLoading } = this.#options
-    this.#idle.stop()
     api.forget()
+    this.#options.removals.forget()
+    rights.begin()
+    this.#clear()
+  }
+
+  /** Nothing of the session stays in the document. */
+  #clear(): void {
+    const { grid, editor, notice, stopLoading } = this.#options
+    this.#idle.stop()
     for (const dialog of document.querySelectorAll('dialog')) closeModal(dialog)
     editor.close()
-    removals.forget()
     clearMessages()
     notice.hide()
     stopLoading()
     entries.clear()
-    rights.begin()
     loaded.is = false
     clearSearch()
     grid.hideAll()

@@ -16,7 +16,6 @@ const ROWS = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiop', 'asdfgh
 const ALPHABETS: readonly (readonly [RegExp, number])[] =
   [[/[a-z]/, 26], [/[A-Z]/, 26], [/\d/, 10], [/[!-/:-@[-`{-~ ]/, 33], [/[^\x20-\x7e]/, 100]]
 const WORDS = new Set([...ENGLISH_WORDS, ...SPANISH_WORDS])
-const LONGEST_WORD = Math.max(...[...WORDS, ...COMMON].map(({ length }) => length))
 /** More of a text than this changes nothing. */
 const MAX_LENGTH = 200
 
@@ -31,7 +30,7 @@ export function estimateBits(text: string): number {
   const best = [0]
   for (let end = 1; end <= whole.length; end++) {
     let least = Infinity
-    for (let start = Math.max(0, end - LONGEST_WORD); start < end; start++) {
+    for (let start = 0; start < end; start++) {
       least = Math.min(least, best[start]! + bitsOfPart(whole, lower, start, end, alphabet))
     }
     best.push(least)

@@ -99,11 +99,14 @@ export function showProgress(count: number, share: number | undefined): void {
   else bar.value = share
 }
 
-/** Shows none of it. */
+/** Shows none of it, and nothing of it stays in the document. */
 export function hideList(): void {
   const ids = ['tools', 'list', 'blank', 'loading', 'logout', 'limits', 'show-trash', 'show-account']
   for (const id of ids) part(id).hidden = true
-  part('who').textContent = ''
+  const said = '#who, #count, #blank p, #account p, #conflict p'
+  for (const one of document.querySelectorAll(said)) one.textContent = ''
+  clearTimeout(spokenTimer)
+  announce('')
 }
 
 function showBlank(): void {

@@ -81,7 +81,9 @@ export class Viewer {
   /** Nothing of it stays in the document. */
   #forget(): void {
     this.#entry = undefined
-    for (const one of this.#dialog.querySelectorAll('bdi, #viewer-title')) one.textContent = ''
+    this.setBusy(false)
+    for (const one of this.#dialog.querySelectorAll('bdi, .tile, #viewer-title')) one.textContent = ''
+    for (const name of ['href', 'aria-label']) part('view-visit').removeAttribute(name)
     part('view-password').replaceChildren()
     resetHistory()
   }
