@@ -67,7 +67,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     'token issue a@x --ttl-minutes 99999999999', 'entry purge 01', 'entry purge x',
     'user add a@x --abilities a,,b --password-stdin', 'user list -x', 'entry get 1 --field x', 'entry add --system s',
     'entry get 1 --clear-after 5x', 'user list --json --json', 'journal verify --head 12', 'user list --json=1', 'entry add --system s --user u --generate 5',
-    'entry add --system', 'completion tcsh', 'export --output'
+    'entry add --system', 'completion tcsh', 'export --output', 'entry get '
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],

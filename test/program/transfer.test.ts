@@ -1,7 +1,7 @@
 /** Import and export, beside a running server and without one. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { requestLocal, type LocalAnswer } from '../../src/parts/operator/local-client.ts'
@@ -63,6 +63,8 @@ for (const isServed of [true, false]) {
     assert.match(history, /^\S+ operator entries\.imported \{"password":"SECRET-1","sistema":"correo","usuario":"ana"\}\n$/)
     for (const words of ['journal show', 'entry history 4']) assert.ok(!(await done(folder, words)).includes('SECRET'))
     await refused(folder, 'entry history 6', 1, /no entry 6/)
+    truncateSync(file, 64 * 1024 * 1024 + 1)
+    await refused(folder, `import ${file}`, 1, /larger than 67108864 bytes; split it/)
   })
 }
 

@@ -19,7 +19,7 @@ inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHE
 })
 
 inBrowser('in the list, the arrow keys go from row to row and from column to column', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
+  const { browser, service } = await openService(t)
   await browser.run("document.getElementById('query').focus()")
   await browser.press(KEYS.down)
   assert.equal(await focus(browser), 'rowheader: Ágora')
@@ -50,6 +50,13 @@ inBrowser('in the list, the arrow keys go from row to row and from column to col
   assert.equal(await focus(browser), 'gridcell: mesa-nube-faro-trigo-loro')
   await browser.press(KEYS.shift, KEYS.tab)
   assert.equal(await focus(browser), 'button: Actualizar', 'the whole list is one stop')
+  const { id } = service.store.activeList().find(({ sistema }) => sistema === 'Ágora')!
+  await service.store.deleteEntry(id, null)
+  await browser.press(KEYS.enter)
+  await browser.until("return !document.getElementById('rows').textContent.includes('Ágora')")
+  await browser.press(KEYS.tab)
+  assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('.system').textContent"), 'Nómina',
+    'and stays with its entry')
 })
 
 inBrowser('an entry is made, changed and deleted by keyboard alone', EVERYWHERE, async t => {
