@@ -9,7 +9,7 @@ import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { faultOf, FIELDS, flagsOf, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
+import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
@@ -151,6 +151,29 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
   await callEtcd(member!.url, '/v3/kv/compaction', { revision: header.revision })
   await followed(4)
 })
+
+for (const when of ['before', 'after'] as const) {
+  test(`a deletion ${when} a watch begins again behind a compaction is noticed`, { skip: NO_ETCD }, async t => {
+    const { members: [member], ready } = await startCluster(t)
+    const proxy = await startProxy(t, member!.url)
+    const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+    for (let i = 1; i <= 3; i++) assert.equal(await create(one), 200)
+    const remove = (): Promise<unknown> => callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes/0000000000000002') })
+    proxy.isCut = true // so the watch, which the stop ends, begins again once all this is done
+    await member!.stop('SIGTERM')
+    member!.start()
+    await ready()
+    if (when === 'before') await remove()
+    for (let i = 0; i < 3; i++) await callEtcd(member!.url, '/v3/kv/put', { key: base64('other'), value: '' })
+    const { header } = await callEtcd(member!.url, '/v3/kv/range', { key: 'AA==' })
+    await callEtcd(member!.url, '/v3/kv/compaction', { revision: header.revision })
+    proxy.isCut = false
+    assert.equal(await list(one), 200)
+    if (when === 'after') await remove()
+    await until(() => /deleted/.test(faultOf(one) ?? ''))
+    assert.equal(await create(one), 500)
+  })
+}
 
 test('a decision that comes to no change was made on the newest state', { skip: NO_ETCD }, async t => {
   const { near: one, behind: other } = await startPair(t)

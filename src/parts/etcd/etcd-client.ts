@@ -54,6 +54,9 @@ const UNAUTHENTICATED = 16
 /** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
 class SameEndpoint extends Error {}
 
+/** Ends a watch that cannot begin again where it was, for what it would bring first is not to be had. */
+export class MissedChanges extends Error {}
+
 const SILENT = new Error('no answer in time')
 
 interface Answer { readonly status: number, readonly answer: any }

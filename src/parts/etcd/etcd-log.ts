@@ -18,7 +18,7 @@
  * - Any other key below the prefix is not this program's: it is ignored, and named once.
  */
 import { randomBytes } from 'node:crypto'
-import type { EtcdClient } from './etcd-client.ts'
+import { MissedChanges, type EtcdClient } from './etcd-client.ts'
 import { isFree, Keys, markerIn, put, type KeyValue, type Stored, type Turn } from './etcd-keys.ts'
 import {
   ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_PAGE_RECORDS
@@ -169,6 +169,8 @@ export class EtcdLog {
       key: this.#keys.marker, range_end: this.#keys.end, start_revision: String(BigInt(revision) + 1n)
     }
     return this.#client.follow('/v3/watch', { create_request }, ({ result, error }) => {
+      const { compact_revision: compacted = '0' } = result ?? {} // with it etcd gives no reason
+      if (compacted !== '0') throw new MissedChanges(`etcd was compacted up to ${compacted}`)
       if (result === undefined || result.canceled === true) {
         throw new Error(result?.cancel_reason ?? error?.message ?? 'the watch was ended')
       }
@@ -213,6 +215,13 @@ export class EtcdLog {
       else missing = middle
     }
     return there
+  }
+
+  /** How many keys are at the places of so many records, or between them. */
+  async count(records: number, endMs: number): Promise<number> {
+    const asked = { ...this.#keys.range(1, records), count_only: true }
+    const { count = 0 } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
+    return Number(count)
   }
 
   /** Whether a record is there now, and nothing was put over it. */

@@ -3,13 +3,14 @@
  *
  * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
  * was deleted or overwritten; no answer relies on it. When it ends or is silent, it begins again after the last change
- * that it brought.
+ * that it brought; where that is not possible, the records are counted, for some may have been deleted since.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
   ETCD_BEHIND_MS, ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS,
   MAX_CLOCK_SKEW_MS
 } from './etcd-limits.ts'
+import { MissedChanges } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
 import type { Change, EtcdLog } from './etcd-log.ts'
 import { closed, unusable } from './marker.ts'
@@ -120,6 +121,7 @@ export class Follower {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
         const revision = await this.ask()
+        if (from === undefined) await this.#checkCount()
         from ??= revision
         await this.log.follow(from, change => {
           from = change.revision ?? from
@@ -128,7 +130,7 @@ export class Follower {
       } catch (error) {
         this.turns.forget()
         // Why etcd does not answer is reported by `ask`; a watch may end at any time.
-        if (/compacted/.test((error as Error).message)) from = undefined
+        if (error instanceof MissedChanges) from = undefined
         if (error instanceof Failure && error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
       }
       if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))
@@ -185,7 +187,18 @@ export class Follower {
   async #checkSpoilt(seq: number): Promise<void> {
     const endMs = performance.now() + ETCD_READ_TIMEOUT_MS
     if (seq === 0 || await this.log.isIntact(seq, endMs).catch(() => true)) return
-    this.#lost = this.#damage(`record ${seq} was deleted or overwritten in etcd; copy a backup to another prefix`)
+    this.#lose(`record ${seq} was deleted or overwritten`)
+  }
+
+  /** What was deleted while nobody watched. */
+  async #checkCount(): Promise<void> {
+    const { seq } = this.replica.newest
+    const found = await this.log.count(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
+    if (found < seq) this.#lose('records before the newest one were deleted')
+  }
+
+  #lose(what: string): void {
+    this.#lost = this.#damage(`${what} in etcd; copy a backup to another prefix`)
     this.#report()
   }
 
