@@ -216,13 +216,15 @@ export class EtcdClient {
   }
 }
 
-/** Puts lines together from what comes; throws as what takes them does, and where one does not end. */
+/** Puts lines together from what comes; throws as what takes them does, or `MissedChanges` for one too large. */
 function linesOf(take: (line: string) => void): (text: string) => void {
   let rest = ''
   return text => {
-    const lines = (rest + text).split('\n')
+    rest += text
+    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new MissedChanges('a message is too large')
+    if (!text.includes('\n')) return // the whole is looked at once, however many chunks it comes in
+    const lines = rest.split('\n')
     rest = lines.pop()!
-    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message without an end')
     for (const line of lines) if (line !== '') take(line)
   }
 }

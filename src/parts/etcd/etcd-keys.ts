@@ -135,6 +135,9 @@ export function put(key: string, value: string): object { return { request_put: 
 
 export function isFree(key: string): object { return { target: 'CREATE', key, create_revision: '0' } }
 
+/** Whether a key has the value that it was made with. */
+export function isFirst({ create_revision, mod_revision }: KeyValue): boolean { return create_revision === mod_revision }
+
 function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }
 
 function text(base64: string): string { return Buffer.from(base64, 'base64').toString('latin1') }

@@ -18,12 +18,13 @@
  * - Any other key below the prefix is not this program's: it is ignored, and named once.
  */
 import { randomBytes } from 'node:crypto'
-import { MissedChanges, type EtcdClient } from './etcd-client.ts'
-import { isFree, Keys, markerIn, put, type KeyValue, type Stored, type Turn } from './etcd-keys.ts'
+import type { EtcdClient } from './etcd-client.ts'
+import { isFirst, isFree, Keys, markerIn, put, type Stored, type Turn } from './etcd-keys.ts'
 import {
   ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
 import { markerOf, markerText, removed, type Marker } from './marker.ts'
+import { follow, type Change } from './watch.ts'
 
 /** What follows a record. */
 export interface Page {
@@ -45,19 +46,6 @@ export interface Found {
   readonly records: number
   /** Of other programs, where this one's would be. */
   readonly others: number
-}
-
-/** What a watch has brought. */
-export interface Change {
-  readonly records: readonly Stored[]
-  readonly marker: boolean
-  /** Turns that were taken, and the keys of those that have ended. */
-  readonly turns: readonly Turn[]
-  readonly ended: readonly string[]
-  /** The first record that was deleted, or put over another; infinite: none. */
-  readonly spoilt: number
-  /** Of the last change, if there was one. */
-  readonly revision: string | undefined
 }
 
 /** What must hold besides, or is done as well, when the marker is changed. */
@@ -163,28 +151,9 @@ export class EtcdLog {
     }
   }
 
-  /** Hands on what is put and deleted after a revision, in order, until the watch ends; rejects where it fails. */
+  /** See `follow`. */
   follow(revision: string, take: (change: Change) => void, signal: AbortSignal): Promise<void> {
-    const create_request = {
-      key: this.#keys.marker, range_end: this.#keys.end, start_revision: String(BigInt(revision) + 1n)
-    }
-    return this.#client.follow('/v3/watch', { create_request }, ({ result, error }) => {
-      const { compact_revision: compacted = '0' } = result ?? {} // with it etcd gives no reason
-      if (compacted !== '0') throw new MissedChanges(`etcd was compacted up to ${compacted}`)
-      if (result === undefined || result.canceled === true) {
-        throw new Error(result?.cancel_reason ?? error?.message ?? 'the watch was ended')
-      }
-      const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
-      const put = events.filter(({ type }) => type === undefined).map(({ kv }) => kv)
-      const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
-      take({
-        records: this.#keys.recordsIn(put), turns: this.#keys.turnsIn(put), ended: gone.map(({ key }) => key),
-        marker: events.some(({ kv }) => kv.key === this.#keys.marker),
-        spoilt: this.#keys.recordsIn([...gone, ...put.filter(kv => !isFirst(kv))])
-          .reduce((least, { seq }) => Math.min(least, seq), Infinity),
-        revision: events.at(-1)?.kv.mod_revision
-      })
-    }, signal)
+    return follow(this.#client, this.#keys, revision, take, signal)
   }
 
   /** Reads the marker, and counts the records, without reading them, and the keys of others among them. */
@@ -296,9 +265,6 @@ export class EtcdLog {
     this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : Math.min(Math.max(1, fitting), MAX_ETCD_PAGE_RECORDS)
   }
 }
-
-/** Whether a key has the value that it was made with. */
-function isFirst({ create_revision, mod_revision }: KeyValue): boolean { return create_revision === mod_revision }
 
 /** How many records an attempt asks for: fewer each time, down to one, since many may be too large an answer. */
 function pageOf(records: number, attempt: number): number { return Math.ceil(records / 8 ** attempt) }

@@ -12,12 +12,13 @@ import {
 } from './etcd-limits.ts'
 import { MissedChanges } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
-import type { Change, EtcdLog } from './etcd-log.ts'
+import type { EtcdLog } from './etcd-log.ts'
 import { closed, unusable } from './marker.ts'
 import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
+import type { Change } from './watch.ts'
 
 /** Failures that are over without the operator, or once the key file, the user or the room is as it should be. */
 const PASSING: readonly FailureCode[] = [
