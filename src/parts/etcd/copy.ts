@@ -67,8 +67,7 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
     if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, word))
     try {
-      const { records } = await found(log)
-      const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
+      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints })
       terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
         `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
     } catch (error) {
@@ -156,7 +155,7 @@ export function readEtcd(
         throw new Failure('journal-damaged', `${etcdPrefix}: record ${seq + 1} is missing, others follow it`)
       }
       left = page.left
-      onProgress(seq / records)
+      onProgress(seq / Math.max(1, Math.min(records, seq + left)))
     }
     return { records: replica.newest.seq, head: replica.head }
   })

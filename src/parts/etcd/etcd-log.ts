@@ -21,13 +21,15 @@ import { randomBytes } from 'node:crypto'
 import type { EtcdClient } from './etcd-client.ts'
 import { isFirst, isFree, Keys, markerIn, put, type Stored, type Turn } from './etcd-keys.ts'
 import {
-  ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_PAGE_RECORDS
+  ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_NAMED_KEYS,
+  MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
 import { markerOf, markerText, removed, type Marker } from './marker.ts'
 import { follow, type Change } from './watch.ts'
 
 /** What follows a record. */
 export interface Page {
+  /** One behind a gap may be without its line. */
   readonly records: readonly Stored[]
   /** How many records follow these, as of `revision`, a 64-bit integer. */
   readonly left: number
@@ -139,15 +141,29 @@ export class EtcdLog {
       }, endMs)
       if (succeeded === true) {
         const records = this.#keys.recordsIn(responses[0].response_range.kvs)
-        const left = records.length < limit ? 0 : Number(responses[1].response_range.count ?? 0)
+        const behind = Number(responses[1].response_range.count ?? 0)
+        const isEnd = records.length < limit // then only keys of others should be behind it
+        const found = isEnd && behind > 0 ? await this.#firstFrom(first + limit, header.revision, endMs) : []
+        const left = isEnd ? 0 : behind
         this.#fit(records, left)
-        return { records, left, revision: header.revision }
+        return { records: [...records, ...found], left, revision: header.revision }
       }
       const changed = markerIn(responses[0])
       if (marker === undefined) return undefined
       if (changed === undefined) throw removed(this.prefix)
       if (changed.revision === marker.revision) return undefined
       this.#learn(changed)
+    }
+  }
+
+  /** The first record at a place or behind it, without its line, as of a revision. */
+  async #firstFrom(place: number, revision: string, endMs: number): Promise<readonly Stored[]> {
+    for (let key = this.#keys.record(place); ;) {
+      const asked = { key, range_end: this.#keys.end, revision, keys_only: true, limit: MAX_ETCD_NAMED_KEYS }
+      const { kvs = [], more } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
+      const found = this.#keys.recordsIn(kvs).slice(0, 1)
+      if (found.length > 0 || more !== true) return found
+      key = this.#keys.next(kvs.at(-1))
     }
   }
 
