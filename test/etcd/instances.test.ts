@@ -134,6 +134,33 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
   })
 
+test('what stands in an etcd that was emptied under an instance is told from its journal, and taken once it is that again', {
+  skip: NO_ETCD
+}, async t => {
+  const { members: [member], ready } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  const secret = randomBytes(32)
+  const one = await startService(t, await flagsOf(t, proxy.url, secret))
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  const { kvs: old } = await callEtcd(member!.url, '/v3/kv/range', { key: base64('/pes.key'), range_end: base64('/pes0') })
+  await member!.stop('SIGTERM')
+  rmSync(member!.folder, { recursive: true })
+  member!.start()
+  await ready()
+  await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.key'), value: base64(keyName(secret)) })
+  const { kvs: [made] } = await callEtcd(member!.url, '/v3/kv/range', { key: base64('/pes.key') })
+  assert.ok(Number(made.mod_revision) < Number(old[0].mod_revision))
+  await until(() => /newest record is no longer in etcd, or is another one/.test(faultOf(one) ?? ''))
+  const { requests } = proxy
+  assert.deepEqual([await list(one), await create(one)], [503, 500])
+  assert.ok(proxy.requests - requests < 30, `${proxy.requests - requests} requests`)
+  const success = old.map(({ key, value }: { key: string, value: string }) => ({ request_put: { key, value } }))
+  await callEtcd(member!.url, '/v3/kv/txn', { success })
+  await until(() => faultOf(one) === undefined)
+  await callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes/0000000000000002') })
+  await until(() => /deleted/.test(faultOf(one) ?? ''))
+})
+
 test('a compaction and a restart do not break the watch off', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2)

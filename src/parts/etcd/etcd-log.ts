@@ -152,7 +152,8 @@ export class EtcdLog {
       if (marker === undefined) return undefined
       if (changed === undefined) throw removed(this.prefix)
       if (changed.revision === marker.revision) return undefined
-      this.#learn(changed)
+      // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
+      if (this.marker === marker) this.marker = changed
     }
   }
 

@@ -122,8 +122,10 @@ export class Follower {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
         const revision = await this.ask()
-        if (from === undefined) await this.#checkCount()
-        from ??= revision
+        if (from === undefined || BigInt(revision) < BigInt(from)) { // it is lower where etcd was made anew
+          await this.#checkCount()
+          from = revision
+        }
         await this.log.follow(from, change => {
           from = change.revision ?? from
           this.#see(change)
