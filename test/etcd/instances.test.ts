@@ -5,6 +5,7 @@ import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { openService } from '../../src/index.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
@@ -209,6 +210,29 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   await restoreEntry(one.service.store, id, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true)
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
+})
+
+test('an embedder revokes a token and updates an entry that another instance has just made', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true
+  const flags = await flagsOf(t, member!.url, randomBytes(32))
+  const one = await startService(t, { ...flags, auth: 'bearer' })
+  await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
+  const dataDir = freshFolder(t)
+  writeKeys(dataDir, readSecret(one.folder))
+  const { accounts, updatePassword, close } = await openService({
+    dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
+  })
+  t.after(close)
+  await one.service.accounts!.issue('ana@example.org', undefined, undefined)
+  const [{ id } = { id: '' }] = one.service.accounts!.tokens()
+  assert.equal(await accounts.revokeToken(id), true)
+  assert.equal(await accounts.revokeToken(id), false)
+  const made = await one.service.store.createEntry(FIELDS, null)
+  await accounts.revokeToken(id) // which reads it
+  const changed = await one.service.store.updateEntry(made.id, { password: 'other' }, null)
+  assert.equal((await updatePassword(made.id, { usuario: 'v' }, { ifUnchanged: changed! }))?.password, 'other')
 })
 
 test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {
