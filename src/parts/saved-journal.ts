@@ -23,10 +23,8 @@ export async function makeFile<T>(
 }
 
 /** Throws an `OperatorError` where the journal may have gone on elsewhere. */
-function assertNewest({ fault, mayHeal, endpoints }: JournalStatus): void {
-  if (fault !== undefined && mayHeal !== true && endpoints !== undefined) {
-    throw new OperatorError(`what is here may not be the newest: ${fault}`)
-  }
+function assertNewest({ fault, mayLack }: JournalStatus): void {
+  if (mayLack === true) throw new OperatorError(`what is here may not be the newest: ${fault}`)
 }
 
 /** Hands the lines of a journal on, in pieces, while it is read and verified. Throws as `assertNewest`. */

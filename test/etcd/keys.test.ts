@@ -48,8 +48,11 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   await until(() => faultOf(other) !== undefined) // without being asked for anything
   assert.match(faultOf(other)!, lacks)
   assert.deepEqual([await list(other), await create(other)], [200, 500], 'nothing sealed with it stands yet')
+  const backup = (name: string): string => `journal backup ${join(other.folder, name)} --journal etcd --etcd-endpoints ${endpoints}`
+  assert.match(await done(other.folder, backup('whole.jsonl')), /^2 records/)
   assert.equal(await create(one), 200)
   assert.deepEqual([await list(other), await create(other)], [503, 500])
+  await refused(other.folder, backup('old.jsonl'), 1, /what is here may not be the newest: .* has no key/)
   assert.match(faultOf(other)!, lacks)
   assert.match((await send(other.url, 'GET', '/healthz')).json.message, /at the moment/)
   const warned = new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`)

@@ -61,11 +61,11 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
+  /** Why what others wrote may not be known here; undefined: it is. */
+  get readFault(): Failure | undefined { return this.replica.broken ?? this.outage ?? this.#late() }
+
   /** Why changes cannot be made; undefined: they can. */
-  get trouble(): Failure | undefined {
-    const { broken } = this.replica
-    return broken ?? this.outage ?? this.#late() ?? this.writeFault() ?? this.#refusal
-  }
+  get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
   /** Whether trouble may end without a restart. */
   get mayHeal(): boolean {
