@@ -22,6 +22,9 @@ export async function makeFile<T>(
   }
 }
 
+/** A file that was looked at and may be replaced, and what is to hold for a copy to be one. */
+interface HowSaved { readonly replaces?: FileStat | undefined, readonly confirm?: () => Promise<void> }
+
 /** Throws an `OperatorError` where the journal may have gone on elsewhere. */
 function assertNewest({ fault, mayLack }: JournalStatus): void {
   if (mayLack === true) throw new OperatorError(`what is here may not be the newest: ${fault}`)
@@ -44,15 +47,16 @@ export async function copyLines(
 }
 
 /**
- * Writes the lines of the journal into a new file, durably, and verifies what is there then; the file may replace one
- * that was looked at. Rejects as `copyLines`.
+ * Writes the lines of the journal into a new file, durably, and verifies what is there then. Rejects as `copyLines`,
+ * and as `confirm`, which is asked once all was read.
  */
 export function saveJournal(
-  store: Reached, path: string, status: JournalStatus, replaces?: FileStat
+  store: Reached, path: string, status: JournalStatus, { replaces, confirm }: HowSaved = {}
 ): Promise<JournalRead> {
   const { files } = store
   return makeFile(path, async file => {
     const read = await copyLines(store, status, text => file.write(text))
+    await confirm?.()
     const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
     if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return read

@@ -65,14 +65,18 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const fault = unusable(before, path)
     if (fault !== undefined) throw fault
     const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
-    if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, word))
+    const isOpen = before.state !== 'closed'
+    const shut = isOpen ? await change(log, before, markerText({ ...before, state: 'closed' }, word)) : before
+    const confirm = async (): Promise<void> => {
+      if ((await found(log)).marker.revision !== shut.revision) throw changed(log)
+    }
     try {
-      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints })
+      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { confirm })
       terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
         `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
     } catch (error) {
       const how = 'still closed; journal reopen opens it'
-      if (before.state !== 'closed') await reopenAt(log).catch(() => terminal.warn(`${path} is ${how}`))
+      if (isOpen) await change(log, shut, before.text).catch(() => terminal.warn(`${path} may be ${how}`))
       throw error
     }
   })

@@ -143,7 +143,7 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
       (old.bytes < 1_000 && BEGUN_ONLY.test(store.files.read(target).toString('latin1')))
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     removeLeftovers(store.files, target)
-    return saveJournal(store, target, status, old)
+    return saveJournal(store, target, status, { replaces: old })
   })
   terminal.show({ path, records, head }, `${path}: ${counted(records, 'record')}, head ${head}`)
 }
