@@ -45,6 +45,29 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   ])
 })
 
+test('a closed service asks etcd nothing more, also where it was asking whether changes are taken again', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
+  const proxy = await startProxy(t, member!.url)
+  const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+  await fillUp(member!.url)
+  const asked = new Promise<void>(resolve => {
+    proxy.before = body => {
+      if (!body.includes('"mod_revision":"0"')) return
+      proxy.isCut = true
+      resolve()
+    }
+  })
+  assert.equal(await create(one), 500)
+  await asked
+  await pause(20) // by then it waits before it asks again
+  await one.service.close()
+  proxy.before = () => {}
+  proxy.isCut = false
+  const { requests } = proxy
+  await pause(3_000)
+  assert.equal(proxy.requests, requests)
+})
+
 test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const { url } = await startService(t, { ...await flagsOf(t, endpoints, randomBytes(32)), 'max-body-bytes': '8000000' })

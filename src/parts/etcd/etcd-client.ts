@@ -90,6 +90,7 @@ export class EtcdClient {
   ): Promise<any> {
     let why: string | undefined
     for (let attempt = 0; ; attempt++) {
+      if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
       const at = this.#at
       try {
         const attemptEndMs = Math.min(endMs, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)

@@ -138,7 +138,9 @@ export class Follower {
       }
       if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))
     }
+    if (!signal.aborted) this.#report() // a record could not be applied
     clearTimeout(this.#probing)
+    this.#isOpen = false
   }
 
   /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
