@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { admin } from '../support/admin.ts'
-import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { create, faultOf, FIELDS, flagsOf, list, Rival, settingsOf, startInstances, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, referenceLines } from '../support/journal.ts'
 import { send, startService } from '../support/service.ts'
@@ -79,6 +79,21 @@ for (const [what, key, value, seen, isForGood = false] of DAMAGES) {
     for (const one of instances) assert.deepEqual([await create(one), await list(one)], [200, 200])
   })
 }
+
+test('a deletion is noticed also where etcd does not answer for a time whether the record is gone', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const proxy = await startProxy(t, endpoints)
+  const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  let asked = 0
+  proxy.before = body => {
+    const isCheck = String(body) === JSON.stringify({ key: base64(record(2)) })
+    return isCheck && ++asked <= 3 ? new Promise(() => {}) : undefined // as many as are made in the time for a read
+  }
+  await remove(endpoints, record(2))
+  await until(() => /record 2 was deleted/.test(faultOf(one) ?? ''))
+  assert.ok(asked > 3)
+})
 
 /** How many records there are, which are deleted, and how many keys of others come behind those. */
 const GAPS = [[10, 9, 9, 0], [402, 129, 129, 0], [402, 101, 300, 120]] as const

@@ -182,17 +182,23 @@ export class Follower {
     const { replica } = this
     this.take(records)
     this.turns.see(change)
-    if (spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
+    if (spoilt > 0 && spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
     // The marker has changed, the outage may be over, or there is what no instance has put there.
     const isOdd = spoilt < Infinity || (records.at(-1)?.seq ?? 0) > replica.newest.seq
     if (marker || this.outage !== undefined || isOdd) this.ask().catch(() => {})
   }
 
-  /** What was deleted or overwritten may have been junk, where a record was put since. */
+  /** What was deleted or overwritten may have been junk, where a record was put since; asks until that is answered. */
   async #checkSpoilt(seq: number): Promise<void> {
-    const endMs = performance.now() + ETCD_READ_TIMEOUT_MS
-    if (seq === 0 || await this.log.isIntact(seq, endMs).catch(() => true)) return
-    this.#lose(`record ${seq} was deleted or overwritten`)
+    while (this.#isOpen) {
+      try {
+        const isIntact = await this.log.isIntact(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
+        if (!isIntact) this.#lose(`record ${seq} was deleted or overwritten`)
+        return
+      } catch {
+        await new Promise(resolve => setTimeout(resolve, ETCD_FAULT_PAUSE_MS).unref())
+      }
+    }
   }
 
   /** What was deleted while nobody watched. */
