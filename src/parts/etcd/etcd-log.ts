@@ -275,11 +275,15 @@ export class EtcdLog {
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker?.revision ?? 0)) this.marker = found
   }
 
-  /** Has the next page be as long as it should be if its records are as long as these; short where few are left. */
+  /**
+   * Has the next page be as long as it should be if its records are as long as these, but at most twice as long as this
+   * one, for they may be longer; short where few are left.
+   */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor(records.length * ETCD_PAGE_BYTES / Math.max(1, bytes))
-    this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : Math.min(Math.max(1, fitting), MAX_ETCD_PAGE_RECORDS)
+    const next = Math.min(Math.max(1, fitting), 2 * records.length, MAX_ETCD_PAGE_RECORDS)
+    this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : next
   }
 }
 
