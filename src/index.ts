@@ -201,6 +201,7 @@ function embedded(
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
+      if (known !== undefined) await journal.readBarrier?.() // it would be refused as of what is known here
       return store.updateEntry(idFrom(id), shaped(UPDATE_SHAPE, changes), null, isExpected)
     },
     deletePassword: async id => store.deleteEntry(idFrom(id), null),

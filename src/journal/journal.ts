@@ -75,6 +75,8 @@ export interface JournalHealth {
   readonly mayHeal?: boolean
   /** How much of what others wrote is read, in percent, while that is why. */
   readonly readPercent?: number | undefined
+  /** Whether others may have written what is not read here. */
+  readonly mayLack?: boolean
   readonly records: number
   /** The last line's hash, which covers everything up to it. */
   readonly head: string

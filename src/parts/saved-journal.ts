@@ -22,11 +22,16 @@ export async function makeFile<T>(
   }
 }
 
+interface HowSaved {
+  /** A file that was looked at and may be replaced. */
+  readonly replaces?: FileStat | undefined
+  /** Throws where what was read is not what the copy has to be. */
+  readonly confirm?: (read: JournalRead) => void | Promise<void>
+}
+
 /** Throws an `OperatorError` where the journal may have gone on elsewhere. */
-function assertNewest({ fault, mayHeal, endpoints }: JournalStatus): void {
-  if (fault !== undefined && mayHeal !== true && endpoints !== undefined) {
-    throw new OperatorError(`what is here may not be the newest: ${fault}`)
-  }
+function assertNewest({ fault, mayLack }: JournalStatus): void {
+  if (mayLack === true) throw new OperatorError(`what is here may not be the newest: ${fault}`)
 }
 
 /** Hands the lines of a journal on, in pieces, while it is read and verified. Throws as `assertNewest`. */
@@ -46,16 +51,16 @@ export async function copyLines(
 }
 
 /**
- * Writes the lines of the journal into a new file, durably, and verifies what is there then; the file may replace one
- * that was looked at. Rejects as `copyLines`, and where there are fewer records than there have to be.
+ * Writes the lines of the journal into a new file, durably, and verifies what is there then. Rejects as `copyLines`,
+ * and as `confirm`, which is asked once all was read.
  */
 export function saveJournal(
-  store: Reached, path: string, status: JournalStatus, replaces?: FileStat, leastRecords: number = 0
+  store: Reached, path: string, status: JournalStatus, { replaces, confirm }: HowSaved = {}
 ): Promise<JournalRead> {
   const { files } = store
   return makeFile(path, async file => {
     const read = await copyLines(store, status, text => file.write(text))
-    if (read.records < leastRecords) throw new OperatorError(`${status.path} holds no record`)
+    await confirm?.(read)
     const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
     if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
     return read

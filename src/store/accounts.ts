@@ -142,9 +142,14 @@ export class Accounts {
   }
 
   /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
-  async revokeToken(id: string): Promise<boolean> {
-    for (const [hash] of this.#state.tokens.entries()) if (tokenId(hash) === id) return this.revoke(hash, null)
-    return false
+  revokeToken(id: string): Promise<boolean> {
+    const find: Find<string> = ({ tokens }) => { // all committed ones as they are when it is decided
+      for (const [hash] of this.#state.tokens.entries()) {
+        if (tokenId(hash) === id && tokens.get(hash) !== undefined) return hash
+      }
+      return undefined
+    }
+    return this.#record(find, hash => event('token.revoked', null, { hash }))
   }
 
   /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
+import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
+import { START } from '../../src/parts/etcd/etcd-keys.ts'
+import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
 import { base64, callEtcd, etcdMissing, startCluster, startDelay, startProxy } from '../support/etcd.ts'
 import { create, faultOf, FIELDS, flagsOf, list, settingsOf, until } from '../support/instances.ts'
 import { keyName, referenceLines, writeKeys } from '../support/journal.ts'
@@ -30,6 +33,23 @@ test(`${RECORDS} records are read at a start in few round trips`, { skip: NO_ETC
   assert.equal(service.store.entryCount, RECORDS)
   t.diagnostic(`${Math.round(performance.now() - beganMs)} ms, ${proxy.requests} requests`)
   assert.ok(proxy.requests < 40, `${proxy.requests} requests`) // 235 of 128 records each
+})
+
+test('a page is not made much longer because the records before it were short', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const client = new EtcdClient({ endpoints: [member!.url] })
+  t.after(() => client.close())
+  const lines = Array.from({ length: 1_200 }, (_, i) => 'x'.repeat(i < 300 ? 300 : 30_000))
+  await fillEtcd(settingsOf(member!.url, '/pes'), '0badcafe', lines, async () => {})
+  const log = new EtcdLog(client, '/pes')
+  const pages: number[] = []
+  for (let newest = START; newest.seq < lines.length;) {
+    const { records } = (await log.after(newest, performance.now() + 10_000))!
+    pages.push(records.length)
+    newest = records.at(-1)!
+  }
+  t.diagnostic(pages.join())
+  assert.ok(pages.every((length, i) => length <= 2 * (pages[i - 1] ?? length)), pages.join())
 })
 
 test('who is far behind answers within the bounds, says how far it is, and gets there', { skip: NO_ETCD }, async t => {

@@ -4,7 +4,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
-import { EtcdClient } from '../../src/parts/etcd/etcd-client.ts'
+import { EtcdClient, MissedChanges } from '../../src/parts/etcd/etcd-client.ts'
+import { MAX_ETCD_ANSWER_BYTES } from '../../src/parts/etcd/etcd-limits.ts'
+import { EtcdLog } from '../../src/parts/etcd/etcd-log.ts'
+import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
 import { failure } from '../support/journal.ts'
 import { atEnd } from '../support/service.ts'
 
@@ -32,6 +35,42 @@ for (const [what, ends, expected] of [['silent', false, 'near'], ['cut off', tru
     assert.equal((await client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000)).at, expected)
   })
 }
+
+test('a message that is too large ends a watch as one that cannot begin again where it was', async t => {
+  const url = await endpoint(t, (_request, response) => { response.end(Buffer.alloc(MAX_ETCD_ANSWER_BYTES + 1, 'x')) })
+  const client = new EtcdClient({ endpoints: [url] })
+  atEnd(t, () => client.close())
+  await assert.rejects(client.follow('/v3/watch', {}, () => {}, new AbortController().signal), MissedChanges)
+})
+
+test('a watch brings much in parts, and misses nothing where it begins again after any of them', {
+  skip: etcdMissing()
+}, async t => {
+  const { members: [member] } = await startCluster(t)
+  const records = 24
+  const value = base64('x'.repeat(400_000))
+  for (let seq = 1; seq <= records; seq += 3) { // three at a revision, of which two do not fit a part
+    await callEtcd(member!.url, '/v3/kv/txn', { success: [0, 1, 2].map(i =>
+      ({ request_put: { key: base64(`/pes/${String(seq + i).padStart(16, '0')}`), value } })) })
+  }
+  const client = new EtcdClient({ endpoints: [member!.url] })
+  atEnd(t, () => client.close())
+  const log = new EtcdLog(client, '/pes')
+  const seen: number[] = []
+  let from = '0'
+  let parts = 0
+  for (; seen.at(-1) !== records; parts++) {
+    await assert.rejects(log.follow(from, ({ records, revision }) => {
+      const next = records.map(({ seq }) => seq).filter(seq => seq > (seen.at(-1) ?? 0))
+      if (next.length === 0) return
+      assert.equal(next[0], (seen.at(-1) ?? 0) + 1)
+      seen.push(...next)
+      from = revision!
+      throw new Error('broken off')
+    }, new AbortController().signal), /broken off/)
+  }
+  assert.ok(parts > 1, 'in parts')
+})
 
 /** Answers a byte at a time, for ever: never silent for long. */
 function trickle(response: ServerResponse): void {

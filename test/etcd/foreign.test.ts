@@ -1,9 +1,14 @@
 /** Keys of others below the prefix, damaged ones, and an etcd that refuses: named, and over when they are. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { base64, callEtcd, etcdMissing, pause, startCluster } from '../support/etcd.ts'
-import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
-import { readSecret } from '../support/journal.ts'
+import { fillEtcd } from '../../src/parts/etcd/copy.ts'
+import { admin } from '../support/admin.ts'
+import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy } from '../support/etcd.ts'
+import { create, faultOf, FIELDS, flagsOf, list, Rival, settingsOf, startInstances, until } from '../support/instances.ts'
+import { failure, keyName, readSecret, referenceLines } from '../support/journal.ts'
 import { send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
@@ -73,6 +78,47 @@ for (const [what, key, value, seen, isForGood = false] of DAMAGES) {
     await until(() => instances.every(one => faultOf(one) === undefined))
     for (const one of instances) assert.deepEqual([await create(one), await list(one)], [200, 200])
   })
+}
+
+test('a deletion is noticed also where etcd does not answer for a time whether the record is gone', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const proxy = await startProxy(t, endpoints)
+  const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  let asked = 0
+  proxy.before = body => {
+    const isCheck = String(body) === JSON.stringify({ key: base64(record(2)) })
+    return isCheck && ++asked <= 3 ? new Promise(() => {}) : undefined // as many as are made in the time for a read
+  }
+  await remove(endpoints, record(2))
+  await until(() => /record 2 was deleted/.test(faultOf(one) ?? ''))
+  assert.ok(asked > 3)
+})
+
+/** How many records there are, which are deleted, and how many keys of others come behind those. */
+const GAPS = [[10, 9, 9, 0], [402, 129, 129, 0], [402, 101, 300, 120]] as const
+
+for (const [records, first, last, others] of GAPS) {
+  test(`a journal of ${records} records without ${first} to ${last} is refused by a start, verify and copy`, { skip: NO_ETCD },
+    async t => {
+      const { endpoints } = await startCluster(t)
+      const secret = randomBytes(32)
+      const flags = await flagsOf(t, endpoints, secret)
+      await remove(endpoints, '/pes.key')
+      const writes = Array.from({ length: records }, (_, i) => [{ type: 'entry.created', data: { id: i + 1, ...FIELDS } }])
+      await fillEtcd(settingsOf(endpoints, '/pes'), keyName(secret), referenceLines(secret, writes), async () => {})
+      await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(record(first)), range_end: base64(record(last + 1)) })
+      for (let i = 0; i < others; i++) await put(endpoints, `${record(last)}x${i}`, 'theirs')
+      const why = new RegExp(`record ${first} is missing, others follow it`)
+      await assert.rejects(startService(t, flags), failure('journal-damaged', why))
+      const folder = flags['data']!
+      for (const command of ['verify --journal etcd', 'copy --to file']) {
+        const { code, error } = await admin(folder, `journal ${command} --etcd-endpoints ${endpoints}`)
+        assert.equal(code, 3, command)
+        assert.match(error, why)
+      }
+      assert.equal(existsSync(join(folder, 'journal.jsonl')), false)
+    })
 }
 
 test('a clock that is ahead of this machine\'s is warned of', { skip: NO_ETCD }, async t => {

@@ -5,11 +5,12 @@ import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
+import { openService } from '../../src/index.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
 import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
-import { faultOf, FIELDS, flagsOf, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
+import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
@@ -42,6 +43,29 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   assert.deepEqual(reported.map(line => line.replace(/: .*space exceeded/, '')), [
     'the journal takes no changes at the moment', 'the journal takes changes again'
   ])
+})
+
+test('a closed service asks etcd nothing more, also where it was asking whether changes are taken again', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
+  const proxy = await startProxy(t, member!.url)
+  const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+  await fillUp(member!.url)
+  const asked = new Promise<void>(resolve => {
+    proxy.before = body => {
+      if (!body.includes('"mod_revision":"0"')) return
+      proxy.isCut = true
+      resolve()
+    }
+  })
+  assert.equal(await create(one), 500)
+  await asked
+  await pause(20) // by then it waits before it asks again
+  await one.service.close()
+  proxy.before = () => {}
+  proxy.isCut = false
+  const { requests } = proxy
+  await pause(3_000)
+  assert.equal(proxy.requests, requests)
 })
 
 test('a change that is larger than etcd takes fails alone', { skip: NO_ETCD }, async t => {
@@ -134,6 +158,33 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
   })
 
+test('what stands in an etcd that was emptied under an instance is told from its journal, and taken once it is that again', {
+  skip: NO_ETCD
+}, async t => {
+  const { members: [member], ready } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  const secret = randomBytes(32)
+  const one = await startService(t, await flagsOf(t, proxy.url, secret))
+  for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
+  const { kvs: old } = await callEtcd(member!.url, '/v3/kv/range', { key: base64('/pes.key'), range_end: base64('/pes0') })
+  await member!.stop('SIGTERM')
+  rmSync(member!.folder, { recursive: true })
+  member!.start()
+  await ready()
+  await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.key'), value: base64(keyName(secret)) })
+  const { kvs: [made] } = await callEtcd(member!.url, '/v3/kv/range', { key: base64('/pes.key') })
+  assert.ok(Number(made.mod_revision) < Number(old[0].mod_revision))
+  await until(() => /newest record is no longer in etcd, or is another one/.test(faultOf(one) ?? ''))
+  const { requests } = proxy
+  assert.deepEqual([await list(one), await create(one)], [503, 500])
+  assert.ok(proxy.requests - requests < 30, `${proxy.requests - requests} requests`)
+  const success = old.map(({ key, value }: { key: string, value: string }) => ({ request_put: { key, value } }))
+  await callEtcd(member!.url, '/v3/kv/txn', { success })
+  await until(() => faultOf(one) === undefined)
+  await callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes/0000000000000002') })
+  await until(() => /deleted/.test(faultOf(one) ?? ''))
+})
+
 test('a compaction and a restart do not break the watch off', { skip: NO_ETCD }, async t => {
   const { endpoints, members: [member] } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2)
@@ -152,6 +203,29 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
   await followed(4)
 })
 
+for (const when of ['before', 'after'] as const) {
+  test(`a deletion ${when} a watch begins again behind a compaction is noticed`, { skip: NO_ETCD }, async t => {
+    const { members: [member], ready } = await startCluster(t)
+    const proxy = await startProxy(t, member!.url)
+    const one = await startService(t, await flagsOf(t, proxy.url, randomBytes(32)))
+    for (let i = 1; i <= 3; i++) assert.equal(await create(one), 200)
+    const remove = (): Promise<unknown> => callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes/0000000000000002') })
+    proxy.isCut = true // so the watch, which the stop ends, begins again once all this is done
+    await member!.stop('SIGTERM')
+    member!.start()
+    await ready()
+    if (when === 'before') await remove()
+    for (let i = 0; i < 3; i++) await callEtcd(member!.url, '/v3/kv/put', { key: base64('other'), value: '' })
+    const { header } = await callEtcd(member!.url, '/v3/kv/range', { key: 'AA==' })
+    await callEtcd(member!.url, '/v3/kv/compaction', { revision: header.revision })
+    proxy.isCut = false
+    assert.equal(await list(one), 200)
+    if (when === 'after') await remove()
+    await until(() => /deleted/.test(faultOf(one) ?? ''))
+    assert.equal(await create(one), 500)
+  })
+}
+
 test('a decision that comes to no change was made on the newest state', { skip: NO_ETCD }, async t => {
   const { near: one, behind: other } = await startPair(t)
   const { id } = await one.service.store.createEntry(FIELDS, null)
@@ -159,6 +233,29 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   await restoreEntry(one.service.store, id, null)
   assert.equal(await other.service.store.deleteEntry(id, null), true)
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
+})
+
+test('an embedder revokes a token and updates an entry that another instance has just made', { skip: NO_ETCD }, async t => {
+  const { members: [member] } = await startCluster(t)
+  const proxy = await startProxy(t, member!.url)
+  proxy.hidesChanges = true
+  const flags = await flagsOf(t, member!.url, randomBytes(32))
+  const one = await startService(t, { ...flags, auth: 'bearer' })
+  await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
+  const dataDir = freshFolder(t)
+  writeKeys(dataDir, readSecret(one.folder))
+  const { accounts, updatePassword, close } = await openService({
+    dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
+  })
+  t.after(close)
+  await one.service.accounts!.issue('ana@example.org', undefined, undefined)
+  const [{ id } = { id: '' }] = one.service.accounts!.tokens()
+  assert.equal(await accounts.revokeToken(id), true)
+  assert.equal(await accounts.revokeToken(id), false)
+  const made = await one.service.store.createEntry(FIELDS, null)
+  await accounts.revokeToken(id) // which reads it
+  const changed = await one.service.store.updateEntry(made.id, { password: 'other' }, null)
+  assert.equal((await updatePassword(made.id, { usuario: 'v' }, { ifUnchanged: changed! }))?.password, 'other')
 })
 
 test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {

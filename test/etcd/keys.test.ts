@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
@@ -48,8 +48,11 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   await until(() => faultOf(other) !== undefined) // without being asked for anything
   assert.match(faultOf(other)!, lacks)
   assert.deepEqual([await list(other), await create(other)], [200, 500], 'nothing sealed with it stands yet')
+  const backup = (name: string): string => `journal backup ${join(other.folder, name)} --journal etcd --etcd-endpoints ${endpoints}`
+  assert.match(await done(other.folder, backup('whole.jsonl')), /^2 records/)
   assert.equal(await create(one), 200)
   assert.deepEqual([await list(other), await create(other)], [503, 500])
+  await refused(other.folder, backup('old.jsonl'), 1, /what is here may not be the newest: .* has no key/)
   assert.match(faultOf(other)!, lacks)
   assert.match((await send(other.url, 'GET', '/healthz')).json.message, /at the moment/)
   const warned = new RegExp(`^the journal takes no changes at the moment: .*${fresh}.*$`)
@@ -62,6 +65,25 @@ test('a key is rotated in two runs; who has not been given it says so, and heals
   assert.deepEqual([await list(other), await create(other)], [200, 200])
   await assertEqual([one, other])
   assert.deepEqual(await keysIn(endpoints, '/pes'), [old, old, fresh, fresh])
+})
+
+test('a key file that loses a key refuses changes until it has it again, and reads go on', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1) as [Started]
+  const path = join(one.folder, KEY_FILE)
+  assert.equal(await create(one), 200)
+  for (const _ of [1, 2]) await done(one.folder, 'key rotate')
+  assert.equal(await create(one), 200)
+  const whole = readFileSync(path, 'latin1')
+  const [old, fresh] = whole.split('\n')
+  for (const [left, lacks] of [[undefined, fresh], [old, fresh], [fresh, old], ['0'.repeat(64), fresh]] as const) {
+    if (left === undefined) rmSync(path)
+    else writeFileSync(path, `${left}\n`, { mode: 0o600 })
+    assert.deepEqual([await create(one), await list(one)], [500, 200], `with ${left}`)
+    assert.match(faultOf(one)!, new RegExp(`journal\\.key no longer holds .*${keyName(Buffer.from(lacks!, 'hex'))}`))
+    writeFileSync(path, whole, { mode: 0o600 })
+    assert.deepEqual([faultOf(one), await create(one)], [undefined, 200])
+  }
 })
 
 test('a rotation fails no change, and once it is answered no record is sealed with the old key', { skip: NO_ETCD }, async t => {

@@ -5,7 +5,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
-import { base64, callEtcd, etcdMissing, startCluster } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, startCluster, startProxy } from '../support/etcd.ts'
 import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
 import { failure, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -179,6 +179,26 @@ test('a journal that a copy has closed is opened again, and so it is where the c
   await until(() => faultOf(one!) === undefined)
   assert.equal(await create(one!), 200)
   await refused(other, `journal reopen ${at}`, 1, /\/pes is not closed/)
+})
+
+test('a copy of a journal that is opened again meanwhile is none', { skip: NO_ETCD }, async t => {
+  const { endpoints } = await startCluster(t)
+  const [one] = await startInstances(t, endpoints, 1)
+  assert.equal(await create(one!), 200)
+  const proxy = await startProxy(t, endpoints)
+  let isOpened = false
+  proxy.before = async body => {
+    if (isOpened || !body.includes('count_only') || !body.includes('"failure"')) return // it reads the records
+    isOpened = true
+    await done(freshFolder(t), `journal reopen --etcd-endpoints ${endpoints}`)
+    assert.equal(await create(one!), 200)
+  }
+  const back = freshFolder(t)
+  writeKeys(back, readSecret(one!.folder))
+  await refused(back, `journal copy --to file --etcd-endpoints ${proxy.url}`, 1, /\/pes was changed meanwhile; look again/)
+  assert.ok(isOpened)
+  assert.equal(existsSync(join(back, 'journal.jsonl')), false)
+  assert.equal(await create(one!), 200)
 })
 
 test('a command that needs etcd and is not told where it is says so, and changes nothing', async t => {

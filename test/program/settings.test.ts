@@ -77,7 +77,7 @@ const CASES: { readonly [N in Name]: Case } = {
       'https://a.example?x', 'https://a.example#x', 'https://a.example https://b.example'
     ]
   ],
-  etcdPrefix: ['/pes', '/a/b', '/a/b', 'c', ['a/', '/', 'a b', 'ä', 'x'.repeat(201)]],
+  etcdPrefix: ['/pes', '/a/b', '/a/b', 'c', ['a/', '/', 'a b', 'ä', 'x'.repeat(201), '/pes.turn', '/pes.turn/a']],
   etcdUser: [undefined, 'pes', 'pes', 'other'],
   etcdPasswordFile: [undefined, 'password', 'password', 'other.password'],
   etcdCa: [undefined, 'ca.pem', 'ca.pem', 'other.pem'],

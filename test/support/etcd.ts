@@ -157,6 +157,8 @@ export interface LossyProxy {
    * resolves once etcd has answered it.
    */
   treat: (append: number, hold: Hold) => Treatment | Promise<Treatment>
+  /** Awaited before a request of any kind goes on; gets its body. */
+  before: (body: Buffer) => Promise<void> | void
   /** Whether watches get no answer. */
   hidesChanges: boolean
   isCut: boolean
@@ -181,12 +183,13 @@ export async function startProxy(t: TestContext, target: string): Promise<LossyP
     onward.end(body)
   }
   const treat: LossyProxy['treat'] = () => 'passed'
-  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat }
+  const proxy = { url: '', appends: 0, requests: 0, hidesChanges: false, isCut: false, treat, before: (_body: Buffer): Promise<void> | void => {} }
   const server = createHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks)
     proxy.requests++
+    await proxy.before(body)
     if (proxy.isCut) { response.destroy(); return }
     if (request.url === '/v3/watch' && proxy.hidesChanges) return
     const isAppend = body.includes('request_put') && body.includes('range_end')

@@ -65,15 +65,18 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const fault = unusable(before, path)
     if (fault !== undefined) throw fault
     const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
-    if (before.state !== 'closed') await change(log, before, markerText({ ...before, state: 'closed' }, word))
+    const isOpen = before.state !== 'closed'
+    const shut = isOpen ? await change(log, before, markerText({ ...before, state: 'closed' }, word)) : before
+    const confirm = async (): Promise<void> => {
+      if ((await found(log)).marker.revision !== shut.revision) throw changed(log)
+    }
     try {
-      const { records } = await found(log)
-      const { head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints, records })
+      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { confirm })
       terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
         `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
     } catch (error) {
       const how = 'still closed; journal reopen opens it'
-      if (before.state !== 'closed') await reopenAt(log).catch(() => terminal.warn(`${path} is ${how}`))
+      if (isOpen) await change(log, shut, before.text).catch(() => terminal.warn(`${path} may be ${how}`))
       throw error
     }
   })
@@ -156,7 +159,7 @@ export function readEtcd(
         throw new Failure('journal-damaged', `${etcdPrefix}: record ${seq + 1} is missing, others follow it`)
       }
       left = page.left
-      onProgress(seq / records)
+      onProgress(seq / Math.max(1, Math.min(records, seq + left)))
     }
     return { records: replica.newest.seq, head: replica.head }
   })

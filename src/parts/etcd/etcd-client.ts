@@ -54,6 +54,9 @@ const UNAUTHENTICATED = 16
 /** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
 class SameEndpoint extends Error {}
 
+/** Ends a watch that cannot begin again where it was, for what it would bring first is not to be had. */
+export class MissedChanges extends Error {}
+
 const SILENT = new Error('no answer in time')
 
 interface Answer { readonly status: number, readonly answer: any }
@@ -87,6 +90,7 @@ export class EtcdClient {
   ): Promise<any> {
     let why: string | undefined
     for (let attempt = 0; ; attempt++) {
+      if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
       const at = this.#at
       try {
         const attemptEndMs = Math.min(endMs, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)
@@ -213,13 +217,15 @@ export class EtcdClient {
   }
 }
 
-/** Puts lines together from what comes; throws as what takes them does, and where one does not end. */
+/** Puts lines together from what comes; throws as what takes them does, or `MissedChanges` for one too large. */
 function linesOf(take: (line: string) => void): (text: string) => void {
   let rest = ''
   return text => {
-    const lines = (rest + text).split('\n')
+    rest += text
+    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new MissedChanges('a message is too large')
+    if (!text.includes('\n')) return // the whole is looked at once, however many chunks it comes in
+    const lines = rest.split('\n')
     rest = lines.pop()!
-    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message without an end')
     for (const line of lines) if (line !== '') take(line)
   }
 }

@@ -75,9 +75,9 @@ export async function openEtcdJournal(
       if (outage === undefined) await known
     },
     health: () => {
-      const { trouble, mayHeal, readPercent } = follower
+      const { trouble, mayHeal, readPercent, readFault } = follower
       const { newest: { seq: records }, head } = replica
-      return { fault: trouble?.message, mayHeal, readPercent, records, head }
+      return { fault: trouble?.message, mayHeal, readPercent, mayLack: readFault !== undefined, records, head }
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {

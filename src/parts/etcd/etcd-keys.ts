@@ -59,6 +59,7 @@ export class Keys {
   }
 
   record(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
+  next({ key }: KeyValue): string { return base64(`${text(key)}\0`) }
   turn(id: string): string { return base64(`${this.#prefix}.turn/${id}`) }
 
   /** Not by `limit`: with that, etcd still counts all that follows. */
@@ -134,6 +135,9 @@ export function markerIn({ response_range }: { response_range: { kvs?: readonly 
 export function put(key: string, value: string): object { return { request_put: { key, value: base64(value) } } }
 
 export function isFree(key: string): object { return { target: 'CREATE', key, create_revision: '0' } }
+
+/** Whether a key has the value that it was made with. */
+export function isFirst({ create_revision: made, mod_revision: put }: KeyValue): boolean { return made === put }
 
 function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }
 

@@ -33,7 +33,7 @@ export const MAX_ETCD_PACE_MS: number = 400
 export const ETCD_RIVAL_MS: number = 10_000
 /** Turns that are removed at once. */
 export const MAX_ETCD_DROPPED_TURNS = 60
-/** Keys of others that are named. */
+/** Keys of others that are named, and keys that are looked through at once for a record among them. */
 export const MAX_ETCD_NAMED_KEYS = 100
 /** What one transaction may hold: etcd's own `--max-txn-ops`. */
 const MAX_TXN_OPERATIONS = 128

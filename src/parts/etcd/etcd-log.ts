@@ -19,14 +19,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { EtcdClient } from './etcd-client.ts'
-import { isFree, Keys, markerIn, put, type KeyValue, type Stored, type Turn } from './etcd-keys.ts'
+import { isFirst, isFree, Keys, markerIn, put, type Stored, type Turn } from './etcd-keys.ts'
 import {
-  ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_PAGE_RECORDS
+  ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_NAMED_KEYS,
+  MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
 import { markerOf, markerText, removed, type Marker } from './marker.ts'
+import { follow, type Change } from './watch.ts'
 
 /** What follows a record. */
 export interface Page {
+  /** One behind a gap may be without its line. */
   readonly records: readonly Stored[]
   /** How many records follow these, as of `revision`, a 64-bit integer. */
   readonly left: number
@@ -45,19 +48,6 @@ export interface Found {
   readonly records: number
   /** Of other programs, where this one's would be. */
   readonly others: number
-}
-
-/** What a watch has brought. */
-export interface Change {
-  readonly records: readonly Stored[]
-  readonly marker: boolean
-  /** Turns that were taken, and the keys of those that have ended. */
-  readonly turns: readonly Turn[]
-  readonly ended: readonly string[]
-  /** The first record that was deleted, or put over another; infinite: none. */
-  readonly spoilt: number
-  /** Of the last change, if there was one. */
-  readonly revision: string | undefined
 }
 
 /** What must hold besides, or is done as well, when the marker is changed. */
@@ -151,38 +141,36 @@ export class EtcdLog {
       }, endMs)
       if (succeeded === true) {
         const records = this.#keys.recordsIn(responses[0].response_range.kvs)
-        const left = records.length < limit ? 0 : Number(responses[1].response_range.count ?? 0)
+        const behind = Number(responses[1].response_range.count ?? 0)
+        const isEnd = records.length < limit // then only keys of others should be behind it
+        const found = isEnd && behind > 0 ? await this.#firstFrom(first + limit, header.revision, endMs) : []
+        const left = isEnd ? 0 : behind
         this.#fit(records, left)
-        return { records, left, revision: header.revision }
+        return { records: [...records, ...found], left, revision: header.revision }
       }
       const changed = markerIn(responses[0])
       if (marker === undefined) return undefined
       if (changed === undefined) throw removed(this.prefix)
       if (changed.revision === marker.revision) return undefined
-      this.#learn(changed)
+      // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
+      if (this.marker === marker) this.marker = changed
     }
   }
 
-  /** Hands on what is put and deleted after a revision, in order, until the watch ends; rejects where it fails. */
-  follow(revision: string, take: (change: Change) => void, signal: AbortSignal): Promise<void> {
-    const create_request = {
-      key: this.#keys.marker, range_end: this.#keys.end, start_revision: String(BigInt(revision) + 1n)
+  /** The first record at a place or behind it, without its line, as of a revision. */
+  async #firstFrom(place: number, revision: string, endMs: number): Promise<readonly Stored[]> {
+    for (let key = this.#keys.record(place); ;) {
+      const asked = { key, range_end: this.#keys.end, revision, keys_only: true, limit: MAX_ETCD_NAMED_KEYS }
+      const { kvs = [], more } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
+      const found = this.#keys.recordsIn(kvs).slice(0, 1)
+      if (found.length > 0 || more !== true) return found
+      key = this.#keys.next(kvs.at(-1))
     }
-    return this.#client.follow('/v3/watch', { create_request }, ({ result, error }) => {
-      if (result === undefined || result.canceled === true) {
-        throw new Error(result?.cancel_reason ?? error?.message ?? 'the watch was ended')
-      }
-      const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
-      const put = events.filter(({ type }) => type === undefined).map(({ kv }) => kv)
-      const gone = events.filter(({ type }) => type === 'DELETE').map(({ kv }) => kv)
-      take({
-        records: this.#keys.recordsIn(put), turns: this.#keys.turnsIn(put), ended: gone.map(({ key }) => key),
-        marker: events.some(({ kv }) => kv.key === this.#keys.marker),
-        spoilt: this.#keys.recordsIn([...gone, ...put.filter(kv => !isFirst(kv))])
-          .reduce((least, { seq }) => Math.min(least, seq), Infinity),
-        revision: events.at(-1)?.kv.mod_revision
-      })
-    }, signal)
+  }
+
+  /** See `follow`. */
+  follow(revision: string, take: (change: Change) => void, signal: AbortSignal): Promise<void> {
+    return follow(this.#client, this.#keys, revision, take, signal)
   }
 
   /** Reads the marker, and counts the records, without reading them, and the keys of others among them. */
@@ -213,6 +201,13 @@ export class EtcdLog {
       else missing = middle
     }
     return there
+  }
+
+  /** How many keys are at the places of so many records, or between them. */
+  async count(records: number, endMs: number): Promise<number> {
+    const asked = { ...this.#keys.range(1, records), count_only: true }
+    const { count = 0 } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
+    return Number(count)
   }
 
   /** Whether a record is there now, and nothing was put over it. */
@@ -280,16 +275,17 @@ export class EtcdLog {
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker?.revision ?? 0)) this.marker = found
   }
 
-  /** Has the next page be as long as it should be if its records are as long as these; short where few are left. */
+  /**
+   * Has the next page be as long as it should be if its records are as long as these, but at most twice as long as this
+   * one, for they may be longer; short where few are left.
+   */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor(records.length * ETCD_PAGE_BYTES / Math.max(1, bytes))
-    this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : Math.min(Math.max(1, fitting), MAX_ETCD_PAGE_RECORDS)
+    const next = Math.min(Math.max(1, fitting), 2 * records.length, MAX_ETCD_PAGE_RECORDS)
+    this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : next
   }
 }
-
-/** Whether a key has the value that it was made with. */
-function isFirst({ create_revision, mod_revision }: KeyValue): boolean { return create_revision === mod_revision }
 
 /** How many records an attempt asks for: fewer each time, down to one, since many may be too large an answer. */
 function pageOf(records: number, attempt: number): number { return Math.ceil(records / 8 ** attempt) }

@@ -47,10 +47,10 @@ function serverOrigins(text: string): string[] {
   return items.map(item => new URL(item).origin)
 }
 
-/** The beginning of a key, without the slash that follows it; no key below it looks like a record of another one. */
+/** The beginning of a key, without the slash that follows it; no key below it looks like one of another prefix. */
 function keyPrefix(text: string): string {
-  const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))[\x21-\x7e]{1,200}$/.test(text)
-  return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash')
+  const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))(?!.*\.turn(\/|$))[\x21-\x7e]{1,200}$/.test(text)
+  return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash, no part ending in .turn')
 }
 
 export const ETCD_SETTINGS: SettingRows<EtcdSettings> = {

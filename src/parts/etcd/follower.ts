@@ -3,20 +3,22 @@
  *
  * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
  * was deleted or overwritten; no answer relies on it. When it ends or is silent, it begins again after the last change
- * that it brought.
+ * that it brought; where that is not possible, the records are counted, for some may have been deleted since.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
   ETCD_BEHIND_MS, ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS,
   MAX_CLOCK_SKEW_MS
 } from './etcd-limits.ts'
+import { MissedChanges } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
-import type { Change, EtcdLog } from './etcd-log.ts'
+import type { EtcdLog } from './etcd-log.ts'
 import { closed, unusable } from './marker.ts'
 import type { Replica } from './replica.ts'
 import type { Sealing } from './sealing.ts'
 import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
+import type { Change } from './watch.ts'
 
 /** Failures that are over without the operator, or once the key file, the user or the room is as it should be. */
 const PASSING: readonly FailureCode[] = [
@@ -59,11 +61,11 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
+  /** Why what others wrote may not be known here; undefined: it is. */
+  get readFault(): Failure | undefined { return this.replica.broken ?? this.outage ?? this.#late() }
+
   /** Why changes cannot be made; undefined: they can. */
-  get trouble(): Failure | undefined {
-    const { broken } = this.replica
-    return broken ?? this.outage ?? this.#late() ?? this.writeFault() ?? this.#refusal
-  }
+  get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
   /** Whether trouble may end without a restart. */
   get mayHeal(): boolean {
@@ -120,7 +122,10 @@ export class Follower {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
         const revision = await this.ask()
-        from ??= revision
+        if (from === undefined || BigInt(revision) < BigInt(from)) { // it is lower where etcd was made anew
+          await this.#checkCount()
+          from = revision
+        }
         await this.log.follow(from, change => {
           from = change.revision ?? from
           this.#see(change)
@@ -128,12 +133,14 @@ export class Follower {
       } catch (error) {
         this.turns.forget()
         // Why etcd does not answer is reported by `ask`; a watch may end at any time.
-        if (/compacted/.test((error as Error).message)) from = undefined
+        if (error instanceof MissedChanges) from = undefined
         if (error instanceof Failure && error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
       }
       if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))
     }
+    if (!signal.aborted) this.#report() // a record could not be applied
     clearTimeout(this.#probing)
+    this.#isOpen = false
   }
 
   /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
@@ -175,17 +182,34 @@ export class Follower {
     const { replica } = this
     this.take(records)
     this.turns.see(change)
-    if (spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
+    if (spoilt > 0 && spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
     // The marker has changed, the outage may be over, or there is what no instance has put there.
     const isOdd = spoilt < Infinity || (records.at(-1)?.seq ?? 0) > replica.newest.seq
     if (marker || this.outage !== undefined || isOdd) this.ask().catch(() => {})
   }
 
-  /** What was deleted or overwritten may have been junk, where a record was put since. */
+  /** What was deleted or overwritten may have been junk, where a record was put since; asks until that is answered. */
   async #checkSpoilt(seq: number): Promise<void> {
-    const endMs = performance.now() + ETCD_READ_TIMEOUT_MS
-    if (seq === 0 || await this.log.isIntact(seq, endMs).catch(() => true)) return
-    this.#lost = this.#damage(`record ${seq} was deleted or overwritten in etcd; copy a backup to another prefix`)
+    while (this.#isOpen) {
+      try {
+        const isIntact = await this.log.isIntact(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
+        if (!isIntact) this.#lose(`record ${seq} was deleted or overwritten`)
+        return
+      } catch {
+        await new Promise(resolve => setTimeout(resolve, ETCD_FAULT_PAUSE_MS).unref())
+      }
+    }
+  }
+
+  /** What was deleted while nobody watched. */
+  async #checkCount(): Promise<void> {
+    const { seq } = this.replica.newest
+    const found = await this.log.count(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
+    if (found < seq) this.#lose('records before the newest one were deleted')
+  }
+
+  #lose(what: string): void {
+    this.#lost = this.#damage(`${what} in etcd; copy a backup to another prefix`)
     this.#report()
   }
 

@@ -6,7 +6,7 @@ import type { Buffer } from 'node:buffer'
 import type { Files } from '../../disk/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Rotated } from '../../journal/journal.ts'
-import { readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
+import { KeyWatch, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
 import { addKey } from '../../journal/new-keys.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
@@ -17,30 +17,35 @@ export class Sealing implements KeyFinder {
   readonly #keyFile: string
   readonly #log: EtcdLog
   #keys: Keyring
+  /** The keys that were asked for, and what says whether the file still has them. */
+  readonly #needed = new Set<string>()
+  #watch: KeyWatch
 
   constructor(files: Files, keyFile: string, keys: Keyring, log: EtcdLog) {
     this.#files = files
     this.#keyFile = keyFile
     this.#keys = keys
     this.#log = log
+    this.#watch = this.#watched()
   }
 
   /** Throws `key-unknown` where the file lacks the key or is gone, and as `readKeyFile` does. */
   readonly find = (name: string): Key => {
-    const known = this.#keys.find(name)
-    if (known !== undefined) return known
-    this.#keys = this.#read(name)
+    if (this.#keys.find(name) === undefined) this.#keys = this.#read(name)
+    this.#needed.add(name)
     return this.#keys.find(name)!
   }
 
   /** The key to seal with; called once the marker was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
-  /** Why there is no key to seal with, as far as is known; undefined: there is one. */
+  /** Why nothing may be sealed: the file lacks the key for that, or one that is needed to read; undefined: it may. */
   fault(): Failure | undefined {
     try {
       this.key()
-      return undefined
+      if (this.#watch.names.size < this.#needed.size) this.#watch = this.#watched()
+      const lack = this.#watch.fault()
+      return lack === undefined ? undefined : new Failure('key-unknown', lack)
     } catch (error) {
       return error as Failure
     }
@@ -65,6 +70,9 @@ export class Sealing implements KeyFinder {
     }
     return { key: name, seals: true }
   }
+
+  /** Says nothing by itself: what asks for a fault reports it. */
+  #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed, () => {}) }
 
   /** The file as it is now, if it has a key. */
   #read(name: string): Keyring {

@@ -14,8 +14,9 @@
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
-import type { Change, EtcdLog } from './etcd-log.ts'
+import type { EtcdLog } from './etcd-log.ts'
 import type { Replica } from './replica.ts'
+import type { Change } from './watch.ts'
 
 export class Turns {
   readonly #log: EtcdLog

@@ -145,7 +145,7 @@ export class StoreAccess implements Reached {
     const kind = JOURNALS[this.settings.journal] ?? Object.values(JOURNALS)[0]
     const found = await kind!.read!(this.settings, { path, records, keys, apply: each, onProgress })
     onProgress(1)
-    if (found.records !== records) throw new OperatorError(`${path} ends before its last record`)
+    if (found.records < (status.records ?? 0)) throw new OperatorError(`${path} ends before its last record`)
     return { ...found, goodBytes: 0, tornBytes: 0, state }
   }
 

@@ -147,7 +147,10 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
       throw new OperatorError(`${source} is what a killed command has left, and would be removed; give it another name`)
     }
     removeLeftovers(store.files, target)
-    return saveJournal(store, target, status, old, 1)
+    return saveJournal(store, target, status, {
+      replaces: old,
+      confirm: ({ records }) => { if (records === 0) throw new OperatorError(`${status.path} holds no record`) }
+    })
   })
   if (tornBytes > 0) {
     terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off, which were left out; the ` +
