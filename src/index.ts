@@ -126,7 +126,16 @@ function reporting(access: AccessLogSink, warn: Log['warn']): AccessLogSink {
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
 
-/** Reads the settings; throws `setting-invalid`, also for an unknown name. */
+function takes(parse: (text: string) => unknown, text: string): boolean {
+  try {
+    parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Reads the settings; throws `setting-invalid`, also for an unknown name, or `true` where any text is one. */
 function readOptions(options: Options): Settings {
   const flags: { [flag: string]: string } = {}
   for (const [name, value] of Object.entries(options)) {
@@ -135,8 +144,9 @@ function readOptions(options: Options): Settings {
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
-    const { flag, fallback } = SETTINGS[name as keyof Settings]
-    if (typeof value === 'boolean' && typeof fallback !== 'boolean') throw wrong(`${name} must be a text or a number`)
+    const { flag, fallback, parse } = SETTINGS[name as keyof Settings]
+    const isSwitch = typeof fallback === 'boolean' || !takes(parse, 'on') || !takes(parse, 'off')
+    if (typeof value === 'boolean' && !isSwitch) throw wrong(`${name} must be a text`)
     flags[flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
   }
   return readValues(SETTINGS, flags, {}, name => name)

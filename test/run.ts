@@ -91,7 +91,7 @@ const worker = async (): Promise<void> => {
   }
 }
 // One more than there are cores: some wait most of their time.
-await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker))
+await Promise.all(Array.from({ length: availableParallelism() + 2 }, worker))
 const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

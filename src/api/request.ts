@@ -125,7 +125,7 @@ function takeBody(ctx: RouteContext): void {
 /** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
-  ctx.isBodyRead = true
+  ctx.isBodyRead = ctx.request.readableEnded
   if (Array.isArray(body)) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
   if (typeof body !== 'object' || body === null || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })

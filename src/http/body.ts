@@ -50,11 +50,12 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
     if (isOver) return
     isOver = true
     request.off('data', take).off(BROKEN, end)
-    request.socket.off('close', gone)
+    request.socket.off('close', gone).off('end', cut)
     body = Buffer.alloc(0) // the request is kept until it is answered
     done(result)
   }
   const gone = (): void => end('gone')
+  const cut = (): void => { if (!request.complete) gone() } // node:http lets it pass behind an offer to upgrade
   const take = (piece: Buffer): void => {
     const at = pieces.bytes
     const areTooMany = pieces.areTooMany(piece)
@@ -70,7 +71,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   }
   request.on('data', take).on('end', () => end(body.subarray(0, pieces.bytes)))
     .on(BROKEN, end).resume() // middleware may have paused it
-  request.socket.on('close', gone) // the request says nothing of that where middleware has answered it meanwhile
+  // The request says nothing of that where middleware has answered it meanwhile.
+  request.socket.on('close', gone).on('end', cut)
 }
 
 function grown(old: Buffer, bytes: number, size: number): Buffer {

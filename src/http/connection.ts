@@ -95,11 +95,12 @@ export class Connection {
     }
     if (newest === undefined || newest.writableFinished) return end()
     this.#stopReading()
+    if (socket.listenerCount('drain') === 0) {
+      // Behind a CONNECT, node:http neither says when more may be written nor cuts off who takes nothing.
+      socket.on('drain', () => newest.emit('drain')).on('timeout', () => socket.destroy())
+      if (newest.headersSent) setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
+    }
     if (!newest.headersSent) return endWith(newest)
     newest.on('close', end)
-    if (socket.listenerCount('drain') > 0) return
-    // Behind a CONNECT, node:http neither says when more may be written nor cuts off who takes nothing.
-    socket.on('drain', () => newest.emit('drain'))
-    setTimeout(() => socket.destroy(), 2 * DRAIN_TIMEOUT_MS).unref()
   }
 }

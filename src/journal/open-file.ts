@@ -179,9 +179,10 @@ async function moveTail(options: FileJournalOptions, path: string, { goodBytes, 
     // Reading takes long and keeps the lock from being looked after: who has it by now may have written.
     await lock?.keep()
     const isAsRead = files.stat(path)?.bytes === goodBytes + tornBytes
-    if (!isAsRead) throw new Error('the journal was changed by another program meanwhile')
+    if (!isAsRead) throw new Failure('folder-unusable', `${path} was changed by another program while it was read`)
     cutBack(files, path, goodBytes)
   } catch (error) {
+    if (error instanceof Failure) throw error
     const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}`
     throw new Failure('folder-unusable', why, { cause: error })
   }

@@ -247,18 +247,24 @@ test('of an answer that is not read, no more is given to the connection for the 
   await until('both answers whole', () => bytes > 2_000 * 20_004)
 })
 
-test('a long answer arrives whole where a CONNECT came behind its request', async t => {
-  const port = await serve(t, (_request, response, _target, _peer, done) => {
-    sendReply(response, { status: 200, body: Array<Buffer>(20).fill(Buffer.alloc(60_000)) }, [], false)
-    done()
-  }, false, () => {})
-  const client = await open(t, port)
-  let bytes = 0
-  client.on('data', (piece: Buffer) => { bytes += piece.length })
-  client.write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
-  await once(client, 'close')
-  assert.ok(bytes > 20 * 60_000, `${bytes} bytes`)
-})
+for (const laterMs of [0, 200]) {
+  test(`a long answer arrives whole where a CONNECT came behind its request, decided after ${laterMs} ms`, async t => {
+    const port = await serve(t, (_request, response, _target, _peer, done) => {
+      const answer = (): void => {
+        sendReply(response, { status: 200, body: Array<Buffer>(400).fill(Buffer.alloc(60_000)) }, [], false)
+        done()
+      }
+      if (laterMs === 0) answer()
+      else setTimeout(answer, laterMs)
+    }, false, () => {})
+    const client = await open(t, port)
+    let bytes = 0
+    client.on('data', (piece: Buffer) => { bytes += piece.length })
+    client.write(`${message('GET', '/').toString()}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
+    await until('its end', () => client.closed)
+    assert.ok(bytes > 400 * 60_000, `${bytes} bytes`)
+  })
+}
 
 test('a reader that takes nothing of an answer in short pieces has some of them wait', async t => {
   let socket: Socket | undefined
@@ -307,6 +313,18 @@ test('who ends its side in a body that was refused while it was read is let go a
   const beganMs = performance.now()
   await once(client, 'close')
   assert.ok(performance.now() - beganMs < 30_000) // the timeouts take 65 s
+})
+
+test('who ends its side where a body is missing is let go at once, also behind an offer to upgrade', async t => {
+  const { url } = await startService(t, { 'rate-limit': '0' })
+  for (const upgrade of ['', 'Upgrade: h2c\r\nConnection: Upgrade\r\n']) {
+    const client = await open(t, Number(new URL(url).port))
+    const beganMs = performance.now()
+    client.resume().end('POST /api/createPassword HTTP/1.1\r\nHost: localhost\r\n' +
+      `Content-Type: application/json\r\nContent-Length: 50\r\n${upgrade}\r\n{`)
+    await once(client, 'close')
+    assert.ok(performance.now() - beganMs < 25_000, upgrade) // the timeouts take 35 s
+  }
 })
 
 test('a trusted proxy shares its exemption with nobody of its network', () => {

@@ -151,7 +151,7 @@ export class EtcdLog {
       const changed = markerIn(responses[0])
       if (marker === undefined) return undefined
       if (changed === undefined) throw removed(this.prefix)
-      if (changed.revision === marker.revision) return undefined
+      if (changed.revision === marker.revision && changed.text === marker.text) return undefined
       // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
       if (this.marker === marker) this.marker = changed
     }
@@ -203,11 +203,13 @@ export class EtcdLog {
     return there
   }
 
-  /** How many keys are at the places of so many records, or between them. */
+  /** How many keys are at the places of so many records, or between them; infinite where the marker is another one. */
   async count(records: number, endMs: number): Promise<number> {
-    const asked = { ...this.#keys.range(1, records), count_only: true }
-    const { count = 0 } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
-    return Number(count)
+    const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
+      compare: this.marker === undefined ? [] : this.#keys.isMarker(this.marker),
+      success: [{ request_range: { ...this.#keys.range(1, records), count_only: true } }]
+    }), endMs)
+    return succeeded === true ? Number(responses[0].response_range.count ?? 0) : Infinity
   }
 
   /** Whether a record is there now, and nothing was put over it. */

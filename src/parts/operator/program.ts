@@ -42,17 +42,18 @@ async function main(words: readonly string[]): Promise<number> {
   const commands = [...added, completionCommand(added)].sort((a, b) => a.name < b.name ? -1 : 1)
   const asked = words[0] === 'help' ? words.slice(1) : words
   const mayAskForHelp = asked !== words || words.includes('--help') || words.includes('-h')
-  if (asked[0] === '--version' || asked[0] === '-V') { process.stdout.write(`${VERSION}\n`); return 0 }
+  const print = (text: string): void => new Terminal(process, false).pass(text)
+  if (asked[0] === '--version' || asked[0] === '-V') { print(`${VERSION}\n`); return 0 }
   const [group, ...others] = asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
   if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
-    process.stdout.write(overview(commands, group))
+    print(overview(commands, group))
     return mayAskForHelp ? 0 : 2
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
   if (asked !== words || asksForHelp(command, rest)) {
-    process.stdout.write(helpOf(command, process.env[SETTINGS.journal.variable]))
+    print(helpOf(command, process.env[SETTINGS.journal.variable]))
     return 0
   }
   return await run(command, parse(command, rest)) ?? 0

@@ -64,7 +64,7 @@ export class Acts {
         loaded.is = false
         entries.load([])
         this.#parts.grid.hideAll()
-        for (const id of ['#viewer', '#trash']) closeModal(find(HTMLDialogElement, id))
+        for (const id of ['#viewer', '#trash', '#conflict']) closeModal(find(HTMLDialogElement, id))
       }
       this.#isPart = loaded.is && (isFirst || this.#isPart)
       const shows = this.#isPart ? 'part' : 'all'

@@ -54,6 +54,7 @@ export class Trash {
       if (this.#dialog.open) return
       this.#loading = undefined
       this.#entries = []
+      this.#query.value = ''
       this.#show()
     })
   }
