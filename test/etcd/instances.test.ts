@@ -181,6 +181,19 @@ test('what stands in an etcd that was emptied under an instance is told from its
   const success = old.map(({ key, value }: { key: string, value: string }) => ({ request_put: { key, value } }))
   await callEtcd(member!.url, '/v3/kv/txn', { success })
   await until(() => faultOf(one) === undefined)
+  // And once more, with another marker that has the same revision by chance.
+  const marker = { key: base64('/pes.key'), value: base64(`${keyName(secret)} copied again`) }
+  const { kvs: [{ mod_revision: revision }] } = await callEtcd(member!.url, '/v3/kv/range', { key: marker.key })
+  await member!.stop('SIGTERM')
+  rmSync(member!.folder, { recursive: true })
+  member!.start()
+  await ready()
+  for (let at = 1; at < Number(revision) - 1; at++) await callEtcd(member!.url, '/v3/kv/put', { key: base64('x') })
+  const copied = success.filter(({ request_put: { key } }: { request_put: { key: string } }) => key !== marker.key)
+  const { header } = await callEtcd(member!.url, '/v3/kv/txn', { success: [...copied, { request_put: marker }] })
+  assert.equal(header.revision, revision)
+  let status = 0
+  await until(() => { void list(one).then(found => { status = found }); return status === 200 })
   await callEtcd(member!.url, '/v3/kv/deleterange', { key: base64('/pes/0000000000000002') })
   await until(() => /deleted/.test(faultOf(one) ?? ''))
 })

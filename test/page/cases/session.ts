@@ -159,6 +159,9 @@ inBrowser('after the logout nothing that was looked at, typed, searched or said 
   await browser.click('#show-account')
   await browser.click('#show-own')
   await browser.press(KEYS.escape)
+  await browser.click('#show-trash')
+  await browser.fill('#trash-query', 'searched')
+  await browser.click('#trash [data-close]')
   await browser.fill('#query', 'searched')
   await browser.until("return document.getElementById('spoken').textContent !== ''")
   await browser.fill('#query', 'searched for')
@@ -168,7 +171,8 @@ inBrowser('after the logout nothing that was looked at, typed, searched or said 
   await browser.run('return new Promise(done => setTimeout(done, 700))')
   const left = /host\.example|Impresora|searched|ana@example|Tu cuenta permite|\d entradas|meter[^>]* value="[1-9]/
   assert.equal(left.exec(await documentOf(browser))?.[0], undefined)
-  assert.deepEqual([await textOf(browser, '#viewer .tile'), await textOf(browser, '#spoken'), await valueOf(browser, 'own-email')], ['', '', ''])
+  assert.deepEqual([await textOf(browser, '#viewer .tile'), await textOf(browser, '#spoken'), await valueOf(browser, 'own-email'), await valueOf(browser, 'trash-query')],
+    ['', '', '', ''])
 })
 
 inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {
