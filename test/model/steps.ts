@@ -143,8 +143,8 @@ function maintenance(words: string, isRotation = false): Step['run'] {
   return async world => {
     const mayFail = !isSound(world) || hasForgottenKeys(world)
     const running = world.admin(words)
-    // A restore is held while it reads, and answers nobody meanwhile. What waits for either does not wait for ever.
-    if (world.pending?.inService === true || world.pending?.becomes !== undefined) {
+    // It waits for what is held, wherever that is, and not for ever.
+    if (world.pending !== undefined) {
       await pause(300)
       await world.release()
     }
