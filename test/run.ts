@@ -23,7 +23,7 @@ const TRIALS = [
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
 const OF_CI = {
   command: '.ci/run', names: [
-    ...ONCE, ...TRIALS, 'etcd/behind', 'etcd/held', 'etcd/outage', 'etcd/steps', 'etcd/turns',
+    ...ONCE, ...TRIALS, 'etcd/behind', 'etcd/foreign', 'etcd/held', 'etcd/outage', 'etcd/steps', 'etcd/turns',
     'page/chromium-rest', 'page/firefox', 'page/webkit'
   ]
 }
@@ -90,7 +90,7 @@ const worker = async (): Promise<void> => {
     process.stdout.write(textOf(result))
   }
 }
-// One more than there are cores: some wait most of their time.
+// Two more than there are cores: some wait most of their time.
 await Promise.all(Array.from({ length: availableParallelism() + 2 }, worker))
 const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
 process.stdout.write(text)

@@ -191,5 +191,6 @@ test('routes of parts are described like those of the contract: their tags, and 
     assertDescription(resolved(document))
     const used = Object.values<object>(document.paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
     assert.deepEqual(document.tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
+    for (const name of ['Entry', 'Message']) assert.equal(document.components.schemas[name].additionalProperties, false)
   }
 })

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { removeLeftovers } from '../../src/disk/whole-file.ts'
-import { keyring, readKeyFile } from '../../src/journal/keys.ts'
+import { keyring, KeyWatch, readKeyFile } from '../../src/journal/keys.ts'
 import { openFileJournal } from '../../src/journal/open-file.ts'
 import { addKey, createKeyFile } from '../../src/journal/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
@@ -69,6 +69,21 @@ test('a key file that cannot be read is refused, naming file and error', t => {
   writeKeys(folder, a)
   const { files } = faulty('read', 'EACCES')
   assert.throws(() => readKeyFile(files, keyPath(folder)), failure('folder-unusable', /journal\.key: EACCES/))
+})
+
+test('a key file that cannot be read any more is said to lack what is needed, until it can be', t => {
+  const folder = freshFolder(t)
+  writeKeys(folder, a)
+  const said: string[] = []
+  let isBroken = true
+  const read: Files['read'] = path => {
+    if (isBroken) throw Object.assign(new Error('no'), { code: 'EIO', path })
+    return disk.read(path)
+  }
+  const watch = new KeyWatch({ ...disk, read }, keyPath(folder), [keyName(a)], line => said.push(line))
+  for (let n = 0; n < 2; n++) assert.match(watch.fault() ?? '', /journal\.key: EIO$/)
+  isBroken = false
+  assert.deepEqual([watch.fault(), said.length], [undefined, 2])
 })
 
 function faulty(of: keyof Files, code: string): FaultyFiles {
