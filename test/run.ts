@@ -90,8 +90,9 @@ const worker = async (): Promise<void> => {
     process.stdout.write(textOf(result))
   }
 }
-// Two more than there are cores: some wait most of their time.
-await Promise.all(Array.from({ length: availableParallelism() + 2 }, worker))
+// More than there are cores, since many wait most of their time; but not three browsers, builds and floods.
+const more = only === undefined ? 2 : 1
+await Promise.all(Array.from({ length: availableParallelism() + more }, worker))
 const { text, isGood } = endOf(results, new Map(leaves.map(({ command, names }) => [command, names])))
 process.stdout.write(text)
 process.exitCode = isGood ? 0 : 1

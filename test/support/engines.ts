@@ -19,7 +19,7 @@ const MINI_BROWSER = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu',
 
 /** What a command may take; a browser that has not started by then will not. */
 const COMMAND_TIMEOUT_MS = 20_000
-const START_TIMEOUT_MS = 120_000
+const START_TIMEOUT_MS = 90_000
 /** WebKit's driver measures it with the page's own `setTimeout`, so it is a time that the page itself does not use. */
 export const SCRIPT_TIMEOUT_MS = 25_000
 
@@ -41,12 +41,14 @@ function missing(...programs: readonly string[]): string | false {
   return false
 }
 
-export async function startBrowser(engine: Engine): Promise<Browser> {
+/** Starts a browser, once more where it does not come up: on a busy machine Firefox was seen to answer nobody. */
+export async function startBrowser(engine: Engine, tries = 2): Promise<Browser> {
   const scene = new Scene()
   try {
     return new Browser(await { chromium: startChromium, firefox: startFirefox, webkit: startWebkit }[engine](scene))
   } catch (error) {
     await scene.close()
+    if (tries > 1) return startBrowser(engine, tries - 1)
     throw error
   }
 }
