@@ -145,9 +145,10 @@ function readOptions(options: Options): Settings {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
     const { flag, fallback, parse } = SETTINGS[name as keyof Settings]
-    const isSwitch = typeof fallback === 'boolean' || !takes(parse, 'on') || !takes(parse, 'off')
-    if (typeof value === 'boolean' && !isSwitch) throw wrong(`${name} must be a text`)
-    flags[flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
+    const isAnyText = typeof fallback !== 'boolean' && ['on', 'off'].every(word => takes(parse, word))
+    if (isAnyText) throw wrong(`${name} must be a text`)
+    flags[flag] = value ? 'on' : 'off'
   }
   return readValues(SETTINGS, flags, {}, name => name)
 }

@@ -3,10 +3,10 @@ import { Buffer } from 'node:buffer'
 import { constants } from 'node:os'
 import { systemCode } from '../errors.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import { readPieces, type Descriptor, type Files } from './files.ts'
+import { readPieces, syncDescriptor, type Descriptor, type Files } from './files.ts'
 
 /** What a sync gives where the runtime or the file system has none. */
-export const CANNOT_SYNC: readonly string[] = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
 const EDQUOT = -constants.errno.EDQUOT
 
@@ -18,9 +18,14 @@ export function isFull(error: unknown): boolean {
 }
 
 /** Makes a file, or the names in a folder, durable; false where that cannot be asked for. */
-export function sync(files: Files, path: string): boolean {
+export function sync(files: Files, path: string): boolean { return succeeds(() => files.sync(path)) }
+
+/** The same for an open file, such as standard output. */
+export function syncOpen(descriptor: Descriptor): boolean { return succeeds(() => syncDescriptor(descriptor)) }
+
+function succeeds(sync: () => void): boolean {
   try {
-    files.sync(path)
+    sync()
     return true
   } catch (error) {
     if (!CANNOT_SYNC.includes(systemCode(error))) throw error

@@ -82,10 +82,15 @@ export const disk = {
 
 export type Files = typeof disk
 
+/** Appends all of some bytes. */
+export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
+}
+
 export function isFile(descriptor: Descriptor): boolean { return fstatSync(descriptor).isFile() }
 
-/** Makes durable what was written to a file that is open. */
-export function syncOpen(descriptor: Descriptor): void { fsyncSync(descriptor) }
+/** Makes durable what was written to an open file. Throws as `disk.sync`. */
+export function syncDescriptor(descriptor: Descriptor): void { fsyncSync(descriptor) }
 
 /** Reads a part of a file, a piece at a time, each at its offset; a piece is valid until the next one. */
 export function * readPieces(

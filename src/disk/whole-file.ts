@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../errors.ts'
-import { isSameFile, type Files, type FileStat } from './files.ts'
+import { appendAll, isSameFile, type Files, type FileStat } from './files.ts'
 
 /** A new file that is being written; what was written is on the device. */
 export interface NewFile {
@@ -48,10 +48,7 @@ export async function makeWhole<T>(
   const [part, descriptor] = atFreeName(path, name => files.createToAppend(name))
   try {
     let made: T
-    const write = (piece: Buffer | string): void => {
-      const bytes = Buffer.from(piece)
-      for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
-    }
+    const write = (piece: Buffer | string): void => appendAll(files, descriptor, Buffer.from(piece))
     try {
       made = await make({ path: part, write })
     } finally {

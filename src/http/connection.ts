@@ -31,13 +31,13 @@ export class Connection {
   socket: Socket
   /** The answer to the newest request that is carried out. */
   #newest: ServerResponse | undefined
-  /** The same when it was looked at last. */
+  /** What that was at the last `boundSilence`. */
   #seen: ServerResponse | undefined
   /** What the answers before it hold that wait to be sent. */
   #heldBytes = 0
   #isRefused = false
-  /** Since when it waits for a head, as far as it is idle. */
-  waitsSinceMs: number = performance.now()
+  /** When it began to wait for a request's head; says nothing of one that is not idle. */
+  waitsSinceMs = 0
   readonly #done: () => void
 
   /** `done` is called when the answer to a request is decided. */
@@ -50,7 +50,7 @@ export class Connection {
   /** Whether it waits for a request's head, and nothing else; also while it shakes hands. */
   get isIdle(): boolean { return this.#newest === undefined || this.#newest.writableFinished }
 
-  /** Has it closed when nothing moves any more, if the same answer is under way as when it was looked at last. */
+  /** Called every few seconds: where one answer has been under way since the last call, sets a timeout for silence. */
   boundSilence(): void {
     const { socket, isIdle } = this
     const isSame = !isIdle && this.#newest === this.#seen

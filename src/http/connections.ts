@@ -46,10 +46,11 @@ export class Connections {
     const client = this.#clients.get(key) ?? new Set()
     if (client.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
     this.#clients.set(key, client)
-    const connection = new Connection(socket, peer, () => {
+    const awaitHead = (): void => {
       connection.waitsSinceMs = performance.now()
       if (!isExempt) closeLongest(client)
-    })
+    }
+    const connection = new Connection(socket, peer, awaitHead)
     client.add(connection)
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
@@ -60,7 +61,7 @@ export class Connections {
       client.delete(connection)
       if (client.size === 0) this.#clients.delete(key)
     })
-    if (!isExempt) closeLongest(client)
+    awaitHead()
   }
 
   /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
@@ -88,7 +89,7 @@ export class Connections {
     else connection.refuse(status, () => this.#options.onRefusal?.(connection.peer.address, status))
   }
 
-  /** Closes those that send no request, though perhaps something now and then, and bounds how long an answer takes. */
+  /** Closes those that have sent no request for long, even if some bytes now and then; bounds the others' silence. */
   closeSilent(): void {
     const sinceMs = performance.now() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
     for (const one of this.#all()) {
@@ -111,7 +112,7 @@ export class Connections {
   #all(): Connection[] { return [...this.#clients.values()].flatMap(client => [...client]) }
 }
 
-/** Where too many connections of a client wait for a request's head, closes that which has waited longest. */
+/** Closes the connection that has waited longest for a request's head, where too many of a client wait. */
 function closeLongest(client: ReadonlySet<Connection>): void {
   if (client.size <= MAX_HEADLESS_PER_CLIENT) return
   const waiting = [...client].filter(one => one.isIdle && !one.socket.destroyed)

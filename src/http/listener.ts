@@ -71,8 +71,8 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   server.closeIdleConnections = () => { if (!connections.isSending()) closeIdle() }
   await bound(server, place)
   // The operator's requests, on a path, may take long.
-  const look = 'path' in place ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
-  server.on('close', () => clearInterval(look))
+  const timer = 'path' in place ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
+  server.on('close', () => clearInterval(timer))
   server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
   return {
     port: (server.address() as AddressInfo | null)?.port ?? 0,

@@ -103,7 +103,7 @@ export interface JournalOptions {
   readonly random: (bytes: number) => Buffer
   /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
-  /** Whether a journal is made where there is none; a file is in any case, and then begins with a record of that. */
+  /** Whether one is made where there is none, with a record that says so; without it a file is made, but empty. */
   readonly mayCreate?: boolean | undefined
   /** Gets the share of it that is read, 0 to 1; 1 at the end. */
   readonly onProgress?: (share: number) => void

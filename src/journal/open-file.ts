@@ -176,7 +176,7 @@ async function moveTail(options: FileJournalOptions, path: string, { goodBytes, 
     await makeWhole(files, tail, file => {
       for (const [piece] of readPieces(files, path, goodBytes)) file.write(piece)
     }, { leavesNames: true })
-    // Reading takes long and keeps the lock from being looked after: who has it by now may have written.
+    // Nothing checked the lock while the journal was read: another process may have taken it, and written.
     await lock?.keep()
     const isAsRead = files.stat(path)?.bytes === goodBytes + tornBytes
     if (!isAsRead) throw new Failure('folder-unusable', `${path} was changed by another program while it was read`)

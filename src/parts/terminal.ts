@@ -2,12 +2,12 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { isFile, type Descriptor } from '../disk/files.ts'
+import { syncOpen } from '../disk/durable.ts'
+import { appendAll, disk, isFile, type Descriptor } from '../disk/files.ts'
 import type { JournalLocation } from '../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
-import { syncOut, writeOut } from './output-file.ts'
 
 /** The three standard streams, and the signals that end waiting. */
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'once' | 'off'>
@@ -33,7 +33,10 @@ const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
-  /** Standard output, where that is a file. */
+  /**
+   * Standard output, where that is a file, as with `>`. Node's own stream writes to a file once, and takes no notice
+   * where a disk that fills up has taken only a part.
+   */
   readonly #outputFile: Descriptor | undefined
 
   constructor(streams: Streams, asJson: boolean) {
@@ -94,13 +97,13 @@ export class Terminal {
   pass(text: string): void {
     const file = this.#outputFile
     if (file === undefined) this.#streams.stdout.write(text)
-    else this.#orFail(() => writeOut(file, text))
+    else this.#orFail(() => appendAll(disk, file, Buffer.from(text)))
   }
 
   /** Makes durable what was passed, where standard output is a file. */
   sync(): void {
     const file = this.#outputFile
-    if (file !== undefined) this.#orFail(() => syncOut(file))
+    if (file !== undefined) this.#orFail(() => syncOpen(file))
   }
 
   /** What goes wrong is an error of the stream, as it is where Node writes. */

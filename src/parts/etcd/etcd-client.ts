@@ -54,7 +54,7 @@ const UNAUTHENTICATED = 16
 /** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
 class SameEndpoint extends Error {}
 
-/** Ends a watch that cannot begin again where it was, for what it would bring first is not to be had. */
+/** Ends a watch that cannot resume where it was: the changes it would bring first are compacted away, or too large. */
 export class MissedChanges extends Error {}
 
 const SILENT = new Error('no answer in time')

@@ -29,7 +29,7 @@ import { follow, type Change } from './watch.ts'
 
 /** What follows a record. */
 export interface Page {
-  /** One behind a gap may be without its line. */
+  /** Where one is missing, the last of these may be the record behind the gap, without its line. */
   readonly records: readonly Stored[]
   /** How many records follow these, as of `revision`, a 64-bit integer. */
   readonly left: number

@@ -201,7 +201,7 @@ export class Follower {
     }
   }
 
-  /** What was deleted while nobody watched. */
+  /** Notices that records were deleted while no watch ran. */
   async #checkCount(): Promise<void> {
     const { seq } = this.replica.newest
     const found = await this.log.count(seq, performance.now() + ETCD_READ_TIMEOUT_MS)

@@ -71,7 +71,7 @@ export class Sealing implements KeyFinder {
     return { key: name, seals: true }
   }
 
-  /** Says nothing by itself: what asks for a fault reports it. */
+  /** It warns of nothing itself: whoever asks for the fault reports it. */
   #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed, () => {}) }
 
   /** The file as it is now, if it has a key. */

@@ -11,7 +11,7 @@ export interface Change {
   readonly ended: readonly string[]
   /** The first record that was deleted, or put over another; infinite: none. */
   readonly spoilt: number
-  /** Up to which that was all, if anything was brought. */
+  /** The revision up to which all changes were brought; undefined where there was none. */
   readonly revision: string | undefined
 }
 
