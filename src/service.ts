@@ -186,13 +186,13 @@ function listening(
     if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
     if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
     const { host, port } = settings
-    opening = listen({ host, port }, handle, { ...options, certificate: certificate?.current })
+    opening = listen({ host, port }, handle, { ...options, certificate: certificate?.read() })
     const listener = await opening.catch(error => {
       opening = undefined
       throw error
     })
     if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
-    certificate?.onChange(renewed => listener.renew?.(renewed))
+    certificate?.follow(renewed => listener.renew?.(renewed))
     return listener
   }
   const end = async (): Promise<void> => {

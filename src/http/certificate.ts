@@ -23,10 +23,13 @@ export function createSecure(
 
 /** A certificate that follows its files. */
 export interface FollowedCertificate {
-  /** As the files were when they were looked at last. */
-  readonly current: Certificate
-  /** Sets the function that gets a renewed certificate; if it throws, that is reported and the old one stays. */
-  onChange(renew: (certificate: Certificate) => void): void
+  /** Reads it as its files are now. */
+  read(): Certificate
+  /**
+   * Gives it to a function, again and again, once its files are no longer as they were read; if that throws, it is
+   * reported and the old one stays.
+   */
+  follow(renew: (certificate: Certificate) => void): void
   close(): void
 }
 
@@ -42,13 +45,13 @@ export function followCertificate(
       throw new Failure('certificate-invalid', `${path}: ${systemCode(error)}`, { cause: error })
     }
   }
-  const read = (): Certificate => ({ cert: readFile(certFile), key: readFile(keyFile) })
-  let seen = read()
-  let renew = (_certificate: Certificate): void => {}
+  const readBoth = (): Certificate => ({ cert: readFile(certFile), key: readFile(keyFile) })
+  let seen = readBoth()
   let fault = ''
-  const look = (): void => {
+  let timer: NodeJS.Timeout | undefined
+  const look = (renew: (certificate: Certificate) => void): void => {
     try {
-      const found = read()
+      const found = readBoth()
       const isSame = found.cert.equals(seen.cert) && found.key.equals(seen.key)
       if (!isSame) {
         seen = found
@@ -63,6 +66,9 @@ export function followCertificate(
       fault = why
     }
   }
-  const timer = setInterval(look, TLS_CHECK_MS).unref()
-  return { get current() { return seen }, onChange: use => { renew = use }, close: () => clearInterval(timer) }
+  return {
+    read: () => seen = readBoth(),
+    follow: renew => { timer = setInterval(look, TLS_CHECK_MS, renew).unref() },
+    close: () => clearInterval(timer)
+  }
 }
