@@ -6,6 +6,7 @@ import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { openService } from '../../src/index.ts'
 import { TLS_CHECK_MS } from '../../src/limits.ts'
 import { call } from '../support/accounts.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -158,6 +159,24 @@ test('a new pair is taken over under load: no connection is dropped, no request 
   }
   const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
   await assert.rejects(shakeHands(t, started.url, old), { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' })
+})
+
+test('a pair that is replaced before an embedded service listens is what it listens with, and is not lost later', async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const folder = freshFolder(t)
+  const [live, second, third] = [makePair(folder, 'live'), makePair(folder, 'second'), makePair(folder, 'third')]
+  const options = { journal: 'memory', port: 0, tlsCert: live.cert, tlsKey: live.key }
+  const service = await openService(options)
+  t.after(() => service.close())
+  replace(live.key, second.key)
+  replace(live.cert, second.cert)
+  const listening = service.listen()
+  replace(live.key, third.key)
+  replace(live.cert, third.cert)
+  const url = await listening
+  assert.equal(await shownName(t, url), 'second')
+  t.mock.timers.tick(TLS_CHECK_MS)
+  assert.equal(await shownName(t, url), 'third')
 })
 
 const BREAKS: { readonly [what: string]: (live: Pair, next: Pair) => void } = {
