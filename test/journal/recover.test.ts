@@ -172,13 +172,15 @@ test('zeros in the last write are cut off with what follows; in an older write t
   }
 })
 
-test('a lost sector that ends where a line begins is found before that line', async t => {
+test('a lost sector that ends where a line or its end begins is found before that', async t => {
   const write = (pad: number): Promise<Origin> =>
     made(t, events(1, 1), [{ ...long(2, 600), type: `test.${'x'.repeat(pad)}` }, event(3)])
-  const origin = await write(1 + 512 - (await write(1)).at(3) % 512)
-  const end = origin.at(3)
-  assert.equal(end % 512, 0)
-  await origin.recovers(Buffer.from(origin.bytes).fill(0, end - 512, end), 1, 'zeros up to line 3')
+  for (const before of [0, 1]) {
+    const origin = await write(1 + 512 - ((await write(1)).at(3) - before) % 512)
+    const end = origin.at(3) - before
+    assert.equal(end % 512, 0)
+    await origin.recovers(Buffer.from(origin.bytes).fill(0, end - 512, end), 1, 'zeros up to line 3, or to the end of 2')
+  }
 })
 
 test('zeros that are no lost sector are damage, and are refused', async t => {

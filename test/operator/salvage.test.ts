@@ -2,11 +2,12 @@
 import { strict as assert } from 'node:assert'
 import { execFileSync } from 'node:child_process'
 import {
-  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { admin, done, refused } from '../support/admin.ts'
@@ -205,6 +206,26 @@ test('lines of a journal that went on from an older copy are kept aside, and do 
   assert.deepEqual([code, opened, entries, unplaced], [3, 4, 4, 5])
   for (const { why } of unplacedRecords) assert.match(why, /^it may be of another journal: its place is taken/)
   assert.match(await done(folder, `journal show ${good}`), /"sistema":"own"/)
+})
+
+test('what an older, compacted journal has left behind the end is kept aside, also where its first line has no time of its own', async t => {
+  const { compact } = await import('../support/rewrite.ts')
+  const { folder, bad, good } = await damagedFolder(t, async store => {
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+    await compact(store, false)
+    await store.createEntry({ ...ENTRY, sistema: 'older' }, null)
+  })
+  const older = linesOf(journalBytes(folder))
+  const whole = older.findIndex(line => line.includes('"journal.whole"'))
+  rmSync(journalPath(folder))
+  await pause(2)
+  const store = await fileStore(folder)
+  for (let n = 0; n < whole; n++) await store.createEntry(ENTRY, null)
+  await store.close()
+  writeFileSync(bad, bytesOf([...linesOf(journalBytes(folder)), older[whole - 1]!.slice(-90), ...older.slice(whole)]))
+  const { opened, entries, unplaced } = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+  assert.deepEqual([opened, entries, unplaced], [whole, whole, 2])
 })
 
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */

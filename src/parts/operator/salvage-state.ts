@@ -52,7 +52,6 @@ export class Rebuilding {
   /** The newest record. */
   until: string | null = null
   readonly #options: RebuildOptions
-  #seq = 0
   /** Users whose passwords may have been changed by records that are lost from here on. */
   #open = new Set<number>()
   /** How many entries may be lost since the newest one that is known, and how many users. */
@@ -116,8 +115,7 @@ export class Rebuilding {
   }
 
   #add(record: Unnumbered): void {
-    apply(this.state, { seq: this.#seq + 1, ...record })
-    this.#seq++
+    apply(this.state, { seq: 0, ...record }) // nobody asks this state for revisions
     this.#options.write(record)
   }
 
