@@ -142,6 +142,8 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   assert.equal(less.components.securitySchemes, undefined)
   assert.ok(!JSON.stringify(less).includes('RateLimit'))
   assert.ok(!answersOf(less).some(({ status }) => status === 429))
+  const everybody = await descriptionOf(t, (await startService(t, { health: 'public' })).url)
+  assert.deepEqual(answersOf(everybody).filter(({ name }) => name === 'notLocal').map(({ operation }) => operation), ['metrics'])
   const { url } = await startProtected(t, { abilities: 'listPassword=a:list,getPassword=any' })
   const shut = await descriptionOf(t, url)
   assert.deepEqual(tableOf(shut).map(row => [row[0], row[3]]), [

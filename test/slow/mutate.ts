@@ -29,11 +29,11 @@ const WANTED_SHARE = 0.9
  */
 const TESTS: { readonly [path: string]: readonly string[] } = {
   '': ['api', 'embedding', 'disk', 'closings', 'program', 'model'],
-  'config/': ['api', 'http', 'embedding', 'program/settings', 'readme'],
+  'config/': ['api', 'http', 'embedding', 'program/settings', 'program/admin', 'readme'],
   'json/': ['json', 'fuzz/http'],
   'disk/': ['disk', 'journal', 'store/withdrawn', 'store/compact', 'program/disk', 'program/lock', 'program/restricted', 'model'],
   'http/': ['http', 'api', 'embedding', 'program/tls', 'program/output', 'program/stop', 'program/slow-reader', 'program/hostile'],
-  'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'model'],
+  'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'program/output', 'program/admin', 'model'],
   'store/': ['store', 'api', 'embedding', 'extra', 'simulation'],
   'api/': ['api', 'http', 'extra', 'embedding'],
   'parts/': ['operator', 'embedding', 'program', 'model'],

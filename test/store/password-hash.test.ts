@@ -47,7 +47,9 @@ test('without a user a password is wrong, whichever it is', async () => {
   for (const password of ['', 'x', 'correct']) assert.equal((await cheap().verify(password, undefined)).isRight, false)
 })
 
-const OUTDATED = [['ln=3,r=1,p=1', true], ['ln=4,r=1,p=1', false], ['ln=5,r=1,p=1', false]] as const
+const OUTDATED = [
+  ['ln=3,r=1,p=1', true], ['ln=4,r=1,p=1', false], ['ln=5,r=1,p=1', false], ['ln=3,r=1,p=2', false], ['ln=3,r=2,p=1', false]
+] as const
 for (const [parameters, isOutdated] of OUTDATED) {
   test(`a hash of ${parameters} is ${isOutdated ? '' : 'not '}outdated beside one of ln=4,r=1,p=1`, async () => {
     const [ln = 0, r = 0, p = 0] = [...parameters.matchAll(/\d+/g)].map(Number)

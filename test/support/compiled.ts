@@ -21,7 +21,7 @@ const compilation = (tree: string): readonly string[] =>
   [COMPILER, '-p', 'test', '--noEmit', 'false', '--sourceMap', '--outDir', tree]
 
 function fill(tree: string): void {
-  for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md']) {
+  for (const name of ['src', 'test', 'dist', 'package.json', 'README.md', 'SECURITY.md', 'CHANGELOG.md']) {
     cpSync(join(ROOT, name), join(tree, name), { recursive: true })
   }
   cpSync(join(ROOT, 'dist/parts/page/browser'), join(tree, 'src/parts/page/browser'), { recursive: true }) // where compiled programs look

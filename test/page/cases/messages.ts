@@ -172,6 +172,9 @@ inBrowser('of deleted entries that several answers hold each can be found, and a
   await browser.run("document.querySelector('#deleted li:last-child button').click()")
   await told(browser, '«Viejo 11» restaurada.')
   assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), hits - 1)
+  await browser.run("document.getElementById('trash-query').focus()")
+  await browser.press(KEYS.escape)
+  assert.equal(await browser.run("return document.querySelectorAll('#deleted li').length"), Math.ceil(hits / 100) * 100, 'all again')
 })
 
 inBrowser('who stays on a page with unsaved work has changed nothing by trying to leave', CHROMIUM, async t => {
