@@ -3,6 +3,8 @@
  * The entry of the operator's program. It loads nothing before it knows that this Node is new enough, as `server.ts`.
  */
 {
+  // At this signal Node would open its debugger, to every user of this machine.
+  process.on('SIGUSR1', () => {})
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./parts/operator/program.ts').then(async ({ runProgram }) => {

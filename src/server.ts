@@ -4,6 +4,8 @@
  * Node 10 can read this file, since it has no static import, no export and no `await` outside of a function.
  */
 {
+  // At this signal Node would open its debugger, to every user of this machine.
+  process.on('SIGUSR1', () => {})
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./main.ts').then(({ runServer }) => runServer())

@@ -123,8 +123,23 @@ function bound(server: Server, place: ListenAddress): Promise<void> {
       ? new Failure('folder-unusable', `${place.path}: ${systemCode(cause)}`, { cause })
       : new Failure('address-unusable', `${place.host} port ${place.port}: ${systemCode(cause)}`, { cause }))
     server.once('error', onError)
-    server.listen(place, () => { server.off('error', onError); resolve() })
+    const onBound = (): void => { server.off('error', onError); resolve() }
+    if ('path' in place) privately(() => server.listen({ ...place, exclusive: true }, onBound))
+    else server.listen(place, onBound)
   })
+}
+
+/** Makes a Unix socket to which no other user may connect, from its first moment on. */
+function privately(listen: () => void): void {
+  let mask: number | undefined
+  try {
+    mask = process.umask(0o177)
+  } catch { /* A thread of an embedder's has none of its own. */ }
+  try {
+    listen()
+  } finally {
+    if (mask !== undefined) process.umask(mask)
+  }
 }
 
 function close(server: Server, connections: Connections, timeoutMs: number): Promise<void> {

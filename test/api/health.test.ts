@@ -77,7 +77,7 @@ test('only this machine may ask, not through a proxy, or another with any token;
   const never = [...pages, REMOTE]
   const cases: readonly (readonly [url: string, status: number, fields: readonly string[], token?: string])[] = [
     ...[await startService(t), await startService(t, { 'trust-proxy': '127.0.0.1' })].flatMap(({ url }) => [
-      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'Origin: http://evil.example']
+      ...[...never, 'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: ', 'X-Forwarded-Proto: https', 'Origin: http://evil.example']
         .map(field => [url, 403, [field]] as const),
       [url, 200, []] as const, [url, 200, ['Sec-Fetch-Site: none']] as const
     ]),

@@ -55,6 +55,16 @@ test('a folder is made with mode 0700 and shows who holds it by a socket of mode
   assert.match(socket, new RegExp(`held-${process.pid}-[0-9a-f]+\\.sock$`))
 })
 
+test('nobody else can ever connect to the socket, whatever the umask and the folder allow', async t => {
+  const mask = process.umask(0)
+  t.after(() => process.umask(mask))
+  const modes: number[] = []
+  const files: Files = { ...disk, setMode: (path, mode) => { modes.push(statSync(path).mode & 0o777); disk.setMode(path, mode) } }
+  const held = await hold(freshFolder(t), files)
+  t.after(() => held.release())
+  assert.deepEqual([modes, process.umask()], [[0o600], 0])
+})
+
 test('a second process is refused, learns which process has the folder, and changes nothing', async t => {
   const folder = freshFolder(t)
   const held = await hold(folder)

@@ -150,6 +150,8 @@ test('a prefix that an older version has moved is refused, also while an instanc
     assert.deepEqual([await create(running), await list(running)], [500, 503])
     assert.match(faultOf(running)!, /^the journal has moved: /)
     await refused(running.folder, `journal backup ${running.folder}/copy.jsonl`, 1, /may not be the newest/)
+    const remove = `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`
+    await refused(running.folder, remove, 1, /an older version began to move \/pes to \/pes-2/)
   })
 
 test('of copies made at once one becomes the journal, and the others are refused', { skip: NO_ETCD }, async t => {

@@ -1,10 +1,12 @@
 /** The operator's program, as its user runs it: beside the running server, and without it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync, chownSync, copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
+import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
@@ -359,6 +361,19 @@ test('root works in a folder of another user as that user, with a key that only 
   await refused(folder, `journal restore ${own}/backup --key-file ${key}`, 1, /holds a journal; move it away/)
   assert.deepEqual(owners(folder), [['journal.jsonl', 54_321, 54_322]])
   assert.match(await run('journal verify'), /^records 5$/m)
+})
+
+test('a command tells nothing to a socket that another user has put into the folder', { skip: NOT_ROOT }, async t => {
+  const folder = await initialized(t)
+  const socket = join(folder, 'held-1-abc.sock')
+  let requests = 0
+  const server = createServer((_request, response) => { requests++; response.end('{}') }).listen(socket)
+  t.after(() => server.close())
+  await once(server, 'listening')
+  chownSync(socket, 54_321, 54_322)
+  const input = 'a long password\n'
+  await refused(folder, 'user add a@x --password-stdin', 1, /abc\.sock is a socket of user 54321, .*: remove it/, input)
+  assert.equal(requests, 0)
 })
 
 test('root makes keys in a folder of another user with a program that only root can reach', { skip: NOT_ROOT }, t => {

@@ -30,6 +30,13 @@ async function stopsAtOnce(program: Program, signal: 'SIGTERM' | 'SIGINT' = 'SIG
   return stdout
 }
 
+test('the signal that opens the debugger of Node does nothing', async t => {
+  const service = await startProgram(t)
+  process.kill(service.pid, 'SIGUSR1')
+  for (let n = 0; n < 50; n++) assert.equal((await send(service.url, 'GET', '/healthz')).status, 200)
+  assert.doesNotMatch((await service.stop()).stderr, /Debugger/)
+})
+
 async function idle(t: TestContext, url: string): Promise<RawClient> {
   const client = await connectRaw(t, url)
   await client.send(message('GET', '/api/listPassword'))

@@ -55,6 +55,13 @@ test('on a terminal a password is asked for twice, without echo; letters can be 
   }
 })
 
+test('while a password is typed, the signal that opens the debugger of Node does nothing', async t => {
+  const prompt = 'password (12 characters or more): '
+  const typed = [[prompt, 'SIGUSR1'], [prompt, 'a long password'], ['again: ', 'a long password']] as const
+  const { code, seen } = await atTerminal(await initialized(t), 'user add a@x', typed)
+  assert.ok(code === 0 && !seen.includes('Debugger'), seen)
+})
+
 test('while a password is typed, a service may start; what was typed goes to that', async t => {
   const folder = await initialized(t)
   for (const words of ['user add a@x', 'user password a@x']) {

@@ -92,7 +92,7 @@ export async function initialized(t: TestContext): Promise<string> {
 }
 
 const TYPIST = [
-  'import fcntl, json, os, pty, struct, sys, termios',
+  'import fcntl, json, os, pty, signal, struct, sys, termios',
   'typed = json.loads(sys.argv[1])',
   'pid, fd = pty.fork()',
   'if pid == 0: os.execv(sys.argv[2], sys.argv[2:])',
@@ -100,14 +100,15 @@ const TYPIST = [
   'seen = b""',
   'for prompt, answer in typed:',
   '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',
-  '  os.write(fd, answer.encode() + b"\\r")',
+  '  if answer == "SIGUSR1": os.kill(pid, signal.SIGUSR1)',
+  '  else: os.write(fd, answer.encode() + b"\\r")',
   'try:',
   '  while True: seen += os.read(fd, 1024)',
   'except OSError: pass',
   'sys.stdout.buffer.write(seen); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
 ].join('\n')
 
-/** Runs a command at a terminal of its own and types an answer after each prompt; gives what could be seen there. */
+/** Runs a command at a terminal of its own and types an answer, or sends that signal, after each prompt; gives what could be seen there. */
 export async function atTerminal(
   folder: string, words: string, typed: readonly (readonly [prompt: string, answer: string])[] = [],
   program: string = ADMIN

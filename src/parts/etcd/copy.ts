@@ -106,7 +106,8 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
     const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     const { marker } = log
     if (marker === undefined) throw withoutMarker(etcdPrefix, records, others)
-    if (marker.state === 'damaged') throw unusable(marker, etcdPrefix)!
+    // Where an older version began to move a journal, this may be the only whole one.
+    if (['damaged', 'moving'].includes(marker.state)) throw unusable(marker, etcdPrefix)!
     if (records > 0 && ['empty', 'begun', 'copied'].includes(marker.state)) {
       const how = 'journal copy --to file closes it, and keeps what it holds'
       throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)

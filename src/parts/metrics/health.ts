@@ -61,7 +61,7 @@ export function healthRoutes(
 
 /** Why a client is not a program on this machine: it is elsewhere, behind a proxy, or a web page; undefined: it is. */
 function refusal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): Reply | undefined {
-  const isHere = isLoopback(client) && head['x-forwarded-for'] === undefined
-  if (!isHere || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL
+  const isDirect = head['x-forwarded-for'] === undefined && head['x-forwarded-proto'] === undefined
+  if (!isLoopback(client) || !isDirect || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL
   return isHostAllowed(head.host!, allowedHosts) ? undefined : FOREIGN_HOST
 }

@@ -275,11 +275,25 @@ function errorOf({ body }: LocalAnswer): OperatorError {
 async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
   if (files.stat(folder) === undefined) return undefined
   try {
-    for (const socket of heldSockets(files, folder)) if (await probe(socket)) return socket
+    for (const socket of heldSockets(files, folder)) {
+      assertOwner(files, folder, socket)
+      if (await probe(socket)) return socket
+    }
   } catch (error) {
     throw systemCode(error) === 'EACCES' ? notOwner(folder) : error
   }
   return undefined
+}
+
+/** A socket that another user has put there would be told passwords. */
+function assertOwner(files: Files, folder: string, socket: string): void {
+  const user = process.geteuid?.()
+  const owner = files.stat(socket)?.owner
+  if (user === undefined || owner === undefined || owner === user) return
+  const ofFolder = files.stat(folder)?.owner
+  if (user === 0 && owner === ofFolder) return
+  if (ofFolder !== user && user !== 0) throw notOwner(folder)
+  throw new OperatorError(`${socket} is a socket of user ${owner}, and not of the folder's owner: remove it`)
 }
 
 function notOwner(folder: string): OperatorError {
