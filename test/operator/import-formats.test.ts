@@ -235,7 +235,7 @@ const item = (name: unknown, username: unknown, password: unknown, more: object 
 const BITWARDEN = {
   encrypted: false, folders: [{ id: 'f', name: 'items' }], items: [
     item('a', 'ana', 'p"\\1'), item('', null, 'p2'), item('a note', null, null, { type: 2, login: undefined, secureNote: { type: 0 } }),
-    item('trash', 'u', 'p3', { deletedDate: '2024-01-01T00:00:00Z' }), item(7, ['u'], 'p4', { login: { uris: null, username: {}, password: 'p4' } })
+    item('trash', 'u', 'p3', { deletedDate: '2024-01-01T00:00:00Z' }), item(null, ['u'], 'p4', { login: { uris: null, username: null, password: 'p4' } })
   ]
 }
 
@@ -252,6 +252,9 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
   for (const [text, why] of [
     [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }), /is encrypted; export it again as \.json/],
     [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^line 1, column \d+: it is not an object$/],
+    ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^line 1: password is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^line 1: what should hold \w+ is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^line 1: name is not what Bitwarden writes$/],
     ['{"encrypted":false,"items":{"SECRET":1}}', /^line 1, column 28: it is not a list$/],
     ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
     ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],

@@ -20,19 +20,25 @@ export function bitwardenSource(bytes: Buffer): Source | undefined {
 }
 
 function * rowsOf(items: Iterable<Numbered>, isOwn: boolean): Generator<Row, void, void> {
-  for (const { line, object: { name, login, deletedDate } } of items) {
-    const uris = memberOf(login, 'uris')
-    const foreign = {
-      name: textOf(name), url: textOf(memberOf(Array.isArray(uris) ? uris[0] : null, 'uri')),
-      usuario: textOf(memberOf(login, 'username')), password: textOf(memberOf(login, 'password'))
+  for (const { line, object } of items) {
+    // What stands where a text should is refused: a password in it would be lost.
+    const wrong = (key: string): OperatorError => new OperatorError(`line ${line}: ${key} is not what Bitwarden writes`)
+    const member = (value: Json | undefined, key: string): Json => {
+      if (value === undefined || value === null) return null
+      if (typeof value !== 'object' || Array.isArray(value)) throw wrong(`what should hold ${key}`)
+      return (value as { readonly [key: string]: Json })[key] ?? null
     }
-    yield foreignRow(line, foreign, isOwn, textOf(deletedDate) !== '')
+    const text = (value: Json | undefined, key: string): string => {
+      const found = member(value, key) ?? ''
+      if (typeof found !== 'string') throw wrong(key)
+      return found
+    }
+    const { login } = object
+    const uris = member(login, 'uris')
+    const foreign = {
+      name: text(object, 'name'), url: Array.isArray(uris) ? text(uris[0], 'uri') : '',
+      usuario: text(login, 'username'), password: text(login, 'password')
+    }
+    yield foreignRow(line, foreign, isOwn, text(object, 'deletedDate') !== '')
   }
 }
-
-function memberOf(value: Json | undefined, key: string): Json | undefined {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as { readonly [key: string]: Json })[key] : undefined
-}
-
-function textOf(value: Json | undefined): string { return typeof value === 'string' ? value : '' }
