@@ -376,6 +376,22 @@ test('a command tells nothing to a socket that another user has put into the fol
   assert.equal(requests, 0)
 })
 
+test('beside a service of an older version, a key that was made seals, and what that service does not know is said', async t => {
+  const folder = await initialized(t)
+  const known: Record<string, object> = {
+    '/operator/status': { path: join(folder, 'journal.jsonl'), keyFile: join(folder, 'journal.key'), bytes: 0 },
+    '/operator/key/rotate': { key: '0badcafe' }
+  }
+  const server = createServer((request, response) => {
+    response.statusCode = request.url! in known ? 200 : 404
+    response.end(JSON.stringify(known[request.url!] ?? { message: 'Not Found', status: 404 }))
+  }).listen(join(folder, 'held-1-abc.sock'))
+  t.after(() => server.close())
+  await once(server, 'listening')
+  assert.equal(await done(folder, 'key rotate'), 'key 0badcafe seals from now on\n')
+  await refused(folder, 'user edit a@x --name A', 1, /the service that runs is of another version; restart it/)
+})
+
 test('root makes keys in a folder of another user with a program that only root can reach', { skip: NOT_ROOT }, t => {
   const place = freshFolder(t)
   chmodSync(place, 0o711)

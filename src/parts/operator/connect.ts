@@ -34,6 +34,8 @@ const PAUSE_MS = 100
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; Ctrl+C gives up'
 const MAX_NAME_CHARACTERS = 64
+/** What a service answers that does not have a route. */
+const NO_ROUTE = 'Not Found'
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
@@ -269,6 +271,7 @@ function isTransition(files: Files, error: unknown, socket: string): boolean {
 
 function errorOf({ body }: LocalAnswer): OperatorError {
   const { message, errors } = body as { message: string, errors?: { [field: string]: string[] } }
+  if (message === NO_ROUTE) return new OperatorError('the service that runs is of another version; restart it first')
   return new OperatorError(errors === undefined ? message : sentenceOf(errors))
 }
 

@@ -228,7 +228,8 @@ export const COMMANDS: readonly Command[] = [
       terminal.noteJournal(status)
       const { keyFile } = status
       const { key, seals } = await store.ask('POST', '/operator/key/rotate')
-      const lines = seals === true ? [`key ${key} seals from now on`] : [
+      // A service of the first version does not say it.
+      const lines = seals !== false ? [`key ${key} seals from now on`] : [
         `key ${key} is in ${keyFile}, and does not seal yet`,
         'copy that file to every other instance, then run key rotate again'
       ]
