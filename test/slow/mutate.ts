@@ -34,7 +34,7 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   'disk/': ['disk', 'journal', 'store/withdrawn', 'store/compact', 'program/disk', 'program/lock', 'program/restricted', 'model'],
   'http/': ['http', 'api', 'embedding', 'program/tls', 'program/output', 'program/stop', 'program/slow-reader', 'program/hostile'],
   'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'program/output', 'program/admin', 'model'],
-  'store/': ['store', 'api', 'embedding', 'extra', 'simulation'],
+  'store/': ['store', 'api', 'embedding', 'extra', 'simulation', 'program/admin'],
   'api/': ['api', 'http', 'extra', 'embedding'],
   'parts/': ['operator', 'embedding', 'program', 'model'],
   'parts/etcd/': ['etcd'],

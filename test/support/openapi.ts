@@ -40,6 +40,7 @@ export function assertDescription(document: Fields): void {
       assert.ok('200' in responses && 'default' in responses, at)
       const described = [...parameters, ...Object.values<Fields>(responses).flatMap(one => Object.values(one['content']))]
       for (const { schema, examples = {} } of described) {
+        faultOf(schema, '') // throws on a type or a keyword that it does not know
         for (const [name, { value }] of Object.entries<Fields>(examples)) {
           assert.equal(faultOf(schema, value), undefined, `${at} ${name}`)
         }
