@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import type { Variables } from '../../src/config/read.ts'
+import { calledAs, type Variables } from '../../src/config/read.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { fileStore } from '../support/compose.ts'
@@ -316,4 +316,9 @@ describe('the program', { concurrency: 2 }, () => {
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
   })
+})
+
+test('the help calls the program by its installed name, or as the file that node runs', () => {
+  const names = ['/usr/bin/password-entry-service', '/srv/dist/server.js', '/srv2/server.js'].map(script => calledAs(script, '/srv'))
+  assert.deepEqual(names, ['password-entry-service', 'node dist/server.js', 'node /srv2/server.js'])
 })
