@@ -17,6 +17,21 @@ export function isFull(error: unknown): boolean {
     (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
 }
 
+/** Whether an error says that this process may not do something, as with what is another user's, or read-only. */
+export function isForbidden(error: unknown): boolean {
+  return ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))
+}
+
+/** What the call gives; undefined where this process may not do that. */
+export function ifAllowed<T>(call: () => T): T | undefined {
+  try {
+    return call()
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+    return undefined
+  }
+}
+
 /** Makes a file, or the names in a folder, durable; false where that cannot be asked for. */
 export function sync(files: Files, path: string): boolean { return succeeds(() => files.sync(path)) }
 

@@ -16,6 +16,7 @@
 import { basename, join } from 'node:path'
 import { Closers } from '../closers.ts'
 import { Failure, systemCode } from '../errors.ts'
+import { ifAllowed, sync } from './durable.ts'
 import { isSameFile, type FileStat, type Files } from './files.ts'
 
 export interface UnixSockets {
@@ -156,7 +157,8 @@ async function takeLock(
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
-      if (makesFolder) files.makeFolder(folder)
+      // Where a name cannot be made durable, nor can those of the new files: opening the journal warns of them.
+      if (makesFolder) for (const changed of files.makeFolder(folder)) ifAllowed(() => sync(files, changed))
       return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
 import { BEGUN, type Apply } from './journal.ts'
-import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
+import { cutBack, ifAllowed, isForbidden, isFull, makeDurable, sync } from '../disk/durable.ts'
 import { fileFault, isSameFile, readPieces, type Files } from '../disk/files.ts'
 import { isPartOf, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
@@ -138,23 +138,13 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   }
 }
 
-/** What the call gives; undefined where the user may not do that, as to list a folder of keys that is another's. */
-function ifAllowed<T>(call: () => T): T | undefined {
-  try {
-    return call()
-  } catch (error) {
-    if (!['EACCES', 'EPERM', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
-    return undefined
-  }
-}
-
 /** What was read may be in the system's cache alone, as of a fresh copy or a failed write. */
 function makeAllDurable(options: FileJournalOptions, path: string, found: Recovered, isNew: boolean): void {
   const { files, keyFile, warn } = options
   try {
     makeDurable(files, keyFile)
   } catch (error) {
-    if (!['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    if (!isForbidden(error)) throw error
     warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
   for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {
