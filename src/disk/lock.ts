@@ -17,7 +17,7 @@ import { basename, join } from 'node:path'
 import { Closers } from '../closers.ts'
 import { Failure, systemCode } from '../errors.ts'
 import { ifAllowed, sync } from './durable.ts'
-import { isSameFile, type FileStat, type Files } from './files.ts'
+import { fileFault, isSameFile, type FileStat, type Files } from './files.ts'
 
 export interface UnixSockets {
   /** Starts to listen at a path; the result ends it. */
@@ -162,7 +162,7 @@ async function takeLock(
       return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {
-        throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+        throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
       }
       if (error.code !== 'folder-held' || tries === TRIES) throw error
     }
@@ -219,7 +219,7 @@ async function tryToLock(
     for (const left of heldSockets(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, place: files.stat(folder)!, isThere, close: release }
   } catch (error) {
-    await release()
+    await release().catch(() => {}) // what has failed first says more
     throw error
   }
 }

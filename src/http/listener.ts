@@ -47,7 +47,7 @@ export interface ListenOptions {
   readonly warn?: (line: string) => void
 }
 
-/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
+/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`, on a path with the system's error. */
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const secure = certificate && await createOverTls(certificate)
@@ -120,7 +120,7 @@ function statusOf(code: string): Refused | undefined {
 function bound(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
-      ? new Failure('folder-unusable', `${place.path}: ${systemCode(cause)}`, { cause })
+      ? cause
       : new Failure('address-unusable', `${place.host} port ${place.port}: ${systemCode(cause)}`, { cause }))
     server.once('error', onError)
     server.listen(place, () => { server.off('error', onError); resolve() })

@@ -94,6 +94,16 @@ for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not charac
   })
 }
 
+test('a folder in which no socket can be made is named, and why', async () => {
+  await assert.rejects(hold('/proc/self'), failure('folder-unusable', /: \/proc\/self: E[A-Z]+(; it belongs to user 0)?$/))
+})
+
+test('what has failed first is the reason, also where the socket cannot be removed either', async t => {
+  const fails = (code: string) => (): never => { throw Object.assign(new Error(code), { code }) }
+  const files = { ...disk, setMode: fails('EPERM'), remove: fails('EACCES') }
+  await assert.rejects(hold(freshFolder(t), files), failure('folder-unusable', /: EPERM$/))
+})
+
 test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
   const folder = freshFolder(t)
   const dead = ['held-1-a.sock', 'held-2-b.sock', 'opening-3-c.sock'].map(name => join(folder, name))
