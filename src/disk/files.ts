@@ -43,7 +43,8 @@ export const disk = {
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
   read: (path: string): Buffer => readFileSync(path),
-  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY),
+  /** Never waits for one who writes to a pipe; reading at an offset of that fails. */
+  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
     readSync(descriptor, into, 0, into.length, offset),

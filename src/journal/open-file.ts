@@ -26,18 +26,19 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
 
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and applies every record. Rejects with
- * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`;
- * but for the last one, nothing was changed.
+ * `key-missing`, `key-invalid`, `key-unknown`, `key-unwritable`, `journal-damaged` or `folder-unusable`; but for the
+ * last one, nothing was changed.
  */
 export async function openFileJournal(options: FileJournalOptions, apply: Apply): Promise<FileJournal> {
-  const { files, folder } = options
+  const { files } = options
+  const path = join(options.folder, JOURNAL_FILE)
   try {
     // Links are resolved once: replacing the file must not replace the link to it.
     const keyFile = files.real(options.keyFile)
-    return await open({ ...options, keyFile }, files.real(join(folder, JOURNAL_FILE)), apply)
+    return await open({ ...options, keyFile }, files.real(path), apply)
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
+    throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
   }
 }
 
@@ -134,7 +135,7 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
     return await createKeyFile(files, keyFile, options.random)
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('folder-unusable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
+    throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
   }
 }
 
