@@ -47,7 +47,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
-  if (mustExist && (files.stat(path)?.bytes ?? 0) === 0) throw missing(path, isNew)
+  if (mustExist && isNew) throw missing(path, true)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
   const begins = options.mayCreate === true && unlocked === undefined
@@ -69,7 +69,8 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   return new FileJournal(options, apply, { path, isNew, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
 }
 
-function missing(path: string, isNew: boolean): Failure {
+/** What refuses a journal that does not exist, or is empty. */
+export function missing(path: string, isNew: boolean): Failure {
   const what = `${path} ${isNew ? 'does not exist' : 'is empty'}`
   const how = 'if nothing was ever stored there, run the operator\'s command init; if something was, restore it'
   return new Failure('journal-missing', `${what}; ${how}`)

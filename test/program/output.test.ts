@@ -55,7 +55,7 @@ test('in production a folder that was named and does not exist is refused, and t
   const folder = join(freshFolder(t), 'mistyped')
   const { code, stderr } = await runProgram(t, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } })
   assert.equal(code, 1)
-  assert.match(stderr, /^error: [^\n]*mistyped does not exist; [^\n]* init\b[^\n]*\n$/)
+  assert.match(stderr, /^error: [^\n]*mistyped\/journal\.jsonl does not exist; [^\n]* init\b[^\n]*\n$/)
   assert.ok(!existsSync(folder))
   await done(folder, 'init')
   await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })

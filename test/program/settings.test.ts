@@ -248,13 +248,15 @@ describe('the program', { concurrency: 2 }, () => {
 
   test('keeps its data in `data` of the working folder, and says so by an absolute path', async t => {
     const cwd = realpathSync(freshFolder(t))
-    const { stdout } = await startProgram(t, { args: [], env: { PORT: '0' }, cwd })
+    const { stdout, stop } = await startProgram(t, { args: [], env: { PORT: '0' }, cwd })
     assert.ok(stdout.startsWith(`data folder    ${join(cwd, 'data')}\n`), stdout)
     assert.ok(stdout.includes(`\nnew, empty store in ${join(cwd, 'data')}\n`), stdout)
     assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
     for (const name of ['journal.jsonl', 'journal.key']) {
       assert.equal(statSync(join(cwd, 'data', name)).mode & 0o777, 0o600, name)
     }
+    await stop()
+    assert.doesNotMatch((await startProgram(t, { args: [], env: { PORT: '0' }, cwd })).stdout, /new, empty store/)
   })
 
   test('§5.2 says of the protected configuration how many may use it', async t => {
