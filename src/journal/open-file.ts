@@ -128,7 +128,8 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   const { files, keyFile } = options
   const keys = readKeyFile(files, keyFile)
   if (keys !== undefined) {
-    if (isNew) options.warn(`${path} does not exist, though its key does; starting a new journal`)
+    const what = `${path} does not exist, though its key does; starting a new journal`
+    if (isNew && options.mayCreate !== true) options.warn(what)
     return keys
   }
   if (!isNew) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
