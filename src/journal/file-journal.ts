@@ -211,11 +211,9 @@ export class FileJournal implements DurableJournal {
   }
 
   #assertWhole(): void {
-    if (this.#fault !== undefined) throw this.#fail(this.#fault)
-    const lack = this.#keyWatch.fault()
-    const fault = this.#file.fault(this.#end.goodBytes)
-    if (fault !== undefined) throw this.#fail(fault)
-    if (lack !== undefined) throw new Failure('key-unknown', lack)
+    const failure = this.#check(this.#end.goodBytes)
+    if (failure !== undefined) throw failure
+    this.#assertKeys()
   }
 
   /** Until the key file has again what it lacks, nothing is sealed. */
