@@ -25,9 +25,6 @@ export interface Recovered {
   readonly lastWriteBytes: number
 }
 
-/** What an empty journal holds. */
-export const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
-
 interface ReadOptions {
   /** Where to stop, in bytes from the file's start. */
   readonly endBytes?: number
