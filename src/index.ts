@@ -255,5 +255,6 @@ function wholeTarget(
 function below(prefix: string, target: string): string | undefined {
   if (!target.startsWith(prefix)) return undefined
   const rest = target.slice(prefix.length)
-  return rest.startsWith('/') ? rest : rest === '' || rest.startsWith('?') ? `/${rest}` : undefined
+  if (rest === '' || rest.startsWith('?')) return `/${rest}`
+  return rest.startsWith('/') ? rest : undefined
 }

@@ -1,6 +1,6 @@
 /**
  * The bounds of the program, the unit last in the name; a few that cannot be reached from outside are where they are
- * used. A bound that an operator may change is a setting (`settings.ts`) and has its default here.
+ * used. A bound that an operator may change is a setting (`config/core-settings.ts`) and has its default here.
  */
 import { strict as assert } from 'node:assert'
 

@@ -51,11 +51,11 @@ export interface ListenOptions {
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const secure = certificate && await createOverTls(certificate)
-  const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
+  const server = withLimits(secure?.server ?? createServer(SERVER_OPTIONS))
   const connections = new Connections(handle, { isTls: secure !== undefined, trustedProxies, onRefusal })
   server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
-    socket.allowHalfOpen = true // see `bounded`; who leaves a handshake of TLS is not waited for
+    socket.allowHalfOpen = true // see `withLimits`; who leaves a handshake of TLS is not waited for
     connections.secure(socket)
   })
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
@@ -69,7 +69,7 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   const closeIdle = server.closeIdleConnections.bind(server)
   // `server.close` calls this, too, and for node:http a connection is idle once its answer was handed over.
   server.closeIdleConnections = () => { if (!connections.isSending()) closeIdle() }
-  await bound(server, place)
+  await bindTo(server, place)
   // The operator's requests, on a path, may take long.
   const timer = 'path' in place ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(timer))
@@ -95,7 +95,7 @@ async function createOverTls(certificate: Certificate) {
   return createSecure(SERVER_OPTIONS, certificate)
 }
 
-function bounded(server: Server): Server {
+function withLimits(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   // Both would set timers anew for each request, which is a tenth of what a get costs: see `closeSilent`.
@@ -117,7 +117,7 @@ function statusOf(code: string): Refused | undefined {
   return code.startsWith('HPE_') ? 400 : undefined
 }
 
-function bound(server: Server, place: ListenAddress): Promise<void> {
+function bindTo(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
       ? cause

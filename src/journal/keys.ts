@@ -81,7 +81,7 @@ export class KeyWatch {
     this.#warn = warn
   }
 
-  /** What the file lacks; undefined: nothing. */
+  /** What the file lacks; undefined: nothing. Warns where that has changed. */
   fault(): string | undefined {
     const before = this.#fault
     try {
