@@ -121,7 +121,7 @@ function bindTo(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
       ? cause
-      : new Failure('address-unusable', `${place.host} port ${place.port}: ${systemCode(cause)}`, { cause }))
+      : new Failure('address-unusable', `HOST ${place.host}, PORT ${place.port}: ${systemCode(cause)}`, { cause }))
     server.once('error', onError)
     server.listen(place, () => { server.off('error', onError); resolve() })
   })

@@ -290,7 +290,7 @@ describe('the program', { concurrency: 2 }, () => {
     const data = freshFolder(t)
     const { code, stdout, stderr } = await runProgram(t, { flags: { data, port } })
     assert.equal(code, 1)
-    assert.equal(stderr, `error: the address cannot be listened on: 127.0.0.1 port ${port}: EADDRINUSE\n`)
+    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE\n`)
     assert.doesNotMatch(stdout, /^(address|ready)/m)
     assert.deepEqual(socketsIn(data), [])
     await startProgram(t, { flags: { data } })
@@ -310,7 +310,7 @@ describe('the program', { concurrency: 2 }, () => {
       [{ data, 'key-file': join(data, 'no/k') },
         `the key file cannot be changed: ${join(data, 'no/k')} could not be made: ENOENT`],
       [{ data: long }, `the data folder cannot be used: ${long}: ENAMETOOLONG`, production],
-      [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
+      [{ host: '192.0.2.1' }, 'the address cannot be listened on: HOST 192\\.0\\.2\\.1, PORT 0: EADDRNOTAVAIL'],
       [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
       [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
     ]
