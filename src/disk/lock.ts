@@ -157,7 +157,7 @@ async function takeLock(
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
-      // Where a name cannot be made durable, nor can those of the new files: opening the journal warns of them.
+      // Where the runtime syncs no folder, the new files' names are not durable either: opening the journal warns.
       if (makesFolder) for (const changed of files.makeFolder(folder)) ifAllowed(() => sync(files, changed))
       return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
