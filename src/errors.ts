@@ -6,7 +6,7 @@ const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
   'folder-held': 'another process has the lock of the data folder',
-  'key-missing': 'the journal exists, but its key file does not',
+  'key-missing': 'the key file of the journal does not exist',
   'key-invalid': 'the key file is not valid',
   'key-unwritable': 'the key file cannot be changed',
   'key-unknown': 'the key file lacks a key of the journal',

@@ -26,8 +26,8 @@ export type { Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**
  * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
- * a `Failure`: `input-invalid` for fields that the contract refuses, `write-failed`, `journal-failed`, `queue-full`
- * or `journal-closed`. After `journal-failed` or `journal-unreachable` a change may be recorded.
+ * a `Failure`: `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`,
+ * `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or `journal-unreachable` it may be recorded.
  */
 export interface Service {
   /** The active entries, ascending by id. */
@@ -255,5 +255,6 @@ function wholeTarget(
 function below(prefix: string, target: string): string | undefined {
   if (!target.startsWith(prefix)) return undefined
   const rest = target.slice(prefix.length)
-  return rest.startsWith('/') ? rest : rest === '' || rest.startsWith('?') ? `/${rest}` : undefined
+  if (rest === '' || rest.startsWith('?')) return `/${rest}`
+  return rest.startsWith('/') ? rest : undefined
 }

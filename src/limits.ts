@@ -1,6 +1,6 @@
 /**
  * The bounds of the program, the unit last in the name; a few that cannot be reached from outside are where they are
- * used. A bound that an operator may change is a setting (`settings.ts`) and has its default here.
+ * used. A bound that an operator may change is a setting (`config/core-settings.ts`) and has its default here.
  */
 import { strict as assert } from 'node:assert'
 
@@ -116,9 +116,6 @@ export const SECTOR_BYTES: number = 512
 export const BLOCK_BYTES: number = 4096
 /** What is read or written of a journal at a time; requests are served in between. */
 export const READ_CHUNK_BYTES: number = 256 * 1024
-/** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
-export const CHECKPOINT_RECORD_ROWS: number = 2_000
-export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 /** How often a process looks whether the socket of its lock is still there. */
 export const LOCK_CHECK_MS: number = 1_000
 /** An entry as JSON: however it has grown, it can be exported and imported. A larger one of an older version stays. */
@@ -142,7 +139,6 @@ export function assertLimits(): void {
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')
   assert.ok(MAX_BODY_SETTING_BYTES + 1024 < MAX_ENTRY_BYTES, 'the largest body fits an entry')
   assert.ok(MAX_ENTRY_BYTES + 1024 < MAX_LOCAL_BODY_BYTES, 'the largest entry fits an import')
-  assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
   const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
   assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')
   assert.ok(LONG_ENTRY_BYTES + 1024 < SHORT_BODY_BYTES, 'an answer that is one entry of a page is a copy')

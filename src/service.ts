@@ -54,7 +54,7 @@ export async function openService(
 async function compose(
   settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
 ): Promise<OpenService> {
-  const observers: Observer[] = []
+  const observers: Observer[] = [] // those of parts, which are opened with the store
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate, mayOnlyRead: true })
   closers.add(storage.close)
   const { store, journal, readMs } = storage

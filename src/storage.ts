@@ -12,7 +12,7 @@ import { RequestGate } from './http/request-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { FileJournalOptions } from './journal/file-journal.ts'
 import type { Apply, DurableJournal } from './journal/journal.ts'
-import { JOURNAL_FILE, locationOf, openFileJournal } from './journal/open-file.ts'
+import { JOURNAL_FILE, locationOf, missing, openFileJournal } from './journal/open-file.ts'
 import { LOCK_CHECK_MS, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { counted, type Log } from './log.ts'
 import type { Part } from './parts/part.ts'
@@ -52,14 +52,13 @@ export async function openStorage(
 ): Promise<Storage> {
   if (settings.journal === 'memory') return openInMemory(log, options)
   const { files = disk, mayCreate } = options
-  const { folder } = locationOf(settings)
+  const { folder, path } = locationOf(settings)
   log.info(`data folder    ${folder}`)
   const mustExist = settings.isProduction === true && mayCreate !== true
   const closers = new Closers()
   try {
     if (mustExist && settings.journal === 'file' && files.stat(folder) === undefined) {
-      const what = 'if the path is right, make it with the operator\'s command init'
-      throw new Failure('folder-unusable', `${folder} does not exist; ${what}`)
+      throw missing(path, true)
     }
     const gate = new RequestGate()
     const locked = await lockForWriting(settings, folder, gate, log, options, closers)
@@ -107,8 +106,7 @@ async function openJournal(
   settings: StoreSettings, journals: Journals, log: Log, { observers, mayCreate, files = disk }: OpenStorageOptions,
   locked: Locked & { readonly mustExist: boolean }
 ): Promise<Pick<Storage, 'store' | 'readMs'> & { readonly journal: DurableJournal }> {
-  const { folder, path, keyFile } = locationOf(settings)
-  const isEmpty = settings.journal === 'file' && (files.stat(path)?.bytes ?? 0) === 0
+  const { folder, keyFile } = locationOf(settings)
   const onProgress = (share: number): void => log.progress?.('reading the journal', share)
   const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
   const state = emptyState()
@@ -119,12 +117,12 @@ async function openJournal(
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
   const { records, head } = journal.health()
-  if (isEmpty) log.info(`new, empty store in ${folder}`)
+  const { path, endpoints, isNew = false } = journal.location()
+  if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
   const entries = counted(store.entryCount, 'entry', 'entries')
   log.info(`journal        ${counted(records, 'record')}, ${entries} (${store.activeCount} active)`)
   log.info(`chain head     ${head}`)
-  const { path: kept, endpoints } = journal.location()
-  if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${kept} at ${endpoints.join(', ')}`)
+  if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
   return { store, journal, readMs }
 }
 

@@ -2,7 +2,7 @@
 
 interface Waiting {
   readonly bytes: number
-  readonly begin: () => void
+  readonly begin: (hasWaited: boolean) => void
 }
 
 /** Lets work begin as long as its bytes fit; what comes then waits, in its order, until others have ended. */
@@ -15,9 +15,10 @@ export class ByteBudget {
   constructor(mostBytes: number) { this.#mostBytes = mostBytes }
 
   /** Calls `begin`, at once or later; `give` has to follow. What does not fit at all is begun alone. */
-  take(bytes: number, begin: () => void): void {
-    this.#waiting.push({ bytes, begin })
-    this.#beginAll()
+  take(bytes: number, begin: (hasWaited: boolean) => void): void {
+    const newest = { bytes, begin }
+    this.#waiting.push(newest)
+    this.#beginAll(newest)
   }
 
   give(bytes: number): void {
@@ -26,14 +27,14 @@ export class ByteBudget {
   }
 
   /** What begins may end at once, and calls this again: that is left to the loop. */
-  #beginAll(): void {
+  #beginAll(newest?: Waiting): void {
     if (this.#isBeginning) return
     this.#isBeginning = true
     try {
       for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
         this.#waiting.shift()
         this.#bytes += next.bytes
-        next.begin()
+        next.begin(next !== newest)
       }
     } finally {
       this.#isBeginning = false

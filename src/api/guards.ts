@@ -31,7 +31,7 @@ function isHttps({ options, peer, head }: HeadContext): boolean {
 }
 
 /** A request without HTTPS where that is required (contract §5.9). */
-export function withoutHttps(ctx: HeadContext): Reply | undefined {
+function withoutHttps(ctx: HeadContext): Reply | undefined {
   const isRefused = ctx.options.asksForHttps === true && ctx.route?.allowsHttp !== true && !isHttps(ctx)
   return isRefused ? HTTPS_ONLY : undefined
 }
@@ -46,7 +46,7 @@ function foreignPage(ctx: HeadContext): Reply | undefined {
   if (guardedHosts === undefined) return undefined
   if (!isHostAllowed(host, guardedHosts)) return FOREIGN_HOST
   const isForeign = origin === undefined ? ctx.isUnderApi && isFromOtherSite(site)
-    : !isOriginAllowed(origin, isHttps(ctx) ? 'https' : 'http', host, corsOrigins)
+    : !corsOrigins.has(origin) && origin !== `${isHttps(ctx) ? 'https' : 'http'}://${host.toLowerCase()}`
   return isForeign ? FOREIGN_ORIGIN : undefined
 }
 
@@ -66,11 +66,6 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
 /** Whether a browser reports that another site's page sent a request (Fetch Metadata). */
 export function isFromOtherSite(site: string | undefined): boolean {
   return site === 'cross-site' || site === 'same-site'
-}
-
-/** Whether an `Origin` is the service itself, as the request's `Host` names it, or an allowed one. */
-export function isOriginAllowed(origin: string, scheme: string, host: string, allowed: ReadonlySet<string>): boolean {
-  return origin === `${scheme}://${host.toLowerCase()}` || allowed.has(origin)
 }
 
 /** What a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once. */

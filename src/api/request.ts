@@ -10,7 +10,7 @@ import type { Handle } from '../http/connection.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
 import { statusReply, type Reply } from '../http/reply.ts'
-import type { Params } from '../http/router.ts'
+import { NO_PARAMS } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
 import { check, depthOf } from '../json/validator.ts'
@@ -28,8 +28,6 @@ import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS
 import { bodyKind } from './media-type.ts'
 import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
 import { idOf, routerOf, type Route } from './route.ts'
-
-const NO_PARAMS: Params = {}
 
 /** Makes the function that answers every request. */
 export function createPipeline(options: PipelineOptions): Handle {
@@ -144,12 +142,10 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
     return answer(ctx, statusReply(body))
   }
   const sinceMs = ctx.options.nowMs()
-  let hasWaited = false
-  ctx.bodies.take(body.length, () => {
+  ctx.bodies.take(body.length, hasWaited => {
     ctx.heldBytes = body.length
     attempt(ctx, () => bodyAdmitted(ctx, body, hasWaited ? ctx.options.nowMs() - sinceMs : 0))
   })
-  hasWaited = true
 }
 
 /** A body is worked on once there is room for what is made of it; not where nobody waits for that any more. */

@@ -8,6 +8,8 @@ import { readPieces, syncDescriptor, type Descriptor, type Files } from './files
 /** What a sync gives where the runtime or the file system has none. */
 const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
+const FORBIDDEN = ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED']
+
 const EDQUOT = -constants.errno.EDQUOT
 
 /** Whether an error says that there is no room, which may change. */
@@ -17,19 +19,27 @@ export function isFull(error: unknown): boolean {
     (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
 }
 
+/** Whether an error says that this process may not do something, as with what is another user's, or read-only. */
+export function isForbidden(error: unknown): boolean { return FORBIDDEN.includes(systemCode(error)) }
+
+/** What the call gives; undefined where this process may not do that. */
+export function ifAllowed<T>(call: () => T): T | undefined { return unless(FORBIDDEN, call) }
+
 /** Makes a file, or the names in a folder, durable; false where that cannot be asked for. */
-export function sync(files: Files, path: string): boolean { return succeeds(() => files.sync(path)) }
+export function sync(files: Files, path: string): boolean {
+  return unless(CANNOT_SYNC, () => { files.sync(path); return true }) ?? false
+}
 
 /** The same for an open file, such as standard output. */
-export function syncOpen(descriptor: Descriptor): boolean { return succeeds(() => syncDescriptor(descriptor)) }
+export function syncOpen(descriptor: Descriptor): void { unless(CANNOT_SYNC, () => syncDescriptor(descriptor)) }
 
-function succeeds(sync: () => void): boolean {
+/** What the call gives; undefined where it fails with one of these codes. */
+function unless<T>(codes: readonly string[], call: () => T): T | undefined {
   try {
-    sync()
-    return true
+    return call()
   } catch (error) {
-    if (!CANNOT_SYNC.includes(systemCode(error))) throw error
-    return false
+    if (!codes.includes(systemCode(error))) throw error
+    return undefined
   }
 }
 

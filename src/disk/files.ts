@@ -32,7 +32,7 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  makeFolder: (path: string): void => makeFolder(path),
+  makeFolder: (path: string): readonly string[] => makeFolder(path),
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
   stat: (path: string): FileStat | undefined => {
@@ -43,7 +43,8 @@ export const disk = {
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
   read: (path: string): Buffer => readFileSync(path),
-  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY),
+  /** Never waits for one who writes to a pipe; reading at an offset of that fails. */
+  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
     readSync(descriptor, into, 0, into.length, offset),
@@ -110,22 +111,21 @@ export function * readPieces(
   }
 }
 
-/** Not with `recursive`, which never returns where a parent exists but nothing can be made in it (`/proc`). */
-function makeFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
+/**
+ * Makes a folder and those above it; gives the folders that have a new name in them, which are not synced. Not with
+ * `recursive`, which never returns where a parent exists but nothing can be made in it (`/proc`).
+ */
+function makeFolder(path: string): readonly string[] {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return []
   const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
+  const changed = parent === path ? [] : makeFolder(parent)
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     // Another process that is starting too may have made it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
-  try {
-    disk.sync(parent)
-  } catch {
-    // Where the runtime refuses that, opening the journal reports it.
-  }
+  return [...changed, parent]
 }
 
 function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): FileStat {

@@ -16,7 +16,8 @@
 import { basename, join } from 'node:path'
 import { Closers } from '../closers.ts'
 import { Failure, systemCode } from '../errors.ts'
-import { isSameFile, type FileStat, type Files } from './files.ts'
+import { ifAllowed, sync } from './durable.ts'
+import { fileFault, isSameFile, type FileStat, type Files } from './files.ts'
 
 export interface UnixSockets {
   /** Starts to listen at a path; the result ends it. */
@@ -156,11 +157,12 @@ async function takeLock(
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
-      if (makesFolder) files.makeFolder(folder)
+      // Where the runtime syncs no folder, the new files' names are not durable either: opening the journal warns.
+      if (makesFolder) for (const changed of files.makeFolder(folder)) ifAllowed(() => sync(files, changed))
       return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {
-        throw new Failure('folder-unusable', `${folder}: ${systemCode(error)}`, { cause: error })
+        throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
       }
       if (error.code !== 'folder-held' || tries === TRIES) throw error
     }
@@ -217,7 +219,7 @@ async function tryToLock(
     for (const left of heldSockets(files, folder, prefix, OPENING)) remove(files, left)
     return { socket, place: files.stat(folder)!, isThere, close: release }
   } catch (error) {
-    await release()
+    await release().catch(() => {}) // what has failed first says more
     throw error
   }
 }

@@ -17,7 +17,7 @@ export function createSecure(
     const server = createServer({ ...options, ...certificate, ...TLS })
     return { server, renew: renewed => server.setSecureContext({ ...renewed, ...TLS }) }
   } catch (error) {
-    throw new Failure('certificate-invalid', systemCode(error), { cause: error })
+    throw new Failure('certificate-invalid', `TLS_CERT or TLS_KEY: ${systemCode(error)}`, { cause: error })
   }
 }
 

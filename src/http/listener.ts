@@ -47,15 +47,15 @@ export interface ListenOptions {
   readonly warn?: (line: string) => void
 }
 
-/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
+/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`, on a path with the system's error. */
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
   const { certificate, trustedProxies, onRefusal, warn } = options
   const secure = certificate && await createOverTls(certificate)
-  const server = bounded(secure?.server ?? createServer(SERVER_OPTIONS))
+  const server = withLimits(secure?.server ?? createServer(SERVER_OPTIONS))
   const connections = new Connections(handle, { isTls: secure !== undefined, trustedProxies, onRefusal })
   server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
-    socket.allowHalfOpen = true // see `bounded`; who leaves a handshake of TLS is not waited for
+    socket.allowHalfOpen = true // see `withLimits`; who leaves a handshake of TLS is not waited for
     connections.secure(socket)
   })
   const take = (request: IncomingMessage, response: ServerResponse): void => connections.take(request, response)
@@ -69,7 +69,7 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   const closeIdle = server.closeIdleConnections.bind(server)
   // `server.close` calls this, too, and for node:http a connection is idle once its answer was handed over.
   server.closeIdleConnections = () => { if (!connections.isSending()) closeIdle() }
-  await bound(server, place)
+  await bindTo(server, place)
   // The operator's requests, on a path, may take long.
   const timer = 'path' in place ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(timer))
@@ -95,7 +95,7 @@ async function createOverTls(certificate: Certificate) {
   return createSecure(SERVER_OPTIONS, certificate)
 }
 
-function bounded(server: Server): Server {
+function withLimits(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   // Both would set timers anew for each request, which is a tenth of what a get costs: see `closeSilent`.
@@ -117,11 +117,11 @@ function statusOf(code: string): Refused | undefined {
   return code.startsWith('HPE_') ? 400 : undefined
 }
 
-function bound(server: Server, place: ListenAddress): Promise<void> {
+function bindTo(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
-      ? new Failure('folder-unusable', `${place.path}: ${systemCode(cause)}`, { cause })
-      : new Failure('address-unusable', `${place.host} port ${place.port}: ${systemCode(cause)}`, { cause }))
+      ? cause
+      : new Failure('address-unusable', `HOST ${place.host}, PORT ${place.port}: ${systemCode(cause)}`, { cause }))
     server.once('error', onError)
     const onBound = (): void => { server.off('error', onError); resolve() }
     if ('path' in place) privately(() => server.listen({ ...place, exclusive: true }, onBound))

@@ -20,7 +20,7 @@ interface Node<T> {
 
 const node = <T>(): Node<T> => ({ literals: new Map(), methods: new Map() })
 
-const NO_PARAMS: Params = Object.freeze(Object.create(null))
+export const NO_PARAMS: Params = Object.freeze(Object.create(null))
 
 export class Router<T> {
   readonly #root: Node<T> = node()
@@ -38,8 +38,8 @@ export class Router<T> {
         if (at.parameter.name !== name) throw new Error(`${pattern}: {${at.parameter.name}} is here already`)
         at = at.parameter.node
       } else {
-        let next = at.literals.get(segment)
-        if (next === undefined) at.literals.set(segment, next = node())
+        const next = at.literals.get(segment) ?? node()
+        at.literals.set(segment, next)
         at = next
       }
     }

@@ -84,6 +84,7 @@ export class FileJournal implements DurableJournal {
     if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(end.goodBytes + tornBytes)
   }
 
+  /** Looks at the file and the keys, which warns, and fails the journal where the file is not what it should be. */
   health(): JournalHealth {
     if (!this.#work.isBusy) this.#check(this.#end.goodBytes)
     const { records, head } = this.#end
@@ -108,7 +109,7 @@ export class FileJournal implements DurableJournal {
   close(): Promise<void> { return this.#work.begin(async () => this.#file.close()) }
 
   rotateKey(isGone?: () => boolean): Promise<Rotated> {
-    return this.#work.soon(isGone, async () => {
+    return this.#work.beginOrWithdraw(isGone, async () => {
       await this.#assertOwn()
       this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
       this.#keyWatch = this.#watch(this.#keyWatch.names)
@@ -117,7 +118,7 @@ export class FileJournal implements DurableJournal {
   }
 
   replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void> {
-    return this.#work.soon(isGone, async () => {
+    return this.#work.beginOrWithdraw(isGone, async () => {
       await this.#assertOwn()
       const { files, random, wallMs } = this.#options
       const { end, first } = await make({
@@ -158,7 +159,7 @@ export class FileJournal implements DurableJournal {
     return new Promise((resolve, reject) => {
       this.#file.append(bytes, (error, written) => {
         const isShort = error === null && written < bytes.length
-        if (error === null && !isShort) return resolve(this.#count(records, end))
+        if (error === null && !isShort) return resolve(this.#acknowledge(records, end))
         const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
         reject(this.#undo(what, isShort || isFull(error)))
       })
@@ -169,7 +170,7 @@ export class FileJournal implements DurableJournal {
    * What is on the device counts if the file is still the one that the next start will read, and nobody who has the
    * lock by now has read it without these lines.
    */
-  async #count(records: readonly JournalRecord[], end: End): Promise<void> {
+  async #acknowledge(records: readonly JournalRecord[], end: End): Promise<void> {
     const { lock } = this.#options
     if (lock?.isHeld() === false) await lock.keep().catch((error: Error) => { throw this.#fail(error.message) })
     const fault = this.#file.fault(end.goodBytes)
@@ -211,10 +212,9 @@ export class FileJournal implements DurableJournal {
   }
 
   #assertWhole(): void {
-    if (this.#fault !== undefined) throw this.#fail(this.#fault)
     const lack = this.#keyWatch.fault()
-    const fault = this.#file.fault(this.#end.goodBytes)
-    if (fault !== undefined) throw this.#fail(fault)
+    const failure = this.#check(this.#end.goodBytes)
+    if (failure !== undefined) throw failure
     if (lack !== undefined) throw new Failure('key-unknown', lack)
   }
 

@@ -1,6 +1,6 @@
 /**
  * What a journal is to the store: events in order, each durable and applied before `append` resolves. It does not know
- * what an event means, keeps no queue, and calls nothing but what decides and the `apply` that it was opened with.
+ * what an event means, and keeps no queue.
  */
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../disk/files.ts'

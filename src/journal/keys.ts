@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
-import { Failure } from '../errors.ts'
+import { Failure, systemCode } from '../errors.ts'
 import { fileFault, type Files } from '../disk/files.ts'
 import { WatchedFile } from '../disk/watched-file.ts'
 
@@ -40,7 +40,8 @@ export function readKeyFile(files: Files, path: string): Keyring | undefined {
   try {
     bytes = files.stat(path) && files.read(path)
   } catch (error) {
-    throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
+    const code = systemCode(error) === 'EISDIR' ? 'key-invalid' : 'folder-unusable'
+    throw new Failure(code, fileFault(files, error, path), { cause: error })
   }
   return bytes && parseKeys(bytes, path)
 }
@@ -80,7 +81,7 @@ export class KeyWatch {
     this.#warn = warn
   }
 
-  /** What the file lacks; undefined: nothing. */
+  /** What the file lacks; undefined: nothing. Warns where that has changed. */
   fault(): string | undefined {
     const before = this.#fault
     try {

@@ -1,4 +1,4 @@
-/** A journal that keeps nothing: for tests, and for embedders who want the service without its disk. */
+/** A journal that keeps nothing, `JOURNAL=memory`: for tests, and for who wants the service without its disk. */
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type { Apply, Journal } from './journal.ts'
 import { FIRST_HASH } from './line.ts'

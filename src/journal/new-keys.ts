@@ -4,6 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
+import { isForbidden } from '../disk/durable.ts'
 import type { Files } from '../disk/files.ts'
 import { makeWhole } from '../disk/whole-file.ts'
 import { Failure, systemCode } from '../errors.ts'
@@ -11,8 +12,6 @@ import { readKeyFile, type Keyring } from './keys.ts'
 
 const KEY_BYTES = 32
 const MAX_TRIES = 10
-/** What writing in a folder fails with that belongs to another user, or is a credential of systemd. */
-const READ_ONLY = ['EACCES', 'EPERM', 'EROFS']
 
 /**
  * Makes a key file with one new key, durably but for its name, or reads the one that another process has made
@@ -37,8 +36,8 @@ export async function createKeyFile(
 }
 
 /**
- * Appends a new key to those of a key file, durably and at once or not at all; rejects, having changed nothing, where
- * the runtime does not let the folder be synced, and with `key-unwritable` where it may not be written.
+ * Appends a new key to those of a key file, durably and at once or not at all; rejects with `key-unwritable`, having
+ * changed nothing, where its folder may not be written or synced.
  */
 export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
   const replaces = files.stat(path)
@@ -47,7 +46,7 @@ export async function addKey(files: Files, path: string, random: (bytes: number)
   try {
     await makeWhole(files, path, file => file.write(text), { replaces })
   } catch (error) {
-    if (!READ_ONLY.includes(systemCode(error))) throw error
+    if (!isForbidden(error)) throw error
     const how = 'append one as its owner (openssl rand -hex 32 >> FILE), and start the service again'
     throw new Failure('key-unwritable', `${path}: ${systemCode(error)}; ${how}`, { cause: error })
   }

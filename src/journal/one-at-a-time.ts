@@ -23,7 +23,7 @@ export class OneAtATime {
   }
 
   /** The same, but not what has waited a few seconds, or what nobody waits for when its turn comes: `journal-busy`. */
-  soon<T>(isGone: () => boolean = () => false, act: () => Promise<T>): Promise<T> {
+  beginOrWithdraw<T>(isGone: () => boolean = () => false, act: () => Promise<T>): Promise<T> {
     const withdrawn = new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms, or its client has gone`)
     let isLate = false
     return new Promise((resolve, reject) => {

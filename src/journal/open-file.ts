@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
 import { BEGUN, type Apply } from './journal.ts'
-import { cutBack, isFull, makeDurable, sync } from '../disk/durable.ts'
+import { cutBack, ifAllowed, isForbidden, isFull, makeDurable, sync } from '../disk/durable.ts'
 import { fileFault, isSameFile, readPieces, type Files } from '../disk/files.ts'
 import { isPartOf, makeWhole, removeLeftovers } from '../disk/whole-file.ts'
 import { FileJournal, type FileJournalOptions } from './file-journal.ts'
@@ -26,18 +26,19 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
 
 /**
  * Opens the journal of a folder, makes it (and its key file) on the first start, and applies every record. Rejects with
- * `key-missing`, `key-invalid`, `key-unknown`, `journal-damaged` or `folder-unusable`;
- * but for the last one, nothing was changed.
+ * `key-missing`, `key-invalid`, `key-unknown`, `key-unwritable`, `journal-damaged` or `folder-unusable`; but for the
+ * last one, nothing was changed.
  */
 export async function openFileJournal(options: FileJournalOptions, apply: Apply): Promise<FileJournal> {
-  const { files, folder } = options
+  const { files } = options
+  const path = join(options.folder, JOURNAL_FILE)
   try {
     // Links are resolved once: replacing the file must not replace the link to it.
     const keyFile = files.real(options.keyFile)
-    return await open({ ...options, keyFile }, files.real(join(folder, JOURNAL_FILE)), apply)
+    return await open({ ...options, keyFile }, files.real(path), apply)
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('folder-unusable', fileFault(files, error, folder), { cause: error })
+    throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
   }
 }
 
@@ -46,7 +47,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
-  if (mustExist && (files.stat(path)?.bytes ?? 0) === 0) throw missing(path, isNew)
+  if (mustExist && isNew) throw missing(path, true)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
   const begins = options.mayCreate === true && unlocked === undefined
@@ -68,7 +69,8 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   return new FileJournal(options, apply, { path, isNew, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
 }
 
-function missing(path: string, isNew: boolean): Failure {
+/** What refuses a journal that does not exist, or is empty. */
+export function missing(path: string, isNew: boolean): Failure {
   const what = `${path} ${isNew ? 'does not exist' : 'is empty'}`
   const how = 'if nothing was ever stored there, run the operator\'s command init; if something was, restore it'
   return new Failure('journal-missing', `${what}; ${how}`)
@@ -126,7 +128,8 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
   const { files, keyFile } = options
   const keys = readKeyFile(files, keyFile)
   if (keys !== undefined) {
-    if (isNew) options.warn(`${path} does not exist, though its key does; starting a new journal`)
+    const what = `${path} does not exist, though its key does; starting a new journal`
+    if (isNew && options.mayCreate !== true) options.warn(what)
     return keys
   }
   if (!isNew) throw new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
@@ -134,17 +137,7 @@ async function openKeys(options: FileJournalOptions, isNew: boolean, path: strin
     return await createKeyFile(files, keyFile, options.random)
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('folder-unusable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
-  }
-}
-
-/** What the call gives; undefined where the user may not do that, as to list a folder of keys that is another's. */
-function ifAllowed<T>(call: () => T): T | undefined {
-  try {
-    return call()
-  } catch (error) {
-    if (!['EACCES', 'EPERM', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
-    return undefined
+    throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
   }
 }
 
@@ -154,7 +147,7 @@ function makeAllDurable(options: FileJournalOptions, path: string, found: Recove
   try {
     makeDurable(files, keyFile)
   } catch (error) {
-    if (!['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    if (!isForbidden(error)) throw error
     warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
   for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {

@@ -25,9 +25,6 @@ export interface Recovered {
   readonly lastWriteBytes: number
 }
 
-/** What an empty journal holds. */
-export const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
-
 interface ReadOptions {
   /** Where to stop, in bytes from the file's start. */
   readonly endBytes?: number
@@ -56,7 +53,9 @@ export function readJournal(
     for (;;) {
       const step = steps.next()
       if (step.done === true) return step.value
-      if (step.value.goodBytes - reported > bytes / 100) onProgress((reported = step.value.goodBytes) / bytes)
+      if (step.value.goodBytes - reported <= bytes / 100) continue
+      reported = step.value.goodBytes
+      onProgress(reported / bytes)
     }
   } finally {
     onProgress(1)
@@ -155,9 +154,7 @@ class Reader {
 
   /** What is left has to be nothing, or one torn write; else it is damage. */
   ended(isMore: boolean): Recovered {
-    if (this.#rewriting.isOpen) {
-      throw this.#damage(`it was written again, and a part of that is lost: it has no record ${WHOLE}`)
-    }
+    if (this.#rewriting.isOpen) throw this.#damage(`it is damaged or cut off before its record ${WHOLE}`)
     if (!isMore) return this.found()
     let tail = '' // a character for each byte
     const end = Math.min(this.goodBytes + MAX_WRITE_BYTES + 1, this.#endBytes)

@@ -22,7 +22,7 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
   const begins = tail.slice(0, whole.length).replace(/\0.*/s, '')
   if (!whole.startsWith(begins)) return `it does not begin as line ${seq} would`
   const type = SHOWN_TYPE.exec(tail)?.[1]
-  if (type === undefined && seq === 1) return 'it may have been any journal; if nothing was stored there yet, remove it'
+  if (type === undefined && seq === 1) return 'it may be of any journal (one that held nothing yet can be removed)'
   if (isOfRewriting(type)) return 'its type is of a file that was renamed when it was whole'
   const runs = zeroRuns(tail)
   // A tail that begins with zeros within a block was being cut back, or nothing of it arrived in that block.
@@ -45,10 +45,7 @@ export function tornFault(tail: string, offset: number, seq: number): string | u
 
 const SHOWN_TYPE = /^\{"seq":\d+,"time":"[^"\0]*","type":"([a-z]+\.[a-z]+)"/
 
-/**
- * Whether no append has made a line of a type: one of a checkpoint, or the first line of a journal that was made whole.
- * A first line that does not show its type may be that.
- */
+/** Whether no append has made a line of a type: one of a checkpoint, or the first of a journal that was made whole. */
 function isOfRewriting(type: string | undefined): boolean {
   return type !== undefined && (type.startsWith('journal.') || type.endsWith('.kept'))
 }

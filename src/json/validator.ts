@@ -55,9 +55,10 @@ export function check<S extends Shape>(shape: S, object: { readonly [field: stri
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
     optional: false,
-    fault: (field, value) => value === undefined || value === null || value === ''
-      ? requiredText(field)
-      : isKept(value) ? undefined : `The ${field} field must ${mustBe}.`
+    fault: (field, value) => {
+      if (value === undefined || value === null || value === '') return requiredText(field)
+      return isKept(value) ? undefined : `The ${field} field must ${mustBe}.`
+    }
   }
 }
 

@@ -79,7 +79,7 @@ export class Accounts {
 
   get #state(): CommittedState { return this.#store.state }
 
-  /** Undefined if the address is taken. Without a name it is the address. */
+  /** Undefined if the address is taken. Without a name it is the address; without abilities the user may do nothing. */
   async addUser(
     email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
   ): Promise<ListedUser | undefined> {

@@ -162,7 +162,10 @@ class Page {
     if (this.#loose > 0) this.#pack()
     const places = this.#places(true).filter(place => place < before)
     let left = maxBytes
-    const taken = places.findIndex((place, i) => (left -= this.#length(place)) < 0 && (i > 0 || pieces.length > 0))
+    const taken = places.findIndex((place, i) => {
+      left -= this.#length(place)
+      return left < 0 && (i > 0 || pieces.length > 0)
+    })
     pieces.push(...this.#pieces(taken < 0 ? places : places.slice(0, taken)))
     return Math.max(0, left)
   }

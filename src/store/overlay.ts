@@ -6,6 +6,7 @@ export interface Table<K, V> {
   readonly size: number
   get(key: K): V | undefined
   set(key: K, value: V): unknown
+  /** Makes a row unknown. Of entries that may be the next number, which the size then counts; not in an overlay. */
   delete(key: K): unknown
 }
 

@@ -12,7 +12,11 @@ import { send, startService } from '../support/service.ts'
 test('what does not fit waits in its order, and what never fits is begun alone', () => {
   const budget = new ByteBudget(10)
   const begun: string[] = []
-  const take = (name: string, bytes: number): void => budget.take(bytes, () => begun.push(name))
+  const late: string[] = []
+  const take = (name: string, bytes: number): void => budget.take(bytes, hasWaited => {
+    begun.push(name)
+    if (hasWaited) late.push(name)
+  })
   take('a', 6)
   take('b', 4)
   take('c', 5)
@@ -30,6 +34,7 @@ test('what does not fit waits in its order, and what never fits is begun alone',
   assert.deepEqual(begun.slice(4), ['huge'])
   budget.give(100)
   assert.deepEqual(begun.slice(4), ['huge', 'e'])
+  assert.deepEqual(late, ['c', 'd', 'huge', 'e'])
 })
 
 test('any number that wait and end at once are begun one after the other', () => {

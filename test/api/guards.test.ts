@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RouteContext } from '../../src/api/context.ts'
-import { withoutHttps } from '../../src/api/guards.ts'
+import { refusalOf, UNCOUNTED_GUARDS } from '../../src/api/guards.ts'
 import { RateLimit, takeFromLimits } from '../../src/api/rate-limit.ts'
 import { allowsStaleReads } from '../../src/api/request.ts'
 import { parseAddressSet } from '../../src/http/address.ts'
@@ -38,8 +38,8 @@ test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it',
     const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
     const head = { 'x-forwarded-proto': forwardedProto }
     const ctx = { options, head, peer: { isSecure, address: '127.0.0.1' } } as unknown as RouteContext
-    assert.equal(withoutHttps(ctx) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
-    assert.equal(withoutHttps({ ...ctx, route: { allowsHttp: true } } as RouteContext), undefined)
+    assert.equal(refusalOf(UNCOUNTED_GUARDS, ctx) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
+    assert.equal(refusalOf(UNCOUNTED_GUARDS, { ...ctx, route: { allowsHttp: true } } as RouteContext), undefined)
   }
 })
 

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isHostAllowed, isOriginAllowed } from '../../src/api/guards.ts'
+import type { HeadContext } from '../../src/api/context.ts'
+import { isHostAllowed, refusalOf, UNCOUNTED_GUARDS } from '../../src/api/guards.ts'
 import { ask, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
 const entry = '{"password":"p","sistema":"s","usuario":"u"}'
+
+function isOriginAllowed(origin: string, scheme: string, host: string, corsOrigins: ReadonlySet<string>): boolean {
+  const options = { corsOrigins, guardedHosts: new Set([host]) }
+  const ctx = { head: { host, origin }, peer: { isSecure: scheme === 'https' }, options } as unknown as HeadContext
+  return refusalOf(UNCOUNTED_GUARDS, ctx) === undefined
+}
 
 test('a host that is an IP literal, localhost or an allowed name is allowed, with and without a port', () => {
   const allowed = new Set(['vault.example', 'vault.example:8443', 'other.example:81'])

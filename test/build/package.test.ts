@@ -33,10 +33,10 @@ async function script(text: string, name: string = 'script.mjs'): Promise<string
   return stdout
 }
 
-test('the package holds the compiled program, its types, the page, every README of src, and what a package must have', () => {
+test('the package holds the compiled program, its types, the page, every document of src and test, and what a package must have', () => {
   const others = packed.filter(path => !/^dist\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)$/.test(path))
-  const readmes = readdirSync(join(ROOT, 'src'), { recursive: true }).map(String)
-    .filter(path => path.endsWith('.md')).map(path => `src/${path}`)
+  const readmes = ['src', 'test'].flatMap(top => readdirSync(join(ROOT, top), { recursive: true })
+    .map(path => `${top}/${String(path)}`).filter(path => path.endsWith('.md')))
   assert.ok(readmes.length > 0)
   assert.deepEqual(others.filter(path => !/\/browser\/[a-z0-9-]+\.(html|css|svg|png|webmanifest)$/.test(path)).sort(),
     ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json', 'src/parts/page/page.png', 'test/verify.py', ...readmes].sort())

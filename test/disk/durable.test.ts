@@ -163,12 +163,3 @@ test('the names of a file that is made whole are durable in the order in which t
   assert.equal(await made({ replaces: disk.stat(path)!, leavesNames: true }), 'createToAppend appendSync link link rename')
 })
 
-test('the name of a folder that is made is durable in each folder above it', t => {
-  const folder = freshFolder(t)
-  const { sync } = disk
-  const synced: string[] = []
-  t.after(() => Object.assign(disk, { sync }))
-  Object.assign(disk, { sync: (path: string) => { synced.push(path); sync(path) } })
-  disk.makeFolder(join(folder, 'a/b'))
-  assert.deepEqual(synced, [folder, join(folder, 'a')])
-})

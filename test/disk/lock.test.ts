@@ -65,6 +65,21 @@ test('nobody else can ever connect to the socket, whatever the umask and the fol
   assert.deepEqual([modes, process.umask()], [[0o600], 0])
 })
 
+test('the name of a folder that is made is durable in each folder above it, where that can be asked for', async t => {
+  for (const [code, isMade] of [[undefined, true], ['ERR_ACCESS_DENIED', true], ['EACCES', true], ['EIO', false]] as const) {
+    const folder = freshFolder(t)
+    const synced: string[] = []
+    const sync = (path: string): void => {
+      synced.push(path)
+      if (code !== undefined) throw Object.assign(new Error(code), { code })
+    }
+    const holding = hold(join(folder, 'a/b'), { ...disk, sync })
+    if (!isMade) { await assert.rejects(holding, failure('folder-unusable', /: EIO$/)); continue }
+    await (await holding).release()
+    assert.deepEqual(synced, [folder, join(folder, 'a')])
+  }
+})
+
 test('a second process is refused, learns which process has the folder, and changes nothing', async t => {
   const folder = freshFolder(t)
   const held = await hold(folder)
@@ -88,6 +103,16 @@ for (const [kind, name] of [['characters', 'x'.repeat(120)], ['bytes, not charac
     assert.deepEqual([readdirSync(folder), readdirSync(base).length], [[], 1])
   })
 }
+
+test('a folder in which no socket can be made is named, and why', async () => {
+  await assert.rejects(hold('/proc/self'), failure('folder-unusable', /: \/proc\/self: E[A-Z]+(; it belongs to user 0)?$/))
+})
+
+test('what has failed first is the reason, also where the socket cannot be removed either', async t => {
+  const fails = (code: string) => (): never => { throw Object.assign(new Error(code), { code }) }
+  const files = { ...disk, setMode: fails('EPERM'), remove: fails('EACCES') }
+  await assert.rejects(hold(freshFolder(t), files), failure('folder-unusable', /: EPERM$/))
+})
 
 test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
   const folder = freshFolder(t)

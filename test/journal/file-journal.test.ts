@@ -422,11 +422,13 @@ test('a key file that this user may not sync is warned of and used; one that the
   }
 })
 
-test('a key without a journal begins a new one, with a warning', async t => {
-  const folder = freshFolder(t)
-  writeKeys(folder, randomBytes(32))
-  const { warnings } = await startAndStop(folder)
-  assert.match(warnings.join('\n'), /^[^\n]* does not exist, though its key does; starting a new journal$/)
+test('a key without a journal begins a new one, with a warning unless that is what was asked for', async t => {
+  for (const [mayCreate, expected] of [[false, /^[^\n]* does not exist, though its key does; starting a new journal$/], [true, /^$/]] as const) {
+    const folder = freshFolder(t)
+    writeKeys(folder, randomBytes(32))
+    const { warnings } = await startAndStop(folder, { mayCreate })
+    assert.match(warnings.join('\n'), expected)
+  }
 })
 
 test('without the lock nothing is repaired or written, and what was read is served until the file is changed', async t => {

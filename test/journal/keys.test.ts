@@ -64,7 +64,7 @@ test('a malformed key file is refused, naming the file and the line, and showing
 test('a key file that cannot be read is refused, naming file and error', t => {
   const folder = freshFolder(t)
   mkdirSync(keyPath(folder))
-  assert.throws(() => readKeyFile(disk, keyPath(folder)), failure('folder-unusable', /journal\.key: EISDIR/))
+  assert.throws(() => readKeyFile(disk, keyPath(folder)), failure('key-invalid', /journal\.key: EISDIR/))
   rmSync(keyPath(folder), { recursive: true })
   writeKeys(folder, a)
   const { files } = faulty('read', 'EACCES')

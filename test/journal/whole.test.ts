@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { fileStore } from '../support/compose.ts'
 import {
-  bytesOf, journalBytes, journalPath, keyPath, linesOf, offsetOf, putJournal, referenceLines, verdictOf, writeKeys
+  bytesOf, failure, journalBytes, journalPath, keyPath, linesOf, offsetOf, putJournal, referenceLines, verdictOf, writeKeys
 } from '../support/journal.ts'
 import { randomOf } from '../support/random.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
@@ -31,6 +31,9 @@ for (const how of ['compacted', 're-encrypted'] as const) {
     refused(bytes.subarray(0, -1), 'without its last line end')
     refused(bytes.subarray(0, -10), 'without its last bytes')
     for (let at = 0; at < bytes.length; at += 512) refused(Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length)), `sector at ${at}`)
+    putJournal(folder, Buffer.from(bytes).fill('!', offsetOf(lines, 2), offsetOf(lines, 2) + 1))
+    await assert.rejects(fileStore(folder), failure('journal-damaged',
+      /line 2 at byte \d+: it is damaged or cut off before its record journal\.whole; restore a backup, or save [^;]*$/))
     putJournal(folder, bytes)
     const again = await fileStore(folder)
     await again.createEntry({ password: 'later', sistema: 's', usuario: 'u' }, null)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { email, listOf, number, oneOf, texts, textUpTo } from '../../src/json/rules.ts'
+import { email, number, texts, textUpTo } from '../../src/json/rules.ts'
 import { check, optional, sentenceOf, text, type Checked, type Rule } from '../../src/json/validator.ts'
 
 const login = { name: text, email: text, password: text }
@@ -127,16 +127,6 @@ const RULES: { readonly [title: string]: RuleCase } = {
       {}, { length: 0 }, { 0: 'a', length: 1 }, { every: 'a' }
     ],
     must: 'be a list of strings'
-  },
-  'oneOf, one of the numbers': {
-    rule: oneOf(0, 1), kept: [0, 1], refused: [2, -1, 0.5, NaN, '0', true, false, [0], {}], must: 'be 0 or 1'
-  },
-  'listOf, a list of objects that have the shape': {
-    rule: listOf(note), kept: [[], [{ title: 't' }], [{ title: 't', more: 1 }, { title: 'u', remark: 'r' }]],
-    refused: [
-      [{}], [{ title: '' }], [{ title: 't' }, { title: 1 }], [null], ['t'], [[]], [undefined], 't', 0, {}, { length: 0 }
-    ],
-    must: 'be a list of objects with title, remark'
   }
 }
 

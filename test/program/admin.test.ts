@@ -90,7 +90,7 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const folder = freshFolder(t)
   const whole = await done(folder, '--help')
   assert.equal(await done(folder, 'help'), whole)
-  assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+\n$/)
+  assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+(-dev)?\n$/)
   const group = await done(folder, 'user --help')
   assert.ok(group.includes('user add') && !group.includes('token issue'))
   const one = await done(folder, 'help user add')

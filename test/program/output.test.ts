@@ -43,7 +43,7 @@ test('where standard error is systemd\'s journal, warnings and errors carry thei
 
 test('--version and -h are answered, and start nothing; a flag that does not exist is refused in this program\'s own words', async t => {
   const version = await runProgram(t, { args: ['--version'] })
-  assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, '', true])
+  assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+(-dev)?\n$/.test(version.stdout)], [0, '', true])
   const help = await runProgram(t, { args: ['-h'] })
   assert.deepEqual([help.code, /^usage: /.test(help.stdout)], [0, true])
   const refused = await runProgram(t, { args: ['--prot', '1'] })
@@ -55,7 +55,7 @@ test('in production a folder that was named and does not exist is refused, and t
   const folder = join(freshFolder(t), 'mistyped')
   const { code, stderr } = await runProgram(t, { args: [], env: { ...PRODUCTION, DATA_DIR: folder } })
   assert.equal(code, 1)
-  assert.match(stderr, /^error: [^\n]*mistyped does not exist; [^\n]* init\b[^\n]*\n$/)
+  assert.match(stderr, /^error: [^\n]*mistyped\/journal\.jsonl does not exist; [^\n]* init\b[^\n]*\n$/)
   assert.ok(!existsSync(folder))
   await done(folder, 'init')
   await startProgram(t, { args: [`--data=${folder}`], env: PRODUCTION })

@@ -1,9 +1,10 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { calledAs, type Variables } from '../../src/config/read.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
@@ -247,13 +248,15 @@ describe('the program', { concurrency: 2 }, () => {
 
   test('keeps its data in `data` of the working folder, and says so by an absolute path', async t => {
     const cwd = realpathSync(freshFolder(t))
-    const { stdout } = await startProgram(t, { args: [], env: { PORT: '0' }, cwd })
+    const { stdout, stop } = await startProgram(t, { args: [], env: { PORT: '0' }, cwd })
     assert.ok(stdout.startsWith(`data folder    ${join(cwd, 'data')}\n`), stdout)
     assert.ok(stdout.includes(`\nnew, empty store in ${join(cwd, 'data')}\n`), stdout)
     assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
     for (const name of ['journal.jsonl', 'journal.key']) {
       assert.equal(statSync(join(cwd, 'data', name)).mode & 0o777, 0o600, name)
     }
+    await stop()
+    assert.doesNotMatch((await startProgram(t, { args: [], env: { PORT: '0' }, cwd })).stdout, /new, empty store/)
   })
 
   test('§5.2 says of the protected configuration how many may use it', async t => {
@@ -287,7 +290,7 @@ describe('the program', { concurrency: 2 }, () => {
     const data = freshFolder(t)
     const { code, stdout, stderr } = await runProgram(t, { flags: { data, port } })
     assert.equal(code, 1)
-    assert.equal(stderr, `error: the address cannot be listened on: 127.0.0.1 port ${port}: EADDRINUSE\n`)
+    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE\n`)
     assert.doesNotMatch(stdout, /^(address|ready)/m)
     assert.deepEqual(socketsIn(data), [])
     await startProgram(t, { flags: { data } })
@@ -303,8 +306,11 @@ describe('the program', { concurrency: 2 }, () => {
     const production = { env: { NODE_ENV: 'production', TRUST_PROXY: '127.0.0.1' } }
     const cases: readonly (readonly [flags: Given, line: string, more?: object])[] = [
       [{ data: looped }, `the data folder cannot be used: ${join(looped, 'journal.jsonl')}: ELOOP`],
+      [{ data, 'key-file': data }, `the key file is not valid: ${data}: EISDIR`],
+      [{ data, 'key-file': join(data, 'no/k') },
+        `the key file cannot be changed: ${join(data, 'no/k')} could not be made: ENOENT`],
       [{ data: long }, `the data folder cannot be used: ${long}: ENAMETOOLONG`, production],
-      [{ host: '192.0.2.1' }, 'the address cannot be listened on: 192\\.0\\.2\\.1 port 0: EADDRNOTAVAIL'],
+      [{ host: '192.0.2.1' }, 'the address cannot be listened on: HOST 192\\.0\\.2\\.1, PORT 0: EADDRNOTAVAIL'],
       [{ data: file }, `the data folder cannot be used: ${file}: (ENOTDIR|EEXIST)`],
       [{ data: join(file, 'below') }, `the data folder cannot be used: ${join(file, 'below')}: (ENOTDIR|EEXIST)`]
     ]
@@ -313,6 +319,11 @@ describe('the program', { concurrency: 2 }, () => {
       assert.match(stderr, new RegExp(`^error: ${line}\n$`))
       assert.equal(code, 1)
     }
+    const pipe = join(freshFolder(t), 'journal.jsonl')
+    execFileSync('mkfifo', [pipe])
+    writeFileSync(join(dirname(pipe), 'journal.key'), `${'0'.repeat(64)}\n`)
+    const { stderr } = await runProgram(t, { flags: { data: dirname(pipe) } })
+    assert.equal(stderr, `error: the data folder cannot be used: ${pipe}: ESPIPE\n`)
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
   })

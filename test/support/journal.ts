@@ -77,6 +77,7 @@ export interface OpenOptions {
   readonly wallMs?: () => number
   /** Why the folder is not locked. */
   readonly unlocked?: string
+  readonly mayCreate?: boolean
   readonly lock?: Pick<FolderLock, 'isHeld' | 'keep' | 'fault'>
   /** Called before a record is kept; may throw. */
   readonly apply?: (record: JournalRecord) => void
@@ -93,11 +94,11 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export async function openJournal(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
   const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
-  const { wallMs = () => ++clockMs, unlocked, lock } = options
+  const { wallMs = () => ++clockMs, unlocked, lock, mayCreate } = options
   const records: JournalRecord[] = []
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn, unlocked, lock }, record => {
+  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn, unlocked, lock, mayCreate }, record => {
     apply(record)
     records.push(record)
   })

@@ -1,10 +1,17 @@
 /** The state as events, in as few and large records as bounds allow: what a compacted journal begins with. */
+import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../journal/journal.ts'
-import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../limits.ts'
+import { MAX_EVENT_BYTES } from '../../limits.ts'
 import { fieldsOf, rowOf, type EntryRow } from '../../store/entry.ts'
 import type { KeptToken, KeptUser, User } from '../../store/events.ts'
 import { apply, emptyState, event, type CommittedState } from '../../store/state.ts'
+
+/** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
+export const CHECKPOINT_RECORD_ROWS: number = 2_000
+export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
+
+assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
 
 /** The state as a compaction writes it, and the check of what was written. */
 export interface Checkpoint {

@@ -6,13 +6,13 @@ import { strict as assert } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
-import { listOf, oneOf } from '../../json/rules.ts'
 import { text, type Rule } from '../../json/validator.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { CREATE_SHAPE, rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
 import { route, type Route } from '../../api/route.ts'
+import { listOf, oneOf } from './request-rules.ts'
 
 /** The entries of one import, as JSON: they are one record. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024

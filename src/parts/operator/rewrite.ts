@@ -12,9 +12,12 @@ import {
   type QuietFile
 } from '../../journal/journal.ts'
 import { FIRST_HASH } from '../../journal/line.ts'
-import { NOTHING, readInSteps, type Recovered } from '../../journal/recover.ts'
+import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../limits.ts'
 import type { Checkpoint } from './checkpoint.ts'
+
+/** What an empty journal holds. */
+const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
 
 /** How a journal is written again. */
 export interface Rewrite {
