@@ -212,9 +212,10 @@ export class FileJournal implements DurableJournal {
   }
 
   #assertWhole(): void {
+    if (this.#fault !== undefined) throw this.#fail(this.#fault)
     const lack = this.#keyWatch.fault()
-    const failure = this.#check(this.#end.goodBytes)
-    if (failure !== undefined) throw failure
+    const fault = this.#file.fault(this.#end.goodBytes)
+    if (fault !== undefined) throw this.#fail(fault)
     if (lack !== undefined) throw new Failure('key-unknown', lack)
   }
 
