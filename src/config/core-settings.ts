@@ -78,7 +78,7 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** `journals` are those of parts; `abilities`, those that operations ask for by default. */
+/** `journals` are those of parts; `abilities`, the defaults of operations, as `parseAbilities` takes them. */
 export const coreSettings = (
   journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
 ): SettingRows<CoreSettings> => ({
@@ -100,7 +100,7 @@ export const coreSettings = (
   // contract §5.5
   tokenTtlMinutes: setting('N', undefined, parseMinutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
-  abilities: setting('OP=ABILITY,…', new Map(Object.entries(abilities)), parseAbilities(abilities),
+  abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
     { shown: 'one of its own for each operation' }),
   corsOrigins: setting('ORIGIN,…', new Set(), text => new Set(parseList(text).map(parseOrigin)),

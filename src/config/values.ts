@@ -57,7 +57,10 @@ export function parseHostName(text: string): string {
 /** What an operation is given that asks for a token alone. */
 const ANY_TOKEN = 'any'
 
-/** The ability that each operation asks for, undefined where any token will do; one not named keeps its default. */
+/**
+ * The ability that each operation asks for, undefined where any token will do; one not named keeps its default, which
+ * may be another operation: then it asks for what that one does.
+ */
 export function parseAbilities(
   defaults: { readonly [operation: string]: string }
 ): (text: string) => ReadonlyMap<string, string | undefined> {
@@ -73,6 +76,9 @@ export function parseAbilities(
       if (rest.length > 0 || !/^[A-Za-z0-9:._-]+$/.test(ability)) fail('operation=ability pairs')
       named.add(operation)
       found.set(operation, ability === ANY_TOKEN ? undefined : ability)
+    }
+    for (const [operation, other] of Object.entries(defaults)) {
+      if (Object.hasOwn(defaults, other) && !named.has(operation)) found.set(operation, found.get(other))
     }
     return found
   }

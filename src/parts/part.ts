@@ -19,7 +19,10 @@ export interface Part<S extends object = object> {
   check?(settings: S & StorageSettings): string | undefined
   /** Journals by the value of `JOURNAL` that chooses them. */
   readonly journals?: { readonly [name: string]: JournalKind<S> }
-  /** The ability that each operation of its routes asks for, unless `ABILITIES` says otherwise. */
+  /**
+   * The ability that each operation of its routes asks for, or another operation that it asks the same as, unless
+   * `ABILITIES` says otherwise.
+   */
   readonly abilities?: { readonly [operation: string]: string }
   /** Called when the store is open, before any request is served. Everything else of the part is loaded here. */
   open?(context: PartContext<S>): Promise<OpenPart>

@@ -115,6 +115,19 @@ test('each asks for an ability of its own, and counts against the rate limit', a
   assert.equal((await send(limited.url, 'GET', '/api/deletedPasswords')).status, 429)
 })
 
+test('what ABILITIES says of deletedPasswords holds for both of its paths, unless the second one is named too', async t => {
+  for (const [abilities, expected] of [
+    ['deletedPasswords=vault:trash', [403, 403]], ['deletedPasswords=password:read', [200, 200]], ['deletedPasswords=any', [200, 200]],
+    ['olderDeletedPasswords=password:read', [403, 200]], ['olderDeletedPasswords=vault:trash,deletedPasswords=any', [200, 403]]
+  ] as const) {
+    const started = await startProtected(t, { 'extra-routes': 'on', abilities })
+    await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+    const token = await tokenOf(started, ANA, ['password:read'])
+    const answers = await Promise.all(['', '/1'].map(rest => call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
+    assert.deepEqual(answers.map(({ status }) => status), expected, abilities)
+  }
+})
+
 test('one’s own password is changed with the current one only, which ends all tokens; tries are limited', async t => {
   const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '3' })
   const token = await tokenOf(started)

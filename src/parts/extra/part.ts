@@ -19,7 +19,8 @@ export const extra: Part<ExtraSettings> = {
   },
   abilities: {
     deletedPasswords: 'password:deleted',
-    olderDeletedPasswords: 'password:deleted',
+    // The same entries, from an id on: who closes the one must not have to know of the other.
+    olderDeletedPasswords: 'deletedPasswords',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',
     changeOwnPassword: 'account:password'
