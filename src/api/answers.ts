@@ -51,11 +51,12 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
     if (error.code === 'entry-changed') return PRECONDITION_FAILED
     if (error.code === 'entry-too-large') return TOO_LARGE
     if (BUSY_FAILURES.includes(error.code)) return BUSY
-    if (storingFailed !== undefined) return messageReply(500, storingFailed)
-    // The operator's program repeats what was answered 503, and this change may have been made.
-    if (reportsFailures !== true && (isStale || error.code === 'journal-unreachable')) return BUSY
   }
-  return reportsFailures === true ? messageReply(500, (error as Error).message) : undefined
+  // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
+  if (reportsFailures === true) return messageReply(500, (error as Error).message)
+  if (!(error instanceof Failure)) return undefined
+  if (storingFailed !== undefined) return messageReply(500, storingFailed)
+  return isStale || error.code === 'journal-unreachable' ? BUSY : undefined
 }
 
 /** An unexpected error; the operator's log has it under this id. */

@@ -28,8 +28,8 @@ test('a failure is answered by its code; that of a route which stores by the rou
       assert.equal(status(ask(false, STORING, reports)), storing, code)
       assert.equal(status(ask(true, undefined, reports)), stale, code)
     }
-    for (const isStale of [false, true]) {
-      const reply = ask(isStale, undefined, true)
+    for (const [isStale, text] of [[false, undefined], [true, undefined], [false, STORING]] as const) {
+      const reply = ask(isStale, text, true)
       assert.equal(status(reply), operator, code)
       if (operator === 500) assert.match(JSON.stringify(reply), /why/, code)
     }

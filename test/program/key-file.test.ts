@@ -24,7 +24,7 @@ test('an older key file that is put back refuses changes, rotation, rewriting an
     assert.equal(await create(), 500)
     const health = await send(program.url, 'GET', '/healthz')
     assert.deepEqual([health.status, health.json.message], [503, 'The journal takes no writes at the moment.'])
-    for (const words of ['key rotate', 'key rewrite', 'journal compact --drop-history --yes', 'entry restore 1']) {
+    for (const words of ['key rotate', 'key rewrite', 'journal compact --drop-history --yes', 'entry restore 1', 'entry delete 1']) {
       const { code, error } = await admin(folder, words)
       assert.notEqual(code, 0, words)
       assert.match(error, /no longer holds|there is no key file|key file is not valid/, words)
