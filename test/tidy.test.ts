@@ -49,7 +49,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   ],
   [{ name: 'api', holds: ['api/'], ofNode: ['node:buffer', 'node:crypto'] }],
   [{
-    name: 'part', holds: ['part', 'command', 'saved-journal', 'terminal'].map(name => `parts/${name}.ts`),
+    name: 'part', holds: ['part', 'command', 'saved-journal', 'system-error', 'terminal'].map(name => `parts/${name}.ts`),
     ofNode: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
   }],
   [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto', 'node:path'] }],

@@ -7,6 +7,7 @@ import { readKeyFile } from '../journal/keys.ts'
 import { readJournal } from '../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
+import { ofFile } from './system-error.ts'
 
 /** See `makeWhole`. Throws an `OperatorError` where the name is taken. Gives what `make` gives. */
 export async function makeFile<T>(
@@ -18,7 +19,7 @@ export async function makeFile<T>(
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new OperatorError(`${target} exists already`)
     if (systemCode(error) === 'ESTALE') throw new OperatorError(`${(error as Error).message}, and was left as it is`)
-    throw error
+    throw ofFile(error, target)
   }
 }
 

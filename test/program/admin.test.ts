@@ -86,6 +86,30 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   await refused(made, 'user add a@x --password-stdin', 1, /at least 12 characters/, 'eleven char\n')
 })
 
+test('what the system refuses is said in words, with the file, and what to do', async t => {
+  const folder = await initialized(t)
+  const place = freshFolder(t)
+  for (const words of ['journal verify', 'import', 'journal restore']) {
+    await refused(folder, `${words} ${place}`, 1, new RegExp(`^error: .*${place}(: EISDIR; this is a folder; name a file|.* holds a journal.*)$`, 'm'))
+  }
+  for (const words of ['journal verify', 'import']) {
+    await refused(folder, `${words} ${place}/none`, 1, new RegExp(`^error: there is no file .*${place}/none$`, 'm'))
+  }
+  await done(folder, `entry add --system s --user u --password-stdin`, 'x'.repeat(20_000))
+  for (const words of [`journal backup ${place}/copy`, `export --output ${place}/copy --yes`]) {
+    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, ADMIN, ...words.split(' ')],
+      { env: { DATA_DIR: folder }, encoding: 'utf8' })
+    assert.match(stderr, /^(warning: .*\n)*error: \/.*copy: EFBIG; there is no room for it; make some, and run the command again\n$/, words)
+    assert.equal(status, 1)
+  }
+  assert.deepEqual(readdirSync(place), [])
+  const program = await startProgram(t, { flags: { data: folder } })
+  renameSync(join(folder, 'journal.jsonl'), join(folder, 'moved'))
+  await refused(folder, 'entry list', 1, /journal\.jsonl is gone, though the service runs; put it back/)
+  renameSync(join(folder, 'moved'), join(folder, 'journal.jsonl'))
+  assert.equal((await program.stop()).code, 0)
+})
+
 test('help is printed in each of the usual ways, for each command, and names etcd only where it is chosen', async t => {
   const folder = freshFolder(t)
   const whole = await done(folder, '--help')

@@ -24,6 +24,7 @@ import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, typ
 import { STAYS, becomeOwner } from './as-owner.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './routes.ts'
+import { ofFile } from '../system-error.ts'
 import type { Terminal } from '../terminal.ts'
 
 const STATUS = '/operator/status'
@@ -222,9 +223,15 @@ export class StoreAccess implements Reached {
 /** Reads a journal's file, which must be the same one all the time. */
 function readFile(files: Files, status: JournalStatus, read: (endBytes: number) => Recovered): Recovered {
   assertSame(files, status)
+  // A service has what it serves in memory, and goes on without its file.
+  if (status.records !== undefined && files.stat(status.path) === undefined) {
+    throw new OperatorError(`${status.path} is gone, though the service runs; put it back, and restart the service`)
+  }
   let found: Recovered
   try {
     found = read(status.bytes)
+  } catch (error) {
+    throw ofFile(error, status.path)
   } finally {
     assertSame(files, status) // else it is no fault of the journal that its end is not found
   }

@@ -4,7 +4,6 @@
  * or something was lost.
  */
 import { readValues } from '../../config/read.ts'
-import { disk, fileFault } from '../../disk/files.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
 import { assertLimits } from '../../limits.ts'
 import { PARTS, SETTINGS, validateCombinations } from '../../settings.ts'
@@ -12,6 +11,7 @@ import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
 import { asksForHelp, findCommand, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { completionCommand } from './completion.ts'
+import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
@@ -32,7 +32,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error)
     if (code === undefined) throw error
-    process.stderr.write(`error: ${visible(textOf(error))}\n`)
+    process.stderr.write(`error: ${visible((explained(error) as Error).message)}\n`)
     return code
   }
 }
@@ -73,12 +73,6 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   } finally {
     await store.close()
   }
-}
-
-/** What went wrong: of a file that may not be used its name and its owner. */
-function textOf(error: unknown): string {
-  const { path, message } = error as NodeJS.ErrnoException
-  return systemCode(error) === 'EACCES' && path !== undefined ? fileFault(disk, error, path) : message
 }
 
 /** What the program ends with after an error; undefined for an unforeseen one. */

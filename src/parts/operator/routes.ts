@@ -20,6 +20,7 @@ import { rewriteJournal, type Rewrite, type Rewritten } from './rewrite.ts'
 import { oneOf } from './request-rules.ts'
 import { tokensToKeep } from './tokens-to-keep.ts'
 import { route, type Route } from '../../api/route.ts'
+import { explained, ofFile } from '../system-error.ts'
 
 const DONE = messageReply(200, 'done')
 const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
@@ -56,6 +57,7 @@ export function operatorRoutes(
       if (isGone()) throw new Failure('journal-busy', 'who asked for it has gone')
     }
     return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, assertWanted }), isGone)
+      .catch(error => { throw ofFile(error, journal.location().path) })
   }
   const routes = [
     { ...get('status', 'status', status), allowsStaleReads: true },
@@ -81,7 +83,8 @@ export function operatorRoutes(
       await recordDisclosure(store, disclosure)
       return true
     }),
-    post('rotateKey', 'key/rotate', undefined, (_body, isGone) => journal.rotateKey(isGone)),
+    post('rotateKey', 'key/rotate', undefined, (_body, isGone) => journal.rotateKey(isGone)
+      .catch(error => { throw ofFile(error, journal.location().keyFile) })),
     post('rewriteJournal', 'key/rewrite', undefined, (_body, isGone) => rewrite(isGone, () => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }, isGone) =>
       rewrite(isGone, file => ({
@@ -91,7 +94,13 @@ export function operatorRoutes(
     ...entryRoutes(store)
   ]
   return routes.map(route => ({
-    ...route, handle: call => asking.run(call.head['x-operator'] ?? '', () => route.handle(call))
+    ...route, handle: call => asking.run(call.head['x-operator'] ?? '', async () => {
+      try {
+        return await route.handle(call)
+      } catch (error) {
+        throw explained(error)
+      }
+    })
   }))
 }
 

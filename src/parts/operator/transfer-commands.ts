@@ -7,6 +7,7 @@ import { rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
+import { ofFile } from '../system-error.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
 import { MAX_IMPORT_BYTES } from './import-routes.ts'
@@ -83,7 +84,11 @@ function readFile(path: string): Buffer {
   if (bytes > MAX_IMPORT_FILE_BYTES) {
     throw new OperatorError(`${path} is larger than ${MAX_IMPORT_FILE_BYTES} bytes; split it`)
   }
-  return disk.read(path)
+  try {
+    return disk.read(path)
+  } catch (error) {
+    throw ofFile(error, path)
+  }
 }
 
 async function importFile(context: Context): Promise<void> {

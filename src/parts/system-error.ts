@@ -1,0 +1,46 @@
+/** What the operator is told of an error of the system: what happened, to which file, and what to do. */
+import { isFull } from '../disk/durable.ts'
+import { disk, fileFault } from '../disk/files.ts'
+import { systemCode } from '../errors.ts'
+import { OperatorError } from './command.ts'
+
+type Denied = Error & { readonly permission?: string, readonly resource?: string }
+
+const OWNER = 'run the command as its owner, or as root'
+
+/** By the error's code, how a line goes on that begins with file and code. */
+const TEXTS: { readonly [code: string]: string } = {
+  EACCES: OWNER,
+  EPERM: OWNER,
+  EISDIR: 'this is a folder; name a file',
+  ENOTDIR: 'a part of this name is no folder; is it right?',
+  EROFS: 'its file system is read-only; name another place',
+  EIO: 'the device failed; look into the log of the system'
+}
+
+/** Names the file in an error of the system that names none, as one of an open file does. */
+export function ofFile(error: unknown, path: string): unknown {
+  const { syscall, path: known } = error as NodeJS.ErrnoException
+  return syscall === undefined || known !== undefined ? error : Object.assign(error as Error, { path })
+}
+
+/** An error of the system in words; any other one as it is. */
+export function explained(error: unknown): unknown {
+  const code = systemCode(error)
+  const text = code === 'ERR_ACCESS_DENIED' ? denied(error as Denied) : faultOf(error as NodeJS.ErrnoException, code)
+  return text === undefined ? error : new OperatorError(text, { cause: error })
+}
+
+function faultOf(error: NodeJS.ErrnoException, code: string): string | undefined {
+  if (error.path === undefined) return undefined
+  if (code === 'ENOENT') return `there is no file or folder ${error.path}`
+  const todo = isFull(error) ? 'there is no room for it; make some, and run the command again' : TEXTS[code]
+  return todo === undefined ? undefined : `${fileFault(disk, error, error.path)}; ${todo}`
+}
+
+/** Of the permission model: it refuses to sync a file or folder before anything is made. */
+function denied({ message, permission = '', resource = '' }: Denied): string {
+  const what = resource === '' ? message.replace(/\.$/, '') : `${permission} of ${resource}`
+  return `Node's permission model refuses this (${what}), and nothing was changed; run the command without these ` +
+    'flags of Node, and if the service was started with them, stop it first'
+}
