@@ -7,11 +7,11 @@ import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import { idOf, route, type Route } from '../../api/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
-import { Failure } from '../../errors.ts'
 import { clientKey } from '../../http/address.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
+import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/extra-commands.ts'
@@ -60,7 +60,7 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
       }
     })
   }
-  if (accounts !== undefined) routes.push(ownPasswordRoute(accounts, settings))
+  if (accounts !== undefined) routes.push(ownPasswordRoute(store, accounts, settings))
   return routes
 }
 
@@ -92,23 +92,19 @@ function named({ state }: Store, { by, ...change }: Change): string {
   return JSON.stringify({ ...change, by: user?.passwordHash === undefined ? `#${by}` : user.email })
 }
 
-function ownPasswordRoute(accounts: Accounts, { loginLimit }: CoreSettings): Route {
-  const text = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
+function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): Route {
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
     // As for a login: the holder of a token must not find out the password by trying.
     rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
-    shape: { password: text, newPassword: text }, storingFailed: 'Error changing password',
+    shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
+    storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, client, isGone }) => {
-      try {
-        const by = { key: clientKey(client), isGone }
-        return await accounts.changePassword(session!.user, password, newPassword, by) ? CHANGED : WRONG
-      } catch (error) {
-        if (error instanceof Failure && error.code === 'input-invalid') {
-          return invalid({ newPassword: [error.message.replace('The password field', 'The newPassword field')] })
-        }
-        throw error
-      }
+      const { user } = session!
+      const fault = passwordFault(newPassword, store.state.users.get(user)?.email ?? '')
+      if (fault !== undefined) return invalid({ newPassword: [fault] })
+      const by = { key: clientKey(client), isGone }
+      return await accounts.changePassword(user, password, newPassword, by) ? CHANGED : WRONG
     }
   })
 }
