@@ -45,6 +45,7 @@ for (const isServed of [true, false]) {
     assert.equal(await done(folder, `token revoke ${listed[0].id}`), `${listed[0].id}: revoked\n`)
     if (program !== undefined) assert.equal(await statusWith(program, token), 401, 'the very next request')
     await refused(folder, `token revoke ${listed[0].id}`, 1, /no token/)
+    await refused(folder, 'token list typo@x.org', 1, /there is no user with this address/)
     await done(folder, 'token issue ana@x.org')
     await done(folder, 'token revoke --all ana@x.org')
     assert.deepEqual(await admin(folder, 'token list'), { code: 0, out: '', error: 'no tokens\n' })
@@ -75,7 +76,10 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
     ['--json user list', /flags come after the command/], ['user', /user needs one of: add, edit, list, password, remove$/m],
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
-    ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/]
+    ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
+    ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],
+    ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
+    ['entry list --journal memory', /--journal must be a place that others reach: what is in memory, the service alone has$/m]
   ]
   for (const [words, why] of cases) await refused(folder, words, 2, why)
   for (const words of ['user list', 'journal verify', 'entry get 1']) await refused(folder, words, 1, /no journal/)

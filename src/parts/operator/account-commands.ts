@@ -25,16 +25,20 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   }
 }
 
+/** Throws an `OperatorError` unless there is a user with an address, or none, as it must be. */
+async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
+  const users: readonly { readonly email: string }[] = await store.ask('GET', '/operator/users')
+  if (users.some(user => user.email === email.toLowerCase()) === isTaken) return
+  throw new OperatorError(isTaken ? 'there is no user with this address'
+    : 'there is a user with this address already')
+}
+
 /** Asks for a new password, after it is known that the address is one, and is taken or not, as it must be. */
 async function newPassword({ store, positionals: [email = ''], flags, terminal }: Context,
   isTaken: boolean): Promise<string> {
   const fault = emailRule.fault('email', email)
   if (fault !== undefined) throw new OperatorError(fault)
-  const users: readonly { readonly email: string }[] = await store.ask('GET', '/operator/users')
-  if (users.some(user => user.email === email.toLowerCase()) !== isTaken) {
-    throw new OperatorError(isTaken ? 'there is no user with this address'
-      : 'there is a user with this address already')
-  }
+  await assertUser(store, email, isTaken)
   await store.close() // a service may start while the password is typed
   return terminal.newSecret(flags['password-stdin'] === true, {
     prompt: `password (${MIN_LOGIN_PASSWORD_CHARACTERS} characters or more)`,
@@ -116,6 +120,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'token list', positionals: ['[EMAIL]'],
     help: 'lists the tokens, all of them or a user\'s',
     run: async ({ store, positionals: [email], terminal }) => {
+      if (email !== undefined) await assertUser(store, email, true)
       const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
       terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()), 'no tokens')
     }

@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util'
 import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
 import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
-import { PARTS, SETTINGS } from '../../settings.ts'
+import { fail } from '../../config/values.ts'
+import { JOURNALS, PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
 type Table = { readonly [name: string]: Setting<unknown> }
@@ -12,11 +13,18 @@ export const SCRIPT: string = process.argv[1] ?? ''
 /** What the program is called. */
 const PROGRAM: string = calledAs(SCRIPT, process.cwd())
 
+const JOURNAL: Setting<string> = {
+  ...SETTINGS.journal,
+  help: `${['Where records are kept: \`file\`', ...Object.values(JOURNALS).map(({ help }) => help)].join('; ')}.`,
+  parse: text => text === 'memory' ? fail('a place that others reach: what is in memory, the service alone has')
+    : SETTINGS.journal.parse(text)
+}
+
 /** The settings that say where the journal is: all that this program needs. */
 export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
   dataDir: SETTINGS.dataDir,
   keyFile: SETTINGS.keyFile,
-  journal: SETTINGS.journal,
+  journal: JOURNAL,
   ...Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).filter(([name, { serverOnly }]) =>
     serverOnly !== true && PARTS.some(({ journals, settings }) => journals !== undefined && name in settings)))
 }

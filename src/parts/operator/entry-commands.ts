@@ -49,7 +49,9 @@ const LETTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789!#$%&*
 /** A password that was typed, taken from standard input, or generated. */
 async function passwordOf({ flags, terminal }: Context): Promise<string> {
   const { generate } = flags
-  if (generate === undefined) return terminal.newSecret(flags['password-stdin'] === true)
+  const isGiven = flags['password-stdin'] === true
+  if (generate === undefined) return terminal.newSecret(isGiven)
+  if (isGiven) throw new UsageError('--generate and --password-stdin do not go together; leave one of them out')
   const length = generate === true ? GENERATED.fallback : Number(generate)
   if (!(length >= GENERATED.least && length <= GENERATED.most)) {
     throw new UsageError(`--generate must be a length from ${GENERATED.least} to ${GENERATED.most}`)
@@ -85,7 +87,10 @@ function clearAfterOf({ flags, terminal }: Context): number | undefined {
   if (!/^\d+$/.test(String(given)) || seconds > MOST_CLEAR_AFTER_SECONDS) {
     throw new UsageError(`--clear-after must be a number of seconds from 0 to ${MOST_CLEAR_AFTER_SECONDS}`)
   }
-  if (flags['clip'] !== true) return undefined
+  if (flags['clip'] !== true) {
+    if (flags['clear-after'] !== undefined) throw new UsageError('--clear-after is for --clip, which is not given')
+    return undefined
+  }
   terminal.assertClip()
   return seconds
 }

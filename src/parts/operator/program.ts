@@ -64,7 +64,7 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   const terminal = new Terminal(process, given.flags['json'] === true)
   const storage = readValues(STORAGE_SETTINGS, given.flags as { [name: string]: string }, process.env)
   const abilities = readValues({ abilities: SETTINGS.abilities }, {}, process.env)
-  const journal = command.journal?.(given.flags) ?? (storage.journal === 'memory' ? 'file' : storage.journal)
+  const journal = command.journal?.(given.flags) ?? storage.journal
   const settings = { ...storage, ...abilities, journal }
   validateCombinations(settings)
   const store = new StoreAccess(settings, command.mayCreate === true, terminal)
