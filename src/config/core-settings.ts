@@ -99,7 +99,7 @@ export const coreSettings = (
     'Who may use the service: `none`, anyone who reaches it; `bearer`, anyone with a token.'),
   // contract §5.5
   tokenTtlMinutes: setting('N', undefined, parseMinutes,
-    'The lifetime of a token from a login, in minutes, fractions allowed; none: until it is revoked.'),
+    'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'),
   abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
     { shown: 'one of its own for each operation' }),

@@ -11,6 +11,11 @@ export function parseListenAddress(text: string): string {
   return isName || isAddress ? text : fail('an IP address or a name')
 }
 
+/** Words to choose from, as a sentence has them. */
+export function eitherOf(words: readonly string[]): string {
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}
+
 export function parseNonEmpty(text: string): string { return text === '' ? fail('given') : text }
 
 export function parseInteger(least: number, most: number): (text: string) => number {
@@ -21,7 +26,7 @@ export function parseInteger(least: number, most: number): (text: string) => num
 }
 
 export function parseWord<T extends string>(...words: readonly T[]): (text: string) => T {
-  return text => words.find(word => word === text) ?? fail(words.join(' or '))
+  return text => words.find(word => word === text) ?? fail(eitherOf(words))
 }
 
 export function parseSwitch(text: string): boolean { return parseWord('on', 'off')(text) === 'on' }

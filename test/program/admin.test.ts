@@ -78,10 +78,20 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
     ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],
+    ['entry get', /^error: ENTRY is missing; usage: .* entry get ENTRY \[options\]$/m],
+    ['entry get 1 SECRET', /^error: too many words: entry get takes ENTRY, and a text with spaces needs quotes; usage: /m],
+    ['key rotate SECRET', /^error: too many words: key rotate takes flags alone; usage: /m],
+    ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
+    ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
+    ['entry get 1 --field x', /--field must be password, system or user$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
+    ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
     ['entry list --journal memory', /--journal must be a place that others reach: what is in memory, the service alone has$/m]
   ]
-  for (const [words, why] of cases) await refused(folder, words, 2, why)
+  for (const [words, why] of cases) {
+    await refused(folder, words, 2, why)
+    assert.ok(!(await admin(folder, words)).error.includes('SECRET'), words)
+  }
   for (const words of ['user list', 'journal verify', 'entry get 1']) await refused(folder, words, 1, /no journal/)
   assert.ok(!existsSync(folder))
   const made = await initialized(t)

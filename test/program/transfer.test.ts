@@ -151,7 +151,7 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   writeFileSync(`${path}.part`, 'of somebody else')
   await refused(folder, `export --output ${path}`, 2, /no terminal .* --yes/)
   await refused(folder, 'export --yes', 2, /--output FILE, or --output -/)
-  await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl, csv, keepassxc, bitwarden/)
+  await refused(folder, `export --output ${path} --format xml --yes`, 2, /must be jsonl, csv, keepassxc or bitwarden$/m)
   await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 has a character that CSV cannot contain/)
   await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /there is no file or folder .*none$/m)
   const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])

@@ -112,10 +112,18 @@ export function parse(command: Command, words: readonly string[]): Arguments {
     if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
     flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], value!] : value ?? true
   }
-  const { positionals: expected = [] } = command
-  const least = expected.filter(one => !one.startsWith('[')).length
-  if (positionals.length < least || positionals.length > expected.length) throw new UsageError(usage(command))
+  assertCount(command, positionals.length)
   return { positionals, flags }
+}
+
+/** Throws a `UsageError` for too few or too many words. It repeats none of them: one may be a password. */
+function assertCount(command: Command, given: number): void {
+  const { name, positionals: expected = [] } = command
+  const missing = expected.slice(given).find(one => !one.startsWith('['))
+  if (missing !== undefined) throw new UsageError(`${missing} is missing; ${usage(command)}`)
+  if (given <= expected.length) return
+  const takes = expected.length === 0 ? 'flags alone' : `${expected.join(' ')}, and a text with spaces needs quotes`
+  throw new UsageError(`too many words: ${name} takes ${takes}; ${usage(command)}`)
 }
 
 function flagsHint({ name }: Command): string { return `${PROGRAM} ${name} --help lists them` }

@@ -1,4 +1,5 @@
 /** Completion of the command line: each shell asks this program what may follow. */
+import { eitherOf } from '../../config/values.ts'
 import { UsageError, type Command } from '../command.ts'
 import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 
@@ -57,7 +58,7 @@ export function completionCommand(others: readonly Command[]): Command {
     options: { typed: { value: 'WORDS', help: 'print what may follow; the last of the words is not complete' } },
     help: 'prints what bash, zsh or fish need to complete commands and flags',
     run: async ({ positionals: [shell = ''], flags: { typed }, store: { settings: { journal } }, terminal }) => {
-      if (!Object.hasOwn(SCRIPTS, shell)) throw new UsageError(`SHELL must be ${Object.keys(SCRIPTS).join(', ')}`)
+      if (!Object.hasOwn(SCRIPTS, shell)) throw new UsageError(`SHELL must be ${eitherOf(Object.keys(SCRIPTS))}`)
       terminal.pass(typeof typed === 'string' ? following([...others, command], typed, journal) : scriptOf(shell))
     }
   }

@@ -1,5 +1,6 @@
 /** The commands on entries: what the page offers, at a terminal. */
 import { randomInt } from 'node:crypto'
+import { eitherOf } from '../../config/values.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
 import { ENTRY_FIELDS, FIELDS, fieldsOf, type Entry, type EntryChanges } from '../../store/entry.ts'
@@ -22,8 +23,10 @@ const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
   [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
 
-/** The fields that the flags of a command give. */
+/** The fields that the flags of a command give. Throws a `UsageError` for an empty one. */
 function givenFields({ flags }: Context): EntryChanges {
+  const empty = OPEN_FIELDS.find(field => flags[FIELDS[field].flag] === '')
+  if (empty !== undefined) throw new UsageError(`--${FIELDS[empty].flag} is empty`)
   return Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
 }
 
@@ -113,7 +116,9 @@ async function get(context: Context): Promise<void> {
   const seconds = clearAfterOf(context)
   const field = flags['field'] ?? (seconds === undefined ? undefined : 'password')
   const name = ENTRY_FIELDS.find(one => one === field || FIELD_WORDS[one] === field)
-  if (field !== undefined && name === undefined) throw new UsageError(`--field must be ${WORDS}`)
+  if (field !== undefined && name === undefined) {
+    throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
+  }
   const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
   const id = await findId(context, 'active')
   const found = await entryOf(context, id)

@@ -1,6 +1,7 @@
 /** `import` and `export`. */
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
+import { eitherOf } from '../../config/values.ts'
 import { disk } from '../../disk/files.ts'
 import { counted } from '../../log.ts'
 import { rowOf, type EntryRow } from '../../store/entry.ts'
@@ -123,7 +124,7 @@ async function exportFile(context: Context): Promise<void> {
   const { formatOf, textsOf, WRITERS } = await import('./export-formats.ts')
   const format = typeof flags['format'] === 'string' ? flags['format'] : formatOf(output ?? '')
   const writer = Object.hasOwn(WRITERS, format) ? WRITERS[format]! : undefined
-  if (writer === undefined) throw new UsageError(`--format must be ${Object.keys(WRITERS).join(', ')}`)
+  if (writer === undefined) throw new UsageError(`--format must be ${eitherOf(Object.keys(WRITERS))}`)
   if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
