@@ -5,9 +5,10 @@
 
 Written from the README's section "The journal" alone, in another language than the program, so that neither can hide
 a mistake of the other. HEAD is a chain's head that was noted earlier: the journal must still hold it. Prints the
-number of records and the head. Exit codes: 0 verified; 3 damaged, naming line and byte. Seals are not opened, but with
-the key those of the first lines of a journal that came from another one, which name the ends of those before it: HEAD
-may be one of these, and each FILE must end at one. Python's own library has no AES, so a slow one is below.
+number of records and the head. Exit codes: 0 verified; 1 a file that cannot be read; 3 damaged, naming line and byte.
+Seals are not opened, but with the key those of the first lines of a journal that came from another one, which name the
+ends of those before it: HEAD may be one of these, and each FILE must end at one. Python's own library has no AES, so a
+slow one is below.
 """
 import base64
 import hashlib
@@ -253,6 +254,8 @@ if len(sys.argv) < 2:
     usage()
 try:
     main(*sys.argv[1:])
+except OSError as error:
+    sys.exit(f'{error.filename}: {error.strerror}')
 except ValueError as damage:
     print(damage)
     sys.exit(3)

@@ -172,3 +172,13 @@ test('a chain that was computed again is right to the verifier, unless a head wa
   putJournal(folder, lines.slice(0, 1))
   assert.deepEqual([verify(), verify(head)], [0, 3])
 })
+
+test('the verifier says in a line which file it cannot read, and ends with 1', { skip: pythonMissing }, t => {
+  const folder = freshFolder(t)
+  putJournal(folder, '')
+  for (const words of [['none'], ['.'], [journalPath(folder), '--key', 'none']]) {
+    const { status, stdout, stderr } = spawnSync('python3', [VERIFIER, ...words], { encoding: 'utf8', cwd: folder })
+    assert.deepEqual([status, stdout], [1, ''])
+    assert.match(stderr, /^(none|\.): [^\n]+\n$/)
+  }
+})

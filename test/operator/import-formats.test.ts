@@ -301,7 +301,7 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
     [`${a}\n["SECRET"]`, /^line 2, column 1: it is not an object$/],
     [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
-    ['\0\0\0\0', /reads \?, which is no header that is known/],
+    ['\0\0\0\0', /^its first line names no column that is known; known are/],
     [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
     [`${a}\n${a}`, /^line 2: the ids do not ascend/],
     [`{"a":${'['.repeat(70)}`, /^line 1, column 69: it nests deeper/],
@@ -316,10 +316,10 @@ test('a malformed file of this program is refused by its line, and the message n
     ['id,sistema,usuario,password,password,status\n', /^its first line has two columns password;/],
     ['', /nothing in it to import$/],
     ['\n\n', /nothing in it to import$/],
-    ['SECRET;name;url', /its first line reads \?, .*Chrome.* Bitwarden.*any CSV with the columns sistema, usuario and password/],
+    ['SECRET;name;url', /its first line names no column that is known; .*Chrome.* Bitwarden.*any CSV with the columns sistema, usuario and password/],
     ['SECRET,name,url', /its first line reads \?,name,url, which/],
     ['"SECRET";"url"', /text after a closing quote/],
-    ['id,password,sistema,status\n', /not? header that is known/]
+    ['id,password,sistema,status\n', /reads \?,password,sistema,\?, which is no header that is known/]
   ]
   for (const [text, message] of wrong) {
     assert.throws(() => sourceOf(text), (error: Error) => {

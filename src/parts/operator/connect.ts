@@ -201,7 +201,8 @@ export class StoreAccess implements Reached {
 
   #assertJournal(): void {
     if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
-    throw new OperatorError(`there is no journal in ${this.#folder}; the command init makes one`)
+    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
+      'nothing was ever stored there, the command init makes one; if something was, restore it')
   }
 
   /** Becomes the folder's owner where this process may; `reads` are files to be opened before. */

@@ -120,6 +120,7 @@ function columnsIn(columns: string): string[] { return columns.split('|').filter
 /** Names the columns that some program has; another one could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
   const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.flatMap(columnsIn)))
+  if (!names.some(name => known.has(name))) return unknown('its first line names no column that is known')
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
   return unknown(`its first line reads ${seen}, which is no header that is known`)
 }
