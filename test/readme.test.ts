@@ -74,6 +74,13 @@ function readInside(path: string): string | undefined {
   return statSync(full).isDirectory() ? '' : readFileSync(full, 'utf8')
 }
 
+test('the installation goes from top to bottom: the unit is there and was read before it is enabled', () => {
+  const text = DOCUMENTS.get('src/parts/operator/README.md')!
+  const places = ['admin() {', '[Install]', 'admin init\n', 'systemctl daemon-reload\n', 'systemctl enable --now'].map(step => text.indexOf(step))
+  assert.deepEqual(places, places.toSorted((a, b) => a - b))
+  assert.ok(places[0]! > 0)
+})
+
 test('no document is longer than it may be', () => {
   for (const [path, text] of DOCUMENTS) {
     const lines = text.split('\n').length - 1
