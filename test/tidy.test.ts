@@ -270,6 +270,19 @@ function unsafeNames(sources: Sources): string[] {
   })
 }
 
+/** Conditional expressions that are a part of another one. */
+function nestedTernaries(sources: Sources): string[] {
+  const found: string[] = []
+  for (const [path, text] of sources) {
+    walk(parse(text), node => {
+      if (!ts.isConditionalExpression(node)) return
+      const holder = ts.isParenthesizedExpression(node.parent) ? node.parent.parent : node.parent
+      if (ts.isConditionalExpression(holder)) found.push(`${path}:${lineOf(text, node.getStart())}`)
+    })
+  }
+  return found
+}
+
 const OTHERS = ['README.md', 'SECURITY.md', 'package.json', 'tsconfig.json', 'test/tsconfig.json', '.ci/run']
 const CONTACTS = [
   'process.exit(1)', "process.on('exit', f)", 'process.env.HOME', 'console.log(1)', 'process.pid', 'process.cwd()',
@@ -376,6 +389,11 @@ const RULES: { readonly [title: string]: Rule } = {
       ].map(one => `src/service.ts:${one}`),
       'src/admin.ts:12 fetch', 'src/admin.ts:13 eval', 'src/admin.ts:14 globalThis.process', `${CLIENT}:2 eval`
     ]
+  },
+  'no ternary stands in another one': {
+    find: nestedTernaries,
+    bad: { 'src/a.ts': ['a ? b : c', 'a ? b : c ? d : e', 'a ? (b ? c : d) : e', 'a ? f(b ? c : d) : e'] },
+    found: ['src/a.ts:2', 'src/a.ts:3']
   },
   'the page makes no markup, script or style of texts, and stores nothing': { find: unsafeNames },
   'nothing is left to be finished later': {

@@ -33,7 +33,8 @@ function skipSpace(bytes: Buffer, at: number): number {
 /** Whether bytes are an array or an object, as far as the first of them tells. */
 export function jsonKind(bytes: Buffer): 'array' | 'object' | undefined {
   const first = bytes[skipSpace(bytes, 0)]
-  return first === OPEN_ARRAY ? 'array' : first === OPEN_OBJECT ? 'object' : undefined
+  if (first === OPEN_ARRAY) return 'array'
+  return first === OPEN_OBJECT ? 'object' : undefined
 }
 
 /** Where a value is. */

@@ -92,6 +92,12 @@ function readFile(path: string): Buffer {
   }
 }
 
+/** Which ids the entries have that were made, the first of which is known; nothing where none were made. */
+function idsFrom(first: number | undefined, count: number): string {
+  if (first === undefined) return ''
+  return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
+}
+
 async function importFile(context: Context): Promise<void> {
   const { flags, terminal, positionals: [file = ''] } = context
   const { readSource } = await import('./import-formats.ts')
@@ -101,8 +107,6 @@ async function importFile(context: Context): Promise<void> {
   const { rows, skipped, duplicates, addresses } = planOf(source, known, keeps)
   const isTrial = flags['dry-run'] === true
   const first = isTrial || rows.length === 0 ? undefined : await send(context, rows)
-  const ids = first === undefined ? '' : rows.length === 1 ? `, id ${first}`
-    : `, ids ${first} to ${first + rows.length - 1}`
   const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
     `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
   const result = {
@@ -115,7 +119,7 @@ async function importFile(context: Context): Promise<void> {
     `no password  ${named(skipped)}`,
     `duplicates   ${named(duplicates)}${keeps ? ', kept' : ''}`,
     ...addresses === 0 ? [] : [`addresses    ${addresses} not kept: an entry has no place for them beside a name`],
-    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${ids}`)
+    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`)
 }
 
 async function exportFile(context: Context): Promise<void> {
