@@ -44,7 +44,10 @@ export interface Reached {
    * message.
    */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
-  /** The status of the process that holds the lock, asked for once; undefined if none answers. Opens nothing. */
+  /**
+   * The status of the process that holds the lock, asked for once; undefined if none answers, for whatever reason: who
+   * must know that there is none takes the lock. Opens nothing.
+   */
   look(): Promise<JournalStatus | undefined>
   /** Where the journal is. */
   status(): Promise<JournalStatus>

@@ -1,7 +1,9 @@
 /** What the README has an operator do with a journal in etcd, walked right and walked wrong. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
@@ -199,6 +201,22 @@ test('a copy of a journal that is opened again meanwhile is none', { skip: NO_ET
   assert.ok(isOpened)
   assert.equal(existsSync(join(back, 'journal.jsonl')), false)
   assert.equal(await create(one!), 200)
+})
+
+test('nothing is copied beside a service, also where that has cut off the first request', async t => {
+  const folder = await initialized(t)
+  const [path, keyFile] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
+  let asked = 0
+  const service = createServer((request, response) => {
+    if (++asked === 1) request.socket.destroy()
+    else response.end(JSON.stringify({ pid: 1, path, keyFile, bytes: statSync(path).size, records: 1, head: '' }))
+  })
+  await once(service.listen(join(folder, 'held-1-aa.sock')), 'listening')
+  t.after(() => service.close())
+  for (let tries = 1; tries <= 2; tries++) {
+    const { code, error } = await admin(folder, 'journal copy --to etcd')
+    assert.deepEqual([code, /ECONNRESET|socket hang up|stop it first/.test(error)], [1, true], error)
+  }
 })
 
 test('a command that needs etcd and is not told where it is says so, and changes nothing', async t => {

@@ -21,12 +21,12 @@ import { Replica } from './replica.ts'
 
 /** The journal from a folder into etcd, where no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  if (await store.look() !== undefined) {
+  // Where no process has the lock, asking takes it, and keeps it until the copy is made.
+  const { pid, path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
+  if (pid !== process.pid) {
     const why = 'what it changes meanwhile would be lost'
     throw new OperatorError(`the service runs on this folder, and ${why}; stop it first`)
   }
-  // Asked for and not just looked at: this takes the lock, and keeps it until the copy is made.
-  const { path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
   const keys = readKeyFile(disk, keyFile)!
   const settings = store.settings as Context['store']['settings'] & EtcdSettings
   terminal.noteJournal({ path }, `, to ${settings.etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`)
