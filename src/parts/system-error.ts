@@ -35,7 +35,8 @@ function faultOf(error: NodeJS.ErrnoException, code: string): string | undefined
   if (error.path === undefined) return undefined
   if (code === 'ENOENT') return `there is no file or folder ${error.path}`
   const todo = isFull(error) ? 'there is no room for it; make some, and run the command again' : TEXTS[code]
-  return todo === undefined ? undefined : `${fileFault(disk, error, error.path)}; ${todo}`
+  if (todo !== undefined) return `${fileFault(disk, error, error.path)}; ${todo}`
+  return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`
 }
 
 /** Of the permission model: it refuses to sync a file or folder before anything is made. */

@@ -83,6 +83,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
     ['key rotate SECRET', /^error: too many words: key rotate takes flags alone; usage: /m],
     ['entry add --system s --user u --generate SECRET', /too many words: entry add takes flags alone/],
     ['entry add --system= --user u --generate', /^error: --system is empty$/m], ['entry edit 1 --user=', /^error: --user is empty$/m],
+    ['user add a@x --name= --password-stdin', /^error: --name is empty$/m], ['user edit a@x --name=', /^error: --name is empty$/m],
     ['entry get 1 --field x', /--field must be password, system or user$/m], ['completion tcsh', /SHELL must be bash, zsh or fish$/m],
     ['entry list --journal x', /--journal must be file, memory or etcd$/m],
     ['entry get 1 --clear-after 3', /--clear-after .* --clip/],
@@ -103,8 +104,8 @@ test('usage errors end with 2, print one line, say what may have been meant, and
 test('what the system refuses is said in words, with the file, and what to do', async t => {
   const folder = await initialized(t)
   const place = freshFolder(t)
-  for (const words of ['journal verify', 'import', 'journal restore']) {
-    await refused(folder, `${words} ${place}`, 1, new RegExp(`^error: .*${place}(: EISDIR; this is a folder; name a file|.* holds a journal.*)$`, 'm'))
+  for (const words of [`journal verify ${place}`, `import ${place}`, `journal salvage ${place} --to ${place}/new`]) {
+    await refused(folder, words, 1, new RegExp(`^error: ${place}: EISDIR; this is a folder; name a file$`, 'm'))
   }
   for (const words of ['journal verify', 'import']) {
     await refused(folder, `${words} ${place}/none`, 1, new RegExp(`^error: there is no file .*${place}/none$`, 'm'))

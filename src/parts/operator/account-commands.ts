@@ -16,6 +16,11 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
   return abilities
 }
 
+function nameOf({ flags: { name } }: Context): Context['flags'][string] {
+  if (name === '') throw new UsageError('--name is empty')
+  return name
+}
+
 function ttlMinutesOf({ flags }: Context): number | undefined {
   const text = flags['ttl-minutes']
   try {
@@ -64,9 +69,9 @@ export const COMMANDS: readonly Command[] = [
     help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
     examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],
     run: async context => {
-      const { positionals: [email], flags, terminal } = context
+      const { positionals: [email], terminal } = context
       const abilities = abilitiesOf(context)
-      const body = { email, name: flags['name'], abilities, password: await newPassword(context, false) }
+      const body = { email, name: nameOf(context), abilities, password: await newPassword(context, false) }
       const user = await context.store.ask('POST', '/operator/users/add', body)
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
       terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}`)
@@ -78,8 +83,8 @@ export const COMMANDS: readonly Command[] = [
     help: 'gives a user another name or other abilities at once, also within the tokens that there are',
     examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
     run: async context => {
-      const { store, positionals: [email], flags: { name }, terminal } = context
-      const abilities = abilitiesOf(context)
+      const { store, positionals: [email], terminal } = context
+      const [name, abilities] = [nameOf(context), abilitiesOf(context)]
       if (name === undefined && abilities === undefined) throw new UsageError('give --name N, --abilities A,B, or both')
       await store.ask('POST', '/operator/users/change', { email, name, abilities })
       terminal.show({ email, done: 'changed' }, `${email}: changed`)

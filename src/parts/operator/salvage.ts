@@ -14,6 +14,7 @@ import { readJournal } from '../../journal/recover.ts'
 import { lockJournal } from '../../storage.ts'
 import { OperatorError, UsageError, type Command, type Context, type OnRecord, type Reached } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
+import { ofFile } from '../system-error.ts'
 import { becomeOwner } from './as-owner.ts'
 import { ARCHIVE, fileStatus, joinArchives, notedHead } from './archives.ts'
 import { checkState } from './check.ts'
@@ -233,6 +234,7 @@ async function run(context: Context): Promise<number> {
     if (keys === undefined) throw new OperatorError(`there is no key file ${keyFile}; is KEY_FILE right?`)
     const join: JoinArchives = (ends, onRecord) => joinArchives(given, ends, () => onRecord)
     return salvage({ files, source, target, keys, keepsAccess, nextId, head, join, onProgress })
+      .catch(error => { throw ofFile(error, source) })
   })
   return report(context, source, target, salvaged, keepsAccess)
 }
