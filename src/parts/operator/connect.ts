@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import { createLocalPipeline } from '../../api/request.ts'
 import type { CoreSettings, StorageSettings } from '../../config/core-settings.ts'
-import { disk, isSameFile, type Files } from '../../disk/files.ts'
+import { disk, type Files } from '../../disk/files.ts'
 import { heldSockets } from '../../disk/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import { RequestGate } from '../../http/request-gate.ts'
@@ -15,7 +15,7 @@ import { localSockets, probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
-import { readJournal, type Recovered } from '../../journal/recover.ts'
+import { readJournal } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
 import { JOURNALS } from '../../settings.ts'
 import { lockJournal, openStorage, type Storage } from '../../storage.ts'
@@ -24,7 +24,7 @@ import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, typ
 import { STAYS, becomeOwner } from './as-owner.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './routes.ts'
-import { ofFile } from '../system-error.ts'
+import { readSameFile, statusWithFile } from './same-file.ts'
 import type { Terminal } from '../terminal.ts'
 
 const STATUS = '/operator/status'
@@ -140,7 +140,7 @@ export class StoreAccess implements Reached {
     }
     const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
     if (status.endpoints === undefined) {
-      const found = readFile(this.files, status,
+      const found = readSameFile(this.files, status,
         endBytes => readJournal(this.files, status.path, keys, each, { onProgress, endBytes }))
       return { ...found, state }
     }
@@ -219,47 +219,6 @@ export class StoreAccess implements Reached {
     this.#asOwner.end()
     this.#asOwner = STAYS
   }
-}
-
-/** Reads a journal's file, which must be the same one all the time. */
-function readFile(files: Files, status: JournalStatus, read: (endBytes: number) => Recovered): Recovered {
-  assertSame(files, status)
-  // A service has what it serves in memory, and goes on without its file.
-  if (status.records !== undefined && files.stat(status.path) === undefined) {
-    throw new OperatorError(`${status.path} is gone, though the service runs; put it back, and restart the service`)
-  }
-  let found: Recovered
-  try {
-    found = read(status.bytes)
-  } catch (error) {
-    throw ofFile(error, status.path)
-  } finally {
-    assertSame(files, status) // else it is no fault of the journal that its end is not found
-  }
-  // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
-  if (status.records !== undefined && found.goodBytes !== status.bytes) {
-    throw new Failure('journal-damaged', `${status.path} ends before its last record`)
-  }
-  return found
-}
-
-/** What a process says of its journal, and the file of which it says that. */
-async function statusWithFile(files: Files, ask: () => Promise<JournalStatus>): Promise<JournalStatus> {
-  let { path, endpoints } = await ask()
-  for (;;) {
-    const file = endpoints === undefined ? files.stat(path) : undefined
-    const status = await ask()
-    const now = file && files.stat(path)
-    if (file === undefined || now === undefined) return status
-    if (isSameFile(file, now)) return { ...status, file }
-    path = status.path
-  }
-}
-
-function assertSame(files: Files, { path, file }: JournalStatus): void {
-  const now = file && files.stat(path)
-  if (file === undefined || (now !== undefined && isSameFile(now, file))) return
-  throw new OperatorError(`${path} was written again meanwhile; run the command again`)
 }
 
 /** Who runs the program: behind sudo the account that called it. What a header cannot hold becomes an underscore. */
