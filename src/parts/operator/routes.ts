@@ -79,10 +79,8 @@ export function operatorRoutes(
     post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => restoreEntry(store, id, null),
       UNKNOWN, RESTORED),
     post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => purgeEntry(store, id), UNKNOWN, PURGED),
-    post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, async disclosure => {
-      await recordDisclosure(store, disclosure)
-      return true
-    }),
+    post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, disclosure =>
+      recordDisclosure(store, disclosure).then(() => true)),
     post('rotateKey', 'key/rotate', undefined, (_body, isGone) => journal.rotateKey(isGone)
       .catch(error => { throw ofFile(error, journal.location().keyFile) })),
     post('rewriteJournal', 'key/rewrite', undefined, (_body, isGone) => rewrite(isGone, () => ({}))),
@@ -94,14 +92,17 @@ export function operatorRoutes(
     ...entryRoutes(store)
   ]
   return routes.map(route => ({
-    ...route, handle: call => asking.run(call.head['x-operator'] ?? '', async () => {
-      try {
-        return await route.handle(call)
-      } catch (error) {
-        throw explained(error)
-      }
-    })
+    ...route, handle: call => asking.run(call.head['x-operator'] ?? '', () => inWords(() => route.handle(call)))
   }))
+}
+
+/** What the call gives; an error of the system is thrown in words. */
+async function inWords<T>(call: () => T | Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw explained(error)
+  }
 }
 
 function get(operation: string, path: string, value: () => unknown): Route {
