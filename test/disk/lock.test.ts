@@ -180,6 +180,16 @@ test('of many that try at once in one process exactly one wins, and the others l
   for (const contenders of [2, 3, 5]) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
 })
 
+test('a folder that took the place of the one that was locked is left to others', async t => {
+  const folder = join(freshFolder(t), 'data')
+  const held = await hold(folder)
+  t.after(() => held.release())
+  renameSync(folder, `${folder}.away`)
+  mkdirSync(folder)
+  await assert.rejects(held.keep(), failure('folder-unusable', /was removed or replaced/))
+  assert.deepEqual([readdirSync(folder), held.isHeld()], [[], false])
+})
+
 test('a lock that was given back is not taken again by who still writes', async t => {
   const folder = freshFolder(t)
   const held = await hold(folder)

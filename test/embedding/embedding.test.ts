@@ -12,7 +12,7 @@ import { Failure, openService, type Options, type Service } from '../../src/inde
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
-import { connectRaw, exchange, message } from '../support/raw.ts'
+import { ask, connectRaw, exchange, message } from '../support/raw.ts'
 import { atEnd, freshFolder, send } from '../support/service.ts'
 
 const ENTRY = { password: 'a', sistema: 'b', usuario: 'c' }
@@ -117,7 +117,9 @@ test('a server of somebody else hands on what is below a prefix, and keeps the r
   assert.equal((await send(url, 'GET', '/vaulted/api/listPassword')).status, 404)
   assert.equal((await send(url, 'GET', '/vault')).status, 404)
   assert.equal(await (await fetch(`${url}/else`)).text(), 'own')
-  assert.match(await (await fetch(`${url}/vault/metrics`)).text(), /^pes_http_connections 0$/m)
+  const metrics = await (await fetch(`${url}/vault/metrics`)).text()
+  assert.match(metrics, /^pes_http_connections 0$/m)
+  assert.match(metrics, /^pes_journal_write_duration_seconds_count 1$/m, 'a journal in memory is measured too')
   const foreign = await fetch(`${url}/vault/api/listPassword`, { headers: { Origin: 'https://evil.example' } })
   assert.equal(foreign.status, 403)
   assert.ok(seen.includes('/vault/api/listPassword?x=1') && seen.includes('/vaulted/api/listPassword'), seen.join())
@@ -306,17 +308,19 @@ test('a log may be an object of a class, with private fields', async t => {
 })
 
 test('close answers what is in flight; then operations reject and requests are answered 503', async t => {
-  const service = await openService({ dataDir: freshFolder(t), rateLimit: 0 })
+  const service = await openService({ dataDir: freshFolder(t), rateLimit: 0, prefix: '/vault' })
   let arrived = (): void => {}
   const hasArrived = new Promise<void>(resolve => { arrived = resolve })
   const url = await serverOf(t, (request, response) => { service.handle(request, response); arrived() })
-  const created = send(url, 'POST', '/api/createPassword', ENTRY)
+  const created = send(`${url}/vault`, 'POST', '/api/createPassword', ENTRY)
   const direct = service.createPassword(ENTRY)
   await hasArrived
   await service.close()
   assert.equal((await created).status, 200)
   assert.equal((await direct).status, 1)
-  assert.equal((await send(url, 'GET', '/api/listPassword')).status, 503)
+  assert.equal((await send(`${url}/vault`, 'GET', '/api/listPassword')).status, 503)
+  const { status, headers } = await ask(t, url, message('GET', '/elsewhere'))
+  assert.deepEqual([status, headers['connection']], [404, 'close'], 'of what is outside of the prefix too')
   assert.equal(await codeOf(service.createPassword(ENTRY)), 'journal-closed')
 })
 
@@ -369,6 +373,18 @@ test('an aborted signal closes it, or keeps it from opening', async t => {
   late.abort()
   await assert.rejects(opening, { name: 'AbortError' })
   await (await openService({ dataDir })).close()
+})
+
+test('a signal may close many services, of which Node does not warn', async t => {
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  const stop = new AbortController()
+  for (let n = 0; n < 11; n++) await inMemory(t, { signal: stop.signal })
+  stop.abort()
+  await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(warnings, [])
 })
 
 test('it listens once, until it is closed, and leaves no handler on the process', async t => {
@@ -452,8 +468,9 @@ test('log functions that throw are reported, and hinder no request nor the close
   const warnings: string[] = []
   const warn = (line: string): never => { warnings.push(line); return fail() }
   const broken = { info: fail, warn, progress: fail }
+  const written: string[] = []
   for (const access of [
-    { write: fail, pendingBytes: () => 0 }, { write: () => {}, pendingBytes: fail },
+    { write: fail, pendingBytes: () => 0 }, { write: (line: string) => { written.push(line) }, pendingBytes: fail },
     { write: fail, pendingBytes: () => Infinity } // what was dropped is reported while it closes
   ]) {
     const service = await openService({ dataDir, port: 0, accessLog: true, log: { ...broken, access } })
@@ -461,7 +478,8 @@ test('log functions that throw are reported, and hinder no request nor the close
     assert.equal((await send(url, 'POST', '/api/createPassword', ENTRY)).status, 200)
     await service.close()
   }
-  assert.ok(warnings.filter(line => line.includes('the host\'s own')).length >= 2, warnings.join('\n'))
+  assert.equal(warnings.filter(line => line.includes('the host\'s own')).length, 3, warnings.join('\n'))
+  assert.deepEqual(written, ['{"dropped":1}\n'], 'where nobody knows what waits, nothing is added to it')
   const service = await openService({ dataDir })
   assert.equal((await service.listPassword()).length, 3)
   await service.close()

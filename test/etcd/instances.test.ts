@@ -248,7 +248,7 @@ test('a decision that comes to no change was made on the newest state', { skip: 
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
 })
 
-test('an embedder revokes a token and updates an entry that another instance has just made', { skip: NO_ETCD }, async t => {
+test('an embedder revokes a token, and lists, reads and updates entries, that another instance has just made', { skip: NO_ETCD }, async t => {
   const { members: [member] } = await startCluster(t)
   const proxy = await startProxy(t, member!.url)
   proxy.hidesChanges = true
@@ -257,7 +257,7 @@ test('an embedder revokes a token and updates an entry that another instance has
   await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
   const dataDir = freshFolder(t)
   writeKeys(dataDir, readSecret(one.folder))
-  const { accounts, updatePassword, close } = await openService({
+  const { accounts, listPassword, getPassword, updatePassword, close } = await openService({
     dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
   })
   t.after(close)
@@ -265,15 +265,19 @@ test('an embedder revokes a token and updates an entry that another instance has
   const [{ id } = { id: '' }] = one.service.accounts!.tokens()
   assert.equal(await accounts.revokeToken(id), true)
   assert.equal(await accounts.revokeToken(id), false)
+  await one.service.store.createEntry(FIELDS, null)
+  assert.equal((await listPassword()).length, 1)
   const made = await one.service.store.createEntry(FIELDS, null)
-  await accounts.revokeToken(id) // which reads it
+  assert.equal((await getPassword(made.id))?.id, made.id)
   const changed = await one.service.store.updateEntry(made.id, { password: 'other' }, null)
   assert.equal((await updatePassword(made.id, { usuario: 'v' }, { ifUnchanged: changed! }))?.password, 'other')
 })
 
 test('what one instance revokes, no other takes from then on', { skip: NO_ETCD }, async t => {
-  const { near: one, behind: other } = await startPair(t, { auth: 'bearer' }) // the watch is not what tells it
+  const { proxy, near: one, behind: other } = await startPair(t, { auth: 'bearer' }) // the watch is not what tells it
   await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
+  const users = await done(other.folder, `user list --journal etcd --etcd-endpoints ${proxy.url}`)
+  assert.match(users, /ana@example\.org/, 'the operator is told what is true by now, too')
   const list = (url: string, token: string): Promise<number> =>
     fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
   for (let i = 0; i < 5; i++) {

@@ -16,13 +16,18 @@ for (const [what, sent, resets, expected] of [
   ['too large, and goes on', ['x'.repeat(100_000), 'y', 'z'.repeat(50_000)], false, 'too-large'],
   ['cut off', ['x'.repeat(10)], true, 'gone']
 ] as const) {
-  test(`a body that is ${what} is handed on once`, async t => {
+  test(`a body that is ${what} is handed on once, and leaves no listener on its connection`, async t => {
     const found: string[] = []
     let request: IncomingMessage | undefined
     const handed = (body: BodyRead): void => { found.push(Buffer.isBuffer(body) ? body.toString() : String(body)) }
     const listener = await listen({ host: '127.0.0.1', port: 0 }, (asked, response, _target, _peer, done) => {
       request = asked
-      readBody(asked, MAX_BYTES, handed)
+      const listeners = (): number[] => ['close', 'end'].map(name => asked.socket.listenerCount(name))
+      const before = listeners()
+      readBody(asked, MAX_BYTES, body => {
+        handed(body)
+        assert.deepEqual(listeners(), before)
+      })
       asked.on('close', () => { response.end(); done() })
     })
     atEnd(t, () => listener.close(0))
@@ -42,5 +47,7 @@ for (const [what, sent, resets, expected] of [
     await closed
     await until('its end', () => request!.closed)
     assert.deepEqual(found, [expected])
+    readBody(request!, MAX_BYTES, handed)
+    assert.deepEqual(found, [expected, 'gone'], 'of a request that is over there is none')
   })
 }

@@ -7,6 +7,8 @@ import type { ServerResponse } from 'node:http'
 import { BlockList, connect, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Handle } from '../../src/http/connection.ts'
 import { Connections } from '../../src/http/connections.ts'
 import { listen, type Listener } from '../../src/http/listener.ts'
@@ -325,6 +327,27 @@ test('who ends its side where a body is missing is let go at once, also behind a
     await once(client, 'close')
     assert.ok(performance.now() - beganMs < 25_000, upgrade) // the timeouts take 35 s
   }
+})
+
+test('nothing is kept of a client whose connections have ended', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const connections = new Connections(() => {}, { isTls: false, trustedProxies: undefined, onRefusal: undefined })
+  const comeAndGo = async (network: number): Promise<number> => {
+    for (let n = 0; n < 10_000; n++) {
+      const remoteAddress = `10.${network}.${n >> 8}.${n & 255}`
+      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
+      connections.accept(socket)
+      socket.destroy()
+    }
+    await new Promise(resolve => setImmediate(resolve))
+    gc()
+    return process.memoryUsage().heapUsed
+  }
+  await comeAndGo(1)
+  const before = await comeAndGo(2)
+  const bytes = await comeAndGo(3) - before
+  assert.ok(bytes < 500_000, `${bytes} bytes`)
 })
 
 test('a trusted proxy shares its exemption with nobody of its network', () => {

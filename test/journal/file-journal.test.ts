@@ -457,6 +457,23 @@ test('without the lock nothing is repaired or written, and what was read is serv
   await assert.rejects(openJournal(freshFolder(t), { unlocked: 'why' }), { code: 'folder-unusable', message: /why$/ })
 })
 
+test('a failed write cuts nothing off that another process has written since it took the lock', async t => {
+  let isHeld = true
+  const faulty = new FaultyFiles()
+  const folder = freshFolder(t)
+  const lock = { isHeld: () => isHeld, fault: () => undefined, keep: async () => {} }
+  const { journal } = await openJournal(folder, { files: faulty.files, lock })
+  t.after(() => journal.close())
+  await commitAll(journal, [1])
+  faulty.fail({ of: 'append', code: 'ENOSPC' })
+  faulty.beforeAppend = () => {
+    isHeld = false
+    appendFileSync(journalPath(folder), 'another process')
+  }
+  assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
+  assert.match(readFileSync(journalPath(folder), 'latin1'), /\nanother process$/)
+})
+
 test('a change whose lock is lost while it is written is acknowledged only where the lock could be taken again', async t => {
   for (const [isTaken, outcome] of [[false, 'journal-failed'], [true, 'done']] as const) {
     let isHeld = true

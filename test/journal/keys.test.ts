@@ -119,10 +119,13 @@ test('of first starts that share a key file each seals with the one that is ther
   }
 })
 
-test('a key file may be elsewhere', async t => {
+test('a key file may be elsewhere, and its name is durable before a change is', async t => {
   const [folder, elsewhere] = [freshFolder(t), freshFolder(t)]
-  const options = { keyFile: join(elsewhere, 'a.key') }
+  const synced = new Set<string>()
+  const files = { ...disk, sync: (path: string) => { synced.add(path); disk.sync(path) } }
+  const options = { keyFile: join(elsewhere, 'a.key'), files }
   const { journal } = await openJournal(folder, options)
+  assert.ok(synced.has(folder) && synced.has(elsewhere), [...synced].join())
   await journal.record(1)
   await journal.close()
   assert.deepEqual([readdirSync(folder), readdirSync(elsewhere)], [['journal.jsonl'], ['a.key']])
@@ -166,7 +169,10 @@ test('the newest key seals, older ones still open, and one that is gone is misse
     writeKeys(folder, ...keys)
     assert.deepEqual((await startAndStop(folder)).journal.data, data, 'for reading their order does not matter')
   }
+  const { journal } = await openJournal(folder)
   writeKeys(folder, a, c)
+  await assert.rejects(journal.record('fourth'), { code: 'key-unknown' }, 'what seals older lines is watched as well')
+  await journal.close()
   await assertRefused(folder, 'key-unknown', `line 2 needs key ${keyName(b)}`)
 })
 

@@ -79,3 +79,14 @@ test('a compacted journal of the version before is read, and of its checkpoint n
   putJournal(folder, bytes.subarray(0, offsetOf(lines, 3)))
   assert.match(verdictOf(journalPath(folder), keyPath(folder)), /^2 records/, 'whole lines that are gone were not noted')
 })
+
+test('that a journal was written again is said by its first record alone', t => {
+  const folder = freshFolder(t)
+  const secret = randomBytes(32)
+  writeKeys(folder, secret)
+  const lines = referenceLines(secret, [
+    { type: 'test.noted', data: 1 }, { type: 'journal.rewritten', data: {} }, { type: 'journal.whole', data: { records: 2 } }
+  ].map(record => [record]))
+  putJournal(folder, bytesOf(lines))
+  assert.equal(verdictOf(journalPath(folder), keyPath(folder)), `line 2 at byte ${offsetOf(lines, 2)}`)
+})

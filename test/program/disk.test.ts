@@ -152,6 +152,7 @@ for (const kind of ['ext4', 'xfs'] as const) {
     await client.isOnlyRead()
     assert.match(full.stderr, /^warning: the journal takes no writes until a restart: .* no room for a lock \(ENOSPC\)$/m)
     for (const words of ['journal verify', 'journal show', 'entry list']) await done(data, words)
+    await refused(data, 'user add ana@x.org --password-stdin', 1, /ENOSPC/, 'SECRET-login\n')
     assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), journal)
     rmSync(join(top, 'full'), { recursive: true })
     const roomy = await startOn(t, data)

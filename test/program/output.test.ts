@@ -1,15 +1,16 @@
 /** What the program writes, where to, and what it says of files that it cannot use. */
 import { strict as assert } from 'node:assert'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
-  chmodSync, chownSync, closeSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync,
-  rmSync, truncateSync, writeFileSync
+  chmodSync, chownSync, closeSync, constants, cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readSync,
+  readdirSync, renameSync, rmSync, truncateSync, writeFileSync, writeSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { done, initialized } from '../support/admin.ts'
-import { runProgram, startProgram } from '../support/program.ts'
+import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
@@ -24,6 +25,42 @@ test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person re
   assert.deepEqual([line.route, line.entry, rest], ['createPassword', 1, []])
   assert.match(stderr, /^data folder [^]*^address [^]*^ready\nstopped\n$/m)
 })
+
+test('a reader of the output that goes away costs lines, not the service', async t => {
+  const program = await startProgram(t, { flags: { 'access-log': 'on' } })
+  for (const stream of [program.child.stdout!, program.child.stderr!]) stream.destroy()
+  for (let n = 0; n < 20; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
+  assert.equal((await program.stop()).code, 0)
+})
+
+test('a reader of the output who takes nothing holds up no stop', { timeout: 60_000 }, async t => {
+  const pipe = join(freshFolder(t), 'pipe')
+  spawnSync('mkfifo', [pipe])
+  const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
+  t.after(() => closeSync(descriptor))
+  const args = [join(DIST, 'server.js'), '--journal=memory', '--port=0']
+  const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', descriptor, 'ignore'] })
+  t.after(() => child.kill('SIGKILL'))
+  const over = once(child, 'exit')
+  let printed = ''
+  await until('it is ready', () => {
+    printed += taken(descriptor)
+    return /^ready$/m.test(printed)
+  })
+  assert.throws(() => { for (;;) writeSync(descriptor, 'x'.repeat(4_096)) }, { code: 'EAGAIN' }, 'the pipe is full')
+  child.kill('SIGTERM')
+  assert.deepEqual(await over, [0, null])
+})
+
+/** What stands in a pipe, which does not wait for more. */
+function taken(descriptor: number): string {
+  const into = Buffer.alloc(4_096)
+  try {
+    return into.toString('utf8', 0, readSync(descriptor, into))
+  } catch {
+    return ''
+  }
+}
 
 test('where standard error is systemd\'s journal, warnings and errors carry their priority; elsewhere they do not', t => {
   for (const isJournal of [true, false]) {

@@ -228,6 +228,16 @@ for (const [what, act] of [
     assert.deepEqual(world.dataOf('password.rehashed'), [], 'and the old password\'s hash does not come back')
     assert.equal(await accounts.login(ANA, PASSWORD, undefined) !== undefined, what !== 'removed')
   })
+
+  test(`a user who is ${what} while the user's own change of it is under way does not get the new one`, async () => {
+    const world = new World()
+    await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+    const { accounts } = world.open()
+    const change = accounts.changePassword(1, PASSWORD, 'another long password')
+    await act(accounts)
+    assert.equal(await change, false)
+    assert.equal(await accounts.login(ANA, 'another long password', undefined), undefined)
+  })
 }
 
 for (const cost of [{ ...CHEAP, ln: 5 }, { ...CHEAP, r: 2 }, { ...CHEAP, p: 2 }]) {
@@ -283,6 +293,9 @@ test('changes of tokens in the same write see each other: one of two revokes, no
   const hash = sha256(await issued(store))
   const revoked = await Promise.all([store.accounts.revoke(hash, null), store.accounts.revoke(hash, null)])
   assert.deepEqual(revoked, [true, false])
+  await issued(store)
+  const [{ id } = { id: '' }] = store.accounts.tokens()
+  assert.deepEqual(await Promise.all([store.accounts.revokeToken(id), store.accounts.revokeToken(id)]), [true, false])
   const [gone, kept] = [await issued(store), await issued(store)]
   await Promise.all([store.accounts.revoke(sha256(gone), null), store.accounts.changeUser(ANA, undefined, ['a'])])
   assert.deepEqual([gone, kept].map(token => store.accounts.session(token)?.abilities), [undefined, ['a']])

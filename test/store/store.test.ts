@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { PAGE_ENTRIES } from '../../src/limits.ts'
+import { MAX_COMMIT_BYTES, PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/store/entry.ts'
 import type { Store } from '../../src/store/store.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import { event } from '../../src/store/state.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
@@ -216,4 +217,14 @@ test('a change costs its own page of the list and no other', async () => {
   const isSameBytes = after.map(({ buffer, byteOffset }, i) =>
     buffer === before[i]?.buffer && byteOffset === before[i]?.byteOffset)
   assert.deepEqual(isSameBytes, before.map((_, piece) => piece !== 2)) // behind the opening bracket and the first page
+})
+
+test('what the operator\'s changes hold counts towards the bound of a write', async t => {
+  let writes = 0
+  const store = await fileStore(freshFolder(t), { observers: [{ journalWritten: () => { writes++ } }] })
+  await Promise.all([1, 2].map(() => store.forOperator(() => 'ana').commit(() => ({
+    event: event('entries.disclosed', null, { command: 'test', entries: 0 }), outcome: () => undefined, heldBytes: MAX_COMMIT_BYTES
+  }))))
+  await store.close()
+  assert.equal(writes, 2)
 })
