@@ -159,6 +159,7 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
     assert.ok(Buffer.byteLength(text) < 1_100_000)
   }
   await store.createEntry({ ...fields, password: 'x'.repeat(2_000_000) }, null)
+  assert.equal((await send(url, 'GET', '/api/historyPassword/31')).json.history.length, 1)
   await store.deleteEntry(31, null)
   assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
   assert.deepEqual((await send(url, 'GET', '/api/historyPassword/31')).json.history
