@@ -29,7 +29,7 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
   const cwd = process.cwd()
   const names = [resolve(folder), disk.real(folder)]
   // Also by the names that links lead to: systemd's folders of dynamic users are links.
-  const ofRoot = readAsRoot.flatMap(path => disk.stat(path) === undefined ? [path] : [path, disk.real(path)])
+  const ofRoot = readAsRoot.flatMap(path => [path, disk.real(path)])
   const inside = (given: unknown): unknown => {
     const name = typeof given === 'string' && names.find(name => given === name || given.startsWith(`${name}/`))
     return name ? relative(name, given as string) || '.' : given
