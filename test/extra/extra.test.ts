@@ -102,7 +102,7 @@ test('one history is read at a time, and others are answered meanwhile', async t
 })
 
 test('each asks for an ability of its own, and counts against the rate limit', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on' })
+  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '0' }) // 0: none
   await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
   for (const [operation, method, path, ability, body] of ROUTES) {
     const without = { token: await tokenOf(started, ANA, ['password:read']), body }

@@ -29,8 +29,9 @@ export function resolved(document: Fields): Fields {
   return look(document)
 }
 
-/** Throws unless every example is one of its schema, and every operation has a name of its own and a success. */
+/** Throws unless every example is one of its schema, every operation has a name of its own and a success, and no text is empty. */
 export function assertDescription(document: Fields): void {
+  assert.doesNotMatch(JSON.stringify(document), /[:,[{]""/)
   const ids = Object.values<Fields>(document['paths']).flatMap(Object.values<Fields>).map(({ operationId }) => operationId)
   assert.equal(new Set(ids).size, ids.length)
   for (const [path, item] of Object.entries<Fields>(document['paths'])) {

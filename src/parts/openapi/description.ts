@@ -5,7 +5,7 @@
 import * as common from '../../api/answers.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import type { Route } from '../../api/route.ts'
-import { statusReply, type Reply } from '../../http/reply.ts'
+import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
@@ -101,6 +101,7 @@ function commonAnswers(
   const isOpen = auth === 'none'
   const asksForHttps = isProduction && tlsCert === undefined
   const hasBody = route.shape !== undefined
+  const { storingFailed = '' } = route
   const rows: readonly (readonly [applies: boolean, name: string, answer: Reply])[] = [
     [true, 'badRequest', common.BAD_REQUEST],
     [needsToken, 'unauthenticated', common.UNAUTHENTICATED],
@@ -110,6 +111,7 @@ function commonAnswers(
     [asksForHttps && route.allowsHttp !== true, 'httpsOnly', common.HTTPS_ONLY],
     [hasBody, 'tooLarge', common.TOO_LARGE],
     [hasBody, 'unsupported', common.UNSUPPORTED],
+    [storingFailed !== '', 'storingFailed', messageReply(500, storingFailed)],
     [true, 'unforeseen', statusReply(500)],
     [route.method === 'POST', 'busy', common.BUSY],
     [isCounted || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
