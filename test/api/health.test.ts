@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test, type TestContext } from 'node:test'
 import { Metrics } from '../../src/parts/metrics/metrics.ts'
 import { exposition, watchEventLoop } from '../../src/parts/metrics/exposition.ts'
@@ -178,6 +179,14 @@ test('how late timers were is told beyond the interval in which that is measured
     assert.deepEqual(Object.entries(values).map(([key, value]) => [key, Math.round(value * 1e6) / 1e6]),
       keys.map((key, i) => [`nodejs_eventloop_delay_seconds${key}`, expected[i]]))
   }
+})
+
+test('a service that is closed measures no more how late timers are', async t => {
+  const ended = t.mock.method(Object.getPrototypeOf(monitorEventLoopDelay()), 'disable')
+  const { service } = await startService(t)
+  assert.equal(ended.mock.callCount(), 0)
+  await service.close()
+  assert.equal(ended.mock.callCount(), 1)
 })
 
 test('a client that leaves before its answer is counted with status 499', { timeout: 10_000 }, async t => {
