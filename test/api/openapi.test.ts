@@ -165,6 +165,10 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
     ['updatePassword', ['password:update']], ['deletePassword', ['password:delete']], ['login', undefined],
     ['logout', []], ['health', undefined], ['metrics', undefined], ['openapi', undefined]
   ])
+  // An entry that was changed again meanwhile has no ETag.
+  assert.deepEqual(Object.entries<any>(shut.components.headers).map(([name, { required, schema }]) => [name, required, schema]), [
+    ['Retry-After', true, { type: 'integer', minimum: 0 }], ['Location', true, { type: 'string' }], ['ETag', false, { type: 'string' }]
+  ])
   const { type, scheme } = shut.components.securitySchemes.bearer
   assert.deepEqual([type, scheme], ['http', 'bearer'])
 })

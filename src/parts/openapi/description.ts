@@ -18,8 +18,6 @@ const TAGS: { readonly [name: string]: string } = {
   entries: 'The password entries.', session: 'Login and logout.', service: 'Health, metrics and this description.'
 }
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
-/** The answers that say how long to wait. */
-const WAITS = ['busy', 'tooMany']
 /** Header fields of answers: what each is, and its type. */
 const HEADERS: { readonly [name: string]: readonly [description: string, type: 'integer' | 'string'] } = {
   'X-RateLimit-Limit': ['Requests that a client may make in a minute.', 'integer'],
@@ -127,10 +125,9 @@ function responses(
     const named = Object.entries(answers).filter(([, answer]) => answer.status === status)
     const bodies = Object.fromEntries(named.map(([name, answer]) => [name, bodyOf(answer)]))
     const messages = Object.values(bodies).flatMap(body => (body as { message?: string } | null)?.message ?? [])
-    const waits = named.some(([name]) => WAITS.includes(name))
     const given = named.flatMap(([, answer]) => answer.headers ?? [])
     const own = new Set(given.filter(name => Object.hasOwn(HEADERS, name)))
-    if (waits) own.add('Retry-After')
+    if (named.some(([name]) => name === 'tooMany')) own.add('Retry-After') // which its limit makes
     const headers = [...isCounted ? LIMIT_HEADERS : [], ...own]
     const type = named[0]![1].kind?.type ?? JSON_TYPE
     found[status] = {
