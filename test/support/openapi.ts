@@ -38,6 +38,7 @@ export function assertDescription(document: Fields): void {
     for (const [method, { parameters = [], requestBody, responses }] of Object.entries<Fields>(item)) {
       const at = `${method} ${path}`
       assert.deepEqual(parameters.filter((one: Fields) => one['in'] === 'path').map((one: Fields) => one['name']), [...path.matchAll(/\{(\w+)\}/g)].map(one => one[1]), at)
+      assert.equal(parameters.some((one: Fields) => one['name'] === 'If-Match'), '412' in responses, at)
       for (const one of parameters) assert.equal(one['required'], one['in'] === 'path', `${at} ${one['name']}`)
       assert.ok('200' in responses && 'default' in responses, at)
       const described = [...parameters, ...Object.values<Fields>(responses).flatMap(one => Object.values(one['content']))]
