@@ -5,15 +5,19 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
+import { entryRoutes } from '../../src/api/entry-routes.ts'
 import { VERSION } from '../../src/version.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/store/entry.ts'
 import { Failure } from '../../src/errors.ts'
 import { check } from '../../src/json/validator.ts'
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import { SETTINGS } from '../../src/settings.ts'
+import { describe } from '../../src/parts/openapi/description.ts'
+import type { PartContext } from '../../src/parts/part.ts'
+import { readSettings, SETTINGS } from '../../src/settings.ts'
 import type { Store } from '../../src/store/store.ts'
 import { call, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
+import { memoryStore } from '../support/compose.ts'
 import { faultOf } from '../support/json-schema.ts'
 import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf, resolved } from '../support/openapi.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -171,6 +175,18 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   ])
   const { type, scheme } = shut.components.securitySchemes.bearer
   assert.deepEqual([type, scheme], ['http', 'bearer'])
+})
+
+test('that HTTPS is asked for is described where it is, in production without a certificate, but for a route that does without', () => {
+  const [route] = entryRoutes(memoryStore())
+  for (const [isProduction, tlsCert, allowsHttp, isAsked] of [
+    [true, undefined, false, true], [false, undefined, false, false], [true, 'chain.pem', false, false], [true, undefined, true, false]
+  ] as const) {
+    const settings = { ...readSettings([], {}), isProduction, tlsCert }
+    const context = { settings, prefix: '', routes: () => [{ ...route, allowsHttp }] }
+    const answers = answersOf(resolved(describe(context as unknown as PartContext<object>)))
+    assert.equal(answers.some(({ name }) => name === 'httpsOnly'), isAsked, `${isProduction} ${tlsCert} ${allowsHttp}`)
+  }
 })
 
 test('the version is that of the package', async t => {

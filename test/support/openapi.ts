@@ -48,6 +48,7 @@ export function assertDescription(document: Fields): void {
           assert.equal(faultOf(schema, value), undefined, `${at} ${name}`)
         }
       }
+      if (requestBody) assert.equal(requestBody.required, 'required' in requestBody.content['application/json'].schema, at)
       for (const { value } of Object.values<Fields>(requestBody?.content['application/json'].examples ?? {})) {
         faultOf(requestBody.content['application/json'].schema, value) // throws on a keyword that it does not know
       }
