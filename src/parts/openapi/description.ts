@@ -159,7 +159,7 @@ function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schem
 function schemaOf(examples: readonly unknown[]): Schema {
   const [first] = examples
   if (Array.isArray(first)) return { type: 'array', items: schemaOf(examples.flat()) }
-  if (typeof first !== 'object' || first === null) return { type: typeof first === 'number' ? 'integer' : typeof first }
+  if (typeof first !== 'object' || first === null) return { type: typeof first }
   const fields = Object.keys(first)
   const named = Object.keys(SCHEMAS).find(name => name !== 'Message' &&
     Object.keys(SCHEMAS[name]!['properties'] as object).join() === fields.join())
