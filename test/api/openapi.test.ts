@@ -203,6 +203,7 @@ test('an answer or an example that differs from the description is found out', a
   assert.equal(await faultIn('/api/getPassword/7'), undefined)
   assert.notEqual(await faultIn('/openapi.json'), undefined)
   const media = operationOf(document, 'getPassword').operation['responses']['404'].content['application/json']
+  assert.deepEqual(media.schema.properties, { message: { enum: ['contraseña no encontrada'] }, status: { const: 404 } })
   media.schema.properties.message.enum = ['Not Found']
   assert.match(await faultIn('/api/getPassword/7') ?? '', /message/)
   assert.throws(() => assertDescription(document), Error)
@@ -226,6 +227,8 @@ test('routes of parts are described like those of the contract: their tags, and 
     assertDescription(resolved(document))
     const used = Object.values<object>(document.paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
     assert.deepEqual(document.tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
+    const { schema } = document.paths['/api/getPassword/{id}'].get.responses['200'].content['application/json']
+    assert.deepEqual(schema.properties.passwords, { $ref: '#/components/schemas/Entry' }, 'a client made of it has one type of entry')
     for (const name of ['Entry', 'Message']) assert.equal(document.components.schemas[name].additionalProperties, false)
   }
 })
