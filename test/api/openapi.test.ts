@@ -227,8 +227,10 @@ test('routes of parts are described like those of the contract: their tags, and 
     assertDescription(resolved(document))
     const used = Object.values<object>(document.paths).flatMap(path => Object.values(path)).flatMap(({ tags }) => tags)
     assert.deepEqual(document.tags.map((tag: { name: string }) => tag.name), [...new Set(used)])
-    const { schema } = document.paths['/api/getPassword/{id}'].get.responses['200'].content['application/json']
-    assert.deepEqual(schema.properties.passwords, { $ref: '#/components/schemas/Entry' }, 'a client made of it has one type of entry')
+    const schemaOf = (path: string): any => document.paths[path].get.responses['200'].content['application/json'].schema
+    const entry = { $ref: '#/components/schemas/Entry' }
+    assert.deepEqual(schemaOf('/api/getPassword/{id}').properties.passwords, entry, 'a client made of it has one type of entry')
+    assert.deepEqual(schemaOf('/api/listPassword'), { type: 'array', minItems: 1, items: entry })
     for (const name of ['Entry', 'Message']) assert.equal(document.components.schemas[name].additionalProperties, false)
   }
 })
