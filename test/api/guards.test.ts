@@ -2,12 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RouteContext } from '../../src/api/context.ts'
+import { entryRoutes } from '../../src/api/entry-routes.ts'
 import { refusalOf, UNCOUNTED_GUARDS } from '../../src/api/guards.ts'
+import { sessionRoutes } from '../../src/api/login-routes.ts'
 import { RateLimit, takeFromLimits } from '../../src/api/rate-limit.ts'
 import { allowsStaleReads } from '../../src/api/request.ts'
 import { parseAddressSet } from '../../src/http/address.ts'
+import type { PartContext } from '../../src/parts/part.ts'
+import { PARTS, readSettings, SETTINGS } from '../../src/settings.ts'
 import { startProtected } from '../support/accounts.ts'
-import { send } from '../support/service.ts'
+import { freshStore } from '../support/compose.ts'
+import { atEnd, send } from '../support/service.ts'
 
 test('where a route alone has a limit, its answers tell that one', async t => {
   const { url } = await startProtected(t, { 'rate-limit': '0', 'login-limit': '2' })
@@ -27,6 +32,33 @@ test('a request need not wait for what others wrote where its route says so, unl
   ] as const
   for (const [options, route, expected] of cases) {
     assert.equal(allowsStaleReads({ options, route } as unknown as RouteContext), expected, JSON.stringify(route))
+  }
+})
+
+/** What spares a route a guard, or the wait for what others wrote. Every other route has none of it. */
+const SPARED: { readonly [operation: string]: readonly string[] } = {
+  createPassword: ['allowsStaleReads'], login: ['isPublic'], logout: ['takesAnyToken'],
+  page: ['isPublic', 'allowsStaleReads'], openapi: ['isPublic', 'allowsStaleReads'],
+  health: ['isPublic', 'allowsStaleReads', 'allowsHttp'], metrics: ['isPublic', 'allowsStaleReads', 'allowsHttp'],
+  status: ['allowsStaleReads']
+}
+
+test('a route is spared a guard, or the wait for what others wrote, only where this table says so', async t => {
+  const store = await freshStore(t)
+  const { accounts, journal } = store
+  const flags = ['--auth=bearer', ...'extraRoutes' in SETTINGS ? ['--extra-routes=on'] : []]
+  const context = { store, accounts, journal, settings: readSettings(flags, {}), routes: () => [] } as unknown as PartContext<object>
+  const opened = await Promise.all(PARTS.map(async part => await part.open?.(context) ?? {}))
+  atEnd(t, () => { for (const part of opened) part.close?.() })
+  const routes = [
+    ...entryRoutes(store), ...sessionRoutes({ accounts, loginLimit: undefined, ttlMinutes: undefined }),
+    ...opened.flatMap(({ routes = [], localRoutes = [] }) => [...routes, ...localRoutes])
+  ]
+  assert.ok(routes.length >= 7)
+  for (const { operation, path, isPublic, allowsStaleReads, allowsHttp, takesAnyToken } of routes) {
+    const spared = Object.entries({ isPublic, allowsStaleReads, allowsHttp, takesAnyToken })
+      .filter(([, is]) => is === true).map(([name]) => name)
+    assert.deepEqual(spared, SPARED[operation] ?? [], `${operation} ${path}`)
   }
 })
 

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test, type TestContext } from 'node:test'
 import { Metrics } from '../../src/parts/metrics/metrics.ts'
 import { exposition, watchEventLoop } from '../../src/parts/metrics/exposition.ts'
+import { VERSION } from '../../src/version.ts'
 import { call, startProtected, tokenOf } from '../support/accounts.ts'
 import { memoryStore } from '../support/compose.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
@@ -166,6 +168,27 @@ test('a write that failed is counted as a write and as a failure', () => {
   assert.equal(writes['pes_journal_write_duration_seconds_bucket{le="0.025"}'], 1)
 })
 
+test('how late timers were is told beyond the interval in which that is measured; before any was, nothing', () => {
+  const load = { rateLimitClients: 0, connections: 0 }
+  for (const [delay, expected] of [
+    [{ count: 4, mean: 12e6, percentile: (percent: number) => percent * 1e6 }, [0.04, 0.08, 0.089, 0.008, 4]],
+    [{ count: 0, mean: NaN, percentile: () => 0 }, [0, 0, 0, 0, 0]]
+  ] as const) {
+    const values = samples(parseExposition(exposition(new Metrics(), delay as never, memoryStore(), load)), 'nodejs_eventloop_delay_seconds')
+    const keys = ['{quantile="0.5"}', '{quantile="0.9"}', '{quantile="0.99"}', '_sum', '_count']
+    assert.deepEqual(Object.entries(values).map(([key, value]) => [key, Math.round(value * 1e6) / 1e6]),
+      keys.map((key, i) => [`nodejs_eventloop_delay_seconds${key}`, expected[i]]))
+  }
+})
+
+test('a service that is closed measures no more how late timers are', async t => {
+  const ended = t.mock.method(Object.getPrototypeOf(monitorEventLoopDelay()), 'disable')
+  const { service } = await startService(t)
+  assert.equal(ended.mock.callCount(), 0)
+  await service.close()
+  assert.equal(ended.mock.callCount(), 1)
+})
+
 test('a client that leaves before its answer is counted with status 499', { timeout: 10_000 }, async t => {
   const { url } = await startService(t)
   const client = await connectRaw(t, url)
@@ -178,15 +201,19 @@ test('a client that leaves before its answer is counted with status 499', { time
 
 test('the process reports its memory, its processor time, its start, and its connections', async t => {
   const { url } = await startService(t)
+  const cpuSeconds = (): number => Object.values(process.cpuUsage()).reduce((sum, one) => sum + one) / 1e6
+  const cpuBefore = cpuSeconds()
   const metrics = await metricsOf(t, url)
   const value = (name: string): number => samples(metrics, name)[name]!
   assert.ok(Math.abs(value('process_resident_memory_bytes') / process.memoryUsage().rss - 1) < 0.5)
   assert.ok(value('nodejs_heap_size_used_bytes') > 1e6)
   assert.ok(value('nodejs_heap_size_used_bytes') <= value('nodejs_heap_size_total_bytes'))
   assert.ok(value('nodejs_external_memory_bytes') > 0)
-  assert.ok(value('process_cpu_seconds_total') > 0 && value('process_cpu_seconds_total') < 600)
+  assert.ok(value('process_cpu_seconds_total') >= cpuBefore && value('process_cpu_seconds_total') <= cpuSeconds())
   assert.ok(Math.abs(value('process_start_time_seconds') - (Date.now() / 1000 - process.uptime())) < 2)
   assert.equal(value('pes_http_connections'), 1)
+  // 1, so that it can be multiplied with to add its labels to others.
+  assert.deepEqual(samples(metrics, 'pes_build_info'), { [`pes_build_info{node="${process.version}",version="${VERSION}"}`]: 1 })
 })
 
 test('a blocked event loop is seen', async t => {

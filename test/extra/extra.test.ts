@@ -102,7 +102,7 @@ test('one history is read at a time, and others are answered meanwhile', async t
 })
 
 test('each asks for an ability of its own, and counts against the rate limit', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on' })
+  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '0' }) // 0: none
   await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
   for (const [operation, method, path, ability, body] of ROUTES) {
     const without = { token: await tokenOf(started, ANA, ['password:read']), body }
@@ -174,6 +174,7 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
     assert.ok(Buffer.byteLength(text) < 1_100_000)
   }
   await store.createEntry({ ...fields, password: 'x'.repeat(2_000_000) }, null)
+  assert.equal((await send(url, 'GET', '/api/historyPassword/31')).json.history.length, 1)
   await store.deleteEntry(31, null)
   assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
   assert.deepEqual((await send(url, 'GET', '/api/historyPassword/31')).json.history

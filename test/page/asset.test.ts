@@ -138,6 +138,11 @@ test('the page is there without a token, but not under a foreign name', async t 
   const locked = await startProtected(t, { page: 'on' })
   assert.equal((await ask(t, locked.url, message('GET', '/'))).status, 200)
   assert.equal((await ask(t, locked.url, message('GET', '/api/listPassword'))).status, 401)
+  assert.deepEqual(JSON.parse((await ask(t, locked.url, message('GET', '/web/operations.json'))).text), {
+    listPassword: 'password:read', getPassword: 'password:read', createPassword: 'password:create',
+    updatePassword: 'password:update', deletePassword: 'password:delete', login: null, logout: null,
+    deletedPasswords: 'password:deleted', olderDeletedPasswords: 'password:deleted', restorePassword: 'password:restore'
+  }, 'what it may offer, and to whom')
   const open = await startService(t, { page: 'on' })
   for (const path of ['/', '/web/main.js']) {
     assert.equal((await ask(t, open.url, message('GET', path, undefined, ['Host: evil.example']))).status, 403, path)

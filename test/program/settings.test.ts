@@ -216,7 +216,7 @@ describe('the program', { concurrency: 2 }, () => {
     const lines = stdout.split('\n')
     for (const name of NAMES) {
       const { flag, variable, shown, help } = SETTINGS[name]
-      const line = lines.filter(text => text.startsWith(`  --${flag} `))
+      const line = lines.filter(text => new RegExp(`^  --${flag} \\S`).test(text)) // with what its value is called
       assert.equal(line.length, 1, flag)
       for (const part of [variable, `default ${shown}.`, help]) {
         assert.ok(line[0]!.includes(part.replaceAll('`', '')), `${flag}: ${part}`)

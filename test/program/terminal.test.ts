@@ -4,8 +4,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { Terminal } from '../../src/parts/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
@@ -155,4 +157,13 @@ test('a start shows at a terminal how much of the journal is read, clears that, 
   const piped = await (await startProgram(t, { flags: { data: folder } })).stop()
   assert.equal(piped.code, 0)
   assert.doesNotMatch(piped.stdout + piped.stderr, /[\r\x1b]|reading/)
+})
+
+test('standard input is read in pieces up to its bound, that included', async () => {
+  const read = (maxBytes: number): Promise<Buffer> => {
+    const stdin = Readable.from([Buffer.from('ab'), Buffer.from('c')])
+    return new Terminal({ stdin, stdout: {}, stderr: {} } as never, false).readInput(maxBytes)
+  }
+  assert.equal(String(await read(3)), 'abc')
+  await assert.rejects(read(2), /larger than 2 bytes; split it/)
 })

@@ -37,12 +37,13 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   'store/': ['store', 'api', 'embedding', 'extra', 'simulation', 'program/admin'],
   'api/': ['api', 'http', 'extra', 'embedding'],
   'parts/': ['operator', 'embedding', 'program', 'model'],
+  'parts/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
   'parts/etcd/': ['etcd'],
   'parts/extra/': ['extra', 'api/openapi', 'program/settings'],
-  'parts/metrics/': ['metrics', 'api/health'],
-  'parts/openapi/': ['api/openapi', 'program/settings'],
-  'parts/operator/': ['operator', 'store/compact', 'program/admin', 'program', 'model'],
-  'parts/page/': ['page/asset', 'program/settings', 'page/chromium', 'page/chromium-rest'],
+  'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi'],
+  'parts/openapi/': ['api/openapi', 'api/guards', 'program/settings'],
+  'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'model'],
+  'parts/page/': ['page/asset', 'api/guards', 'program/settings', 'page/chromium', 'page/chromium-rest'],
   [BROWSER]: ['page/generator', 'page/chromium', 'page/chromium-rest']
 }
 

@@ -145,7 +145,7 @@ const HISTORY: RouteDescription = {
       history: [{ time: '2026-01-31T12:00:00.000Z', change: 'created', fields: EXAMPLE, by: 'ana@example.org' }],
       status: 200
     }),
-    unknown: UNKNOWN
+    unknown: UNKNOWN, busy: BUSY
   },
   schemas: {
     history: object({

@@ -5,7 +5,7 @@
 import * as common from '../../api/answers.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import type { Route } from '../../api/route.ts'
-import { statusReply, type Reply } from '../../http/reply.ts'
+import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
@@ -18,8 +18,6 @@ const TAGS: { readonly [name: string]: string } = {
   entries: 'The password entries.', session: 'Login and logout.', service: 'Health, metrics and this description.'
 }
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
-/** The answers that say how long to wait. */
-const WAITS = ['busy', 'tooMany']
 /** Header fields of answers: what each is, and its type. */
 const HEADERS: { readonly [name: string]: readonly [description: string, type: 'integer' | 'string'] } = {
   'X-RateLimit-Limit': ['Requests that a client may make in a minute.', 'integer'],
@@ -101,6 +99,7 @@ function commonAnswers(
   const isOpen = auth === 'none'
   const asksForHttps = isProduction && tlsCert === undefined
   const hasBody = route.shape !== undefined
+  const { storingFailed = '' } = route
   const rows: readonly (readonly [applies: boolean, name: string, answer: Reply])[] = [
     [true, 'badRequest', common.BAD_REQUEST],
     [needsToken, 'unauthenticated', common.UNAUTHENTICATED],
@@ -110,6 +109,7 @@ function commonAnswers(
     [asksForHttps && route.allowsHttp !== true, 'httpsOnly', common.HTTPS_ONLY],
     [hasBody, 'tooLarge', common.TOO_LARGE],
     [hasBody, 'unsupported', common.UNSUPPORTED],
+    [storingFailed !== '', 'storingFailed', messageReply(500, storingFailed)],
     [true, 'unforeseen', statusReply(500)],
     [route.method === 'POST', 'busy', common.BUSY],
     [isCounted || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
@@ -125,10 +125,9 @@ function responses(
     const named = Object.entries(answers).filter(([, answer]) => answer.status === status)
     const bodies = Object.fromEntries(named.map(([name, answer]) => [name, bodyOf(answer)]))
     const messages = Object.values(bodies).flatMap(body => (body as { message?: string } | null)?.message ?? [])
-    const waits = named.some(([name]) => WAITS.includes(name))
     const given = named.flatMap(([, answer]) => answer.headers ?? [])
     const own = new Set(given.filter(name => Object.hasOwn(HEADERS, name)))
-    if (waits) own.add('Retry-After')
+    if (named.some(([name]) => name === 'tooMany')) own.add('Retry-After') // which its limit makes
     const headers = [...isCounted ? LIMIT_HEADERS : [], ...own]
     const type = named[0]![1].kind?.type ?? JSON_TYPE
     found[status] = {
@@ -160,7 +159,7 @@ function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schem
 function schemaOf(examples: readonly unknown[]): Schema {
   const [first] = examples
   if (Array.isArray(first)) return { type: 'array', items: schemaOf(examples.flat()) }
-  if (typeof first !== 'object' || first === null) return { type: typeof first === 'number' ? 'integer' : typeof first }
+  if (typeof first !== 'object' || first === null) return { type: typeof first }
   const fields = Object.keys(first)
   const named = Object.keys(SCHEMAS).find(name => name !== 'Message' &&
     Object.keys(SCHEMAS[name]!['properties'] as object).join() === fields.join())

@@ -62,8 +62,7 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     body: ref('EntryFields'), bodies: { created: EXAMPLE },
     answers: {
       created: messageReply(200, TEXTS.created, ['Location', '/api/getPassword/1']),
-      missing: each('is required', ...required), malformed,
-      storingFailed: messageReply(500, TEXTS.createFailed)
+      missing: each('is required', ...required), malformed
     }
   },
   updatePassword: {
@@ -72,16 +71,13 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
     body: ref('EntryChanges'), isBodyOptional: true, bodies: { updated: CHANGE, unknown: CHANGE },
     answers: {
       updated: jsonReply(200, { password: { ...ENTRY, ...CHANGE }, message: TEXTS.updated, status: 200 }, TAG),
-      malformed, unknown: UNKNOWN, storingFailed: messageReply(500, TEXTS.updateFailed)
+      malformed, unknown: UNKNOWN
     }
   },
   deletePassword: {
     tag: 'entries', summary: 'Delete an entry', description: 'Its status becomes 0; it is kept, and no longer listed.',
     ids: { deleted: 1, unknown: UNKNOWN_ID }, honoursIfMatch: true,
-    answers: {
-      deleted: messageReply(200, TEXTS.deleted), unknown: UNKNOWN,
-      storingFailed: messageReply(500, TEXTS.deleteFailed)
-    }
+    answers: { deleted: messageReply(200, TEXTS.deleted), unknown: UNKNOWN }
   },
   login: {
     tag: 'session', summary: 'Log in', description: 'Issues a token for an e-mail address and its password.',

@@ -8,9 +8,6 @@ interface AsOwner {
   readonly end: () => void
 }
 
-/** Calls that change nothing in the folder of the keys: to look for leftovers, and to make names durable. */
-const LOOKS = ['list', 'sync']
-
 /** The process stays the user that it is. */
 export const STAYS: AsOwner = { files: disk, end: () => {} }
 
@@ -18,7 +15,7 @@ export const STAYS: AsOwner = { files: disk, end: () => {} }
  * Becomes the owner of a folder, if the process is root's and the folder is not. The owner may be unable to reach the
  * folder (systemd keeps those of dynamic users below one of root's), so it becomes the working folder, and `files`
  * names what is in it relative to it. The owner may be unable to read the keys, or a copy that is restored: `files`
- * reads those as root.
+ * reads those as root, and makes the names beside them durable.
  */
 export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOwner {
   const { geteuid, getegid, seteuid, setegid } = process
@@ -29,7 +26,7 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
   const cwd = process.cwd()
   const names = [resolve(folder), disk.real(folder)]
   // Also by the names that links lead to: systemd's folders of dynamic users are links.
-  const ofRoot = readAsRoot.flatMap(path => disk.stat(path) === undefined ? [path] : [path, disk.real(path)])
+  const ofRoot = readAsRoot.flatMap(path => [path, disk.real(path)])
   const inside = (given: unknown): unknown => {
     const name = typeof given === 'string' && names.find(name => given === name || given.startsWith(`${name}/`))
     return name ? relative(name, given as string) || '.' : given
@@ -47,7 +44,7 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
   const foldersOfRoot = ofRoot.map(path => dirname(path))
   const calls = Object.entries<(...given: any[]) => unknown>(disk).map(([name, call]) =>
     [name, (...given: readonly unknown[]) => name === 'real' || ofRoot.includes(given[0] as string) ||
-      (LOOKS.includes(name) && foldersOfRoot.includes(given[0] as string))
+      (name === 'sync' && foldersOfRoot.includes(given[0] as string))
       ? asRoot(() => call(...given)) : call(...given.map(inside))])
   process.chdir(folder)
   begin()

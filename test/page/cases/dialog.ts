@@ -262,6 +262,10 @@ inBrowser('the generator starts with words that the page calls strong, leaves on
   await browser.click('input[value=words]')
   assert.ok(await browser.run("const meter = document.getElementById('strength'); return meter.value >= meter.high"))
   assert.match(await textOf(browser, '#proposal'), /^[a-z]+(-[a-z]+){5,}$/)
+  for (const [language, label] of [['en', 'Words'], ['es', 'Palabras']] as const) {
+    await browser.run(`document.querySelector('[data-language=${language}]').click()`)
+    assert.equal(await textOf(browser, '.range span'), label, 'what the slider counts')
+  }
   await browser.click('input[value=characters]')
   for (const name of ['lower', 'upper', 'symbols', 'digits']) await browser.click(`#classes input[value=${name}]`)
   assert.match(await textOf(browser, '#proposal'), /^[2-9]+$/, 'the last class stays')
