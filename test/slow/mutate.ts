@@ -40,7 +40,7 @@ const TESTS: { readonly [path: string]: readonly string[] } = {
   'parts/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
   'parts/etcd/': ['etcd'],
   'parts/extra/': ['extra', 'api/openapi', 'program/settings'],
-  'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi'],
+  'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'program/settings'],
   'parts/openapi/': ['api/openapi', 'api/guards', 'program/settings'],
   'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'model'],
   'parts/page/': ['page/asset', 'api/guards', 'program/settings', 'page/chromium', 'page/chromium-rest'],
