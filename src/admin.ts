@@ -5,6 +5,7 @@
 {
   // At this signal Node would open its debugger, to every user of this machine.
   process.on('SIGUSR1', () => {})
+  process.umask(0o077) // what is made here, the sockets too, is its owner's alone from its first moment
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./parts/operator/program.ts').then(async ({ runProgram }) => {

@@ -223,7 +223,7 @@ const parse = (text: string): ts.SourceFile => ts.createSourceFile('source.ts', 
 
 /** The global names that are contacts with the outside; what the programs may use, and what everybody may. */
 const GLOBALS = new Map<string, { readonly inPrograms: boolean, readonly members: readonly string[] }>([
-  ['process', { inPrograms: true, members: ['pid', 'cwd', 'version', 'memoryUsage', 'cpuUsage', 'umask'] }],
+  ['process', { inPrograms: true, members: ['pid', 'cwd', 'version', 'memoryUsage', 'cpuUsage'] }],
   ['console', { inPrograms: true, members: [] }],
   ...['fetch', 'WebSocket', 'EventSource', 'globalThis', 'global', 'eval', 'require'].map(name =>
     [name, { inPrograms: false, members: [] }] as const)

@@ -32,7 +32,7 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  makeFolder: (path: string): readonly string[] => makeFolder(path),
+  makeFolder: (path: string): void => makeFolder(path),
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
   stat: (path: string): FileStat | undefined => {
@@ -111,21 +111,17 @@ export function * readPieces(
   }
 }
 
-/**
- * Makes a folder and those above it; gives the folders that have a new name in them, which are not synced. Not with
- * `recursive`, which never returns where a parent exists but nothing can be made in it (`/proc`).
- */
-function makeFolder(path: string): readonly string[] {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return []
+/** Not with `recursive`, which never returns where a parent exists but nothing can be made in it (`/proc`). */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
   const parent = dirname(path)
-  const changed = parent === path ? [] : makeFolder(parent)
+  if (parent !== path) makeFolder(parent)
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     // Another process that is starting too may have made it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
-  return [...changed, parent]
 }
 
 function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): FileStat {
@@ -136,7 +132,8 @@ function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): File
 
 /** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */
 export function fileFault(files: Files, error: unknown, path: string): string {
-  const named = resolve((error as NodeJS.ErrnoException).path ?? path)
+  const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string } // the permission model's
+  const named = resolve(own ?? resource ?? path)
   const what = `${named}: ${systemCode(error)}`
   if (systemCode(error) !== 'EACCES') return what
   try {

@@ -16,7 +16,6 @@
 import { basename, join } from 'node:path'
 import { Closers } from '../closers.ts'
 import { Failure, systemCode } from '../errors.ts'
-import { ifAllowed, sync } from './durable.ts'
 import { fileFault, isSameFile, type FileStat, type Files } from './files.ts'
 
 export interface UnixSockets {
@@ -157,8 +156,7 @@ async function takeLock(
   for (let tries = 1; ; tries++) {
     const name = `${pid}-${random(2 ** 47).toString(16)}`
     try {
-      // Where the runtime syncs no folder, the new files' names are not durable either: opening the journal warns.
-      if (makesFolder) for (const changed of files.makeFolder(folder)) ifAllowed(() => sync(files, changed))
+      if (makesFolder) files.makeFolder(folder)
       return await tryToLock(files, folder, sockets, name, prefix)
     } catch (error) {
       if (!(error instanceof Failure)) {

@@ -123,23 +123,9 @@ function bindTo(server: Server, place: ListenAddress): Promise<void> {
       ? cause
       : new Failure('address-unusable', `HOST ${place.host}, PORT ${place.port}: ${systemCode(cause)}`, { cause }))
     server.once('error', onError)
-    const onBound = (): void => { server.off('error', onError); resolve() }
-    if ('path' in place) privately(() => server.listen({ ...place, exclusive: true }, onBound))
-    else server.listen(place, onBound)
+    // A socket in a folder is this process's own, also in a worker of a cluster.
+    server.listen({ ...place, exclusive: 'path' in place }, () => { server.off('error', onError); resolve() })
   })
-}
-
-/** Makes a Unix socket to which no other user may connect, from its first moment on. */
-function privately(listen: () => void): void {
-  let mask: number | undefined
-  try {
-    mask = process.umask(0o177)
-  } catch { /* A thread of an embedder's has none of its own. */ }
-  try {
-    listen()
-  } finally {
-    if (mask !== undefined) process.umask(mask)
-  }
 }
 
 function close(server: Server, connections: Connections, timeoutMs: number): Promise<void> {

@@ -48,6 +48,7 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
   if (mustExist && isNew) throw missing(path, true)
+  if (isNew) syncAbove(files, path)
   const keys = await openKeys(options, isNew, path)
   if (isNew) files.close(files.createToAppend(path))
   const begins = options.mayCreate === true && unlocked === undefined
@@ -67,6 +68,11 @@ async function open(options: FileJournalOptions, path: string, apply: Apply): Pr
   if (fault !== undefined) options.warn(`the journal takes no writes until a restart: ${fault}`)
   const { tornBytes } = found
   return new FileJournal(options, apply, { path, isNew, keys, usedKeys, end: { ...found, time }, tornBytes, fault })
+}
+
+/** Makes the names of the folders above a new journal durable, as far as this process may ask for that. */
+function syncAbove(files: Files, path: string): void {
+  for (let at = dirname(path); at !== dirname(at); at = dirname(at)) ifAllowed(() => sync(files, dirname(at)))
 }
 
 /** What refuses a journal that does not exist, or is empty. */

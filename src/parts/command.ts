@@ -49,6 +49,8 @@ export interface Reached {
    * must know that there is none takes the lock. Opens nothing.
    */
   look(): Promise<JournalStatus | undefined>
+  /** Whether this process has the lock, since asking found that no other one had it. */
+  readonly hasLock: boolean
   /** Where the journal is. */
   status(): Promise<JournalStatus>
   /**

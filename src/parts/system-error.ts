@@ -18,6 +18,11 @@ const TEXTS: { readonly [code: string]: string } = {
   EIO: 'the device failed; look into the log of the system'
 }
 
+const SERVICE = 'the user that the service runs as must be able to write there'
+
+/** The same for what the process has failed to do that has the journal open. */
+export const TEXTS_OF_SERVICE: typeof TEXTS = { ...TEXTS, EACCES: SERVICE, EPERM: SERVICE, EROFS: SERVICE }
+
 /** Names the file in an error of the system that names none, as one of an open file does. */
 export function ofFile(error: unknown, path: string): unknown {
   const { syscall, path: known } = error as NodeJS.ErrnoException
@@ -25,16 +30,17 @@ export function ofFile(error: unknown, path: string): unknown {
 }
 
 /** An error of the system in words; any other one as it is. */
-export function explained(error: unknown): unknown {
+export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown {
   const code = systemCode(error)
-  const text = code === 'ERR_ACCESS_DENIED' ? denied(error as Denied) : faultOf(error as NodeJS.ErrnoException, code)
+  const text = code === 'ERR_ACCESS_DENIED' ? denied(error as Denied)
+    : faultOf(error as NodeJS.ErrnoException, code, texts)
   return text === undefined ? error : new OperatorError(text, { cause: error })
 }
 
-function faultOf(error: NodeJS.ErrnoException, code: string): string | undefined {
+function faultOf(error: NodeJS.ErrnoException, code: string, texts: typeof TEXTS): string | undefined {
   if (error.path === undefined) return undefined
   if (code === 'ENOENT') return `there is no file or folder ${error.path}`
-  const todo = isFull(error) ? 'there is no room for it; make some, and run the command again' : TEXTS[code]
+  const todo = isFull(error) ? 'there is no room for it; make some, and run the command again' : texts[code]
   if (todo !== undefined) return `${fileFault(disk, error, error.path)}; ${todo}`
   return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`
 }

@@ -55,31 +55,6 @@ test('a folder is made with mode 0700 and shows who holds it by a socket of mode
   assert.match(socket, new RegExp(`held-${process.pid}-[0-9a-f]+\\.sock$`))
 })
 
-test('nobody else can ever connect to the socket, whatever the umask and the folder allow', async t => {
-  const mask = process.umask(0)
-  t.after(() => process.umask(mask))
-  const modes: number[] = []
-  const files: Files = { ...disk, setMode: (path, mode) => { modes.push(statSync(path).mode & 0o777); disk.setMode(path, mode) } }
-  const held = await hold(freshFolder(t), files)
-  t.after(() => held.release())
-  assert.deepEqual([modes, process.umask()], [[0o600], 0])
-})
-
-test('the name of a folder that is made is durable in each folder above it, where that can be asked for', async t => {
-  for (const [code, isMade] of [[undefined, true], ['ERR_ACCESS_DENIED', true], ['EACCES', true], ['EIO', false]] as const) {
-    const folder = freshFolder(t)
-    const synced: string[] = []
-    const sync = (path: string): void => {
-      synced.push(path)
-      if (code !== undefined) throw Object.assign(new Error(code), { code })
-    }
-    const holding = hold(join(folder, 'a/b'), { ...disk, sync })
-    if (!isMade) { await assert.rejects(holding, failure('folder-unusable', /: EIO$/)); continue }
-    await (await holding).release()
-    assert.deepEqual(synced, [folder, join(folder, 'a')])
-  }
-})
-
 test('a second process is refused, learns which process has the folder, and changes nothing', async t => {
   const folder = freshFolder(t)
   const held = await hold(folder)

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import {
-  appendFileSync, chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, statSync,
+  appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
   truncateSync, unlinkSync, writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/disk/files.ts'
 import { Failure } from '../../src/errors.ts'
@@ -18,7 +18,7 @@ import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 import {
-  decisionOn, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys,
+  decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys,
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
 
@@ -429,6 +429,25 @@ test('a key without a journal begins a new one, with a warning unless that is wh
     const { warnings } = await startAndStop(folder, { mayCreate })
     assert.match(warnings.join('\n'), expected)
   }
+})
+
+test('a new journal is made once the names of all folders above it are durable, where that can be asked for', async t => {
+  const folder = join(freshFolder(t), 'a/b')
+  mkdirSync(folder, { recursive: true })
+  const synced: string[] = []
+  const failing = (code?: string): Files => ({ ...disk, sync: path => {
+    if (path === dirname(folder)) synced.push(path)
+    if (code !== undefined && dirname(folder).startsWith(path)) throw Object.assign(new Error(code), { code })
+  } })
+  for (let tries = 0; tries < 2; tries++) await assert.rejects(startAndStop(folder, { files: failing('EIO') }), failure('folder-unusable', /EIO/))
+  assert.deepEqual(readdirSync(folder), [])
+  for (const code of ['EACCES', 'ERR_ACCESS_DENIED', undefined]) {
+    await startAndStop(folder, { files: failing(code) })
+    for (const name of readdirSync(folder)) rmSync(join(folder, name))
+  }
+  await startAndStop(folder)
+  await startAndStop(folder, { files: failing() })
+  assert.equal(synced.length, 5, 'not once it is there')
 })
 
 test('without the lock nothing is repaired or written, and what was read is served until the file is changed', async t => {

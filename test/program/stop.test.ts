@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
@@ -30,8 +30,9 @@ async function stopsAtOnce(program: Program, signal: 'SIGTERM' | 'SIGINT' = 'SIG
   return stdout
 }
 
-test('the signal that opens the debugger of Node does nothing', async t => {
+test('the signal that opens the debugger of Node does nothing, and what the program makes is its owner\'s alone', async t => {
   const service = await startProgram(t)
+  assert.match(readFileSync(`/proc/${service.pid}/status`, 'utf8'), /^Umask:\s+0077$/m)
   process.kill(service.pid, 'SIGUSR1')
   for (let n = 0; n < 50; n++) assert.equal((await send(service.url, 'GET', '/healthz')).status, 200)
   assert.doesNotMatch((await service.stop()).stderr, /Debugger/)

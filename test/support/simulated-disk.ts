@@ -196,7 +196,7 @@ export class SimulatedDisk implements Files {
     return part.length
   }
 
-  makeFolder(): readonly string[] { return [] }
+  makeFolder(): void {}
   real(path: string): string { return path }
   setMode(path: string, mode: number): void { this.#inode(path).mode = mode }
   list(folder: string): string[] {

@@ -22,8 +22,8 @@ import { Replica } from './replica.ts'
 /** The journal from a folder into etcd, where no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   // Where no process has the lock, asking takes it, and keeps it until the copy is made.
-  const { pid, path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
-  if (pid !== process.pid) {
+  const { path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
+  if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
     throw new OperatorError(`the service runs on this folder, and ${why}; stop it first`)
   }

@@ -67,6 +67,8 @@ export class StoreAccess implements Reached {
 
   get files(): Files { return this.#asOwner.files }
 
+  get hasLock(): boolean { return this.#opened !== undefined }
+
   async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
     let timer: NodeJS.Timeout | undefined
     try {
@@ -246,8 +248,9 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   if (files.stat(folder) === undefined) return undefined
   try {
     for (const socket of heldSockets(files, folder)) {
+      if (!await probe(socket)) continue
       assertOwner(files, folder, socket)
-      if (await probe(socket)) return socket
+      return socket
     }
   } catch (error) {
     throw systemCode(error) === 'EACCES' ? notOwner(folder) : error
@@ -255,15 +258,14 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   return undefined
 }
 
-/** A socket that another user has put there would be told passwords. */
+/** Another user's socket would be told passwords; root's asks that of the one whose folder or journal it is. */
 function assertOwner(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
   const owner = files.stat(socket)?.owner
   if (user === undefined || owner === undefined || owner === user) return
-  const ofFolder = files.stat(folder)?.owner
-  if (user === 0 && owner === ofFolder) return
-  if (ofFolder !== user && user !== 0) throw notOwner(folder)
-  throw new OperatorError(`${socket} is a socket of user ${owner}, and not of the folder's owner: remove it`)
+  if (user === 0 && [folder, join(folder, JOURNAL_FILE)].some(path => files.stat(path)?.owner === owner)) return
+  const how = 'run the command as that user if its service is meant; if not, stop what listens there'
+  throw new OperatorError(`${socket} is listened on by user ${owner}: ${how}`)
 }
 
 function notOwner(folder: string): OperatorError {

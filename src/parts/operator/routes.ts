@@ -20,7 +20,7 @@ import { rewriteJournal, type Rewrite, type Rewritten } from './rewrite.ts'
 import { oneOf } from './request-rules.ts'
 import { tokensToKeep } from './tokens-to-keep.ts'
 import { route, type Route } from '../../api/route.ts'
-import { explained, ofFile } from '../system-error.ts'
+import { explained, ofFile, TEXTS_OF_SERVICE } from '../system-error.ts'
 
 const DONE = messageReply(200, 'done')
 const UNKNOWN_USER = messageReply(404, 'there is no user with this address')
@@ -101,7 +101,7 @@ async function inWords<T>(call: () => T | Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {
-    throw explained(error)
+    throw explained(error, TEXTS_OF_SERVICE)
   }
 }
 
