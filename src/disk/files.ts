@@ -132,7 +132,8 @@ function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): File
 
 /** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */
 export function fileFault(files: Files, error: unknown, path: string): string {
-  const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string } // the permission model's
+  // The permission model has another word for it.
+  const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string }
   const named = resolve(own ?? resource ?? path)
   const what = `${named}: ${systemCode(error)}`
   if (systemCode(error) !== 'EACCES') return what
