@@ -26,7 +26,7 @@ export class ByteBudget {
     this.#beginAll()
   }
 
-  /** What begins may end at once, and calls this again: that is left to the loop. */
+  /** `newest` has not waited. What begins may end at once, and calls this again: that is left to the loop. */
   #beginAll(newest?: Waiting): void {
     if (this.#isBeginning) return
     this.#isBeginning = true

@@ -20,7 +20,7 @@ const TEXTS: { readonly [code: string]: string } = {
 
 const SERVICE = 'the user that the service runs as must be able to write there'
 
-/** The same for what the process has failed to do that has the journal open. */
+/** The same where the process has failed that has the journal open. */
 export const TEXTS_OF_SERVICE: typeof TEXTS = { ...TEXTS, EACCES: SERVICE, EPERM: SERVICE, EROFS: SERVICE }
 
 /** Names the file in an error of the system that names none, as one of an open file does. */

@@ -258,7 +258,10 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
   return undefined
 }
 
-/** Another user's socket would be told passwords; root's asks that of the one whose folder or journal it is. */
+/**
+ * Throws where a socket is another user's, which would be told passwords. Root may use that of the user who owns the
+ * folder or the journal.
+ */
 function assertOwner(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
   const owner = files.stat(socket)?.owner
