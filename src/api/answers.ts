@@ -1,7 +1,7 @@
 /** The replies that are no route's own (contract §5, §7, §8). */
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode } from '../errors.ts'
-import { jsonReply, messageReply, statusReply, type Reply } from '../http/reply.ts'
+import { BUSY, jsonReply, messageReply, statusReply, type Reply } from '../http/reply.ts'
 import type { FieldErrors } from '../json/validator.ts'
 
 /** A head that is malformed, or has a field twice. */
@@ -33,7 +33,6 @@ export const PRECONDITION_FAILED: Reply = statusReply(412)
 /** A body that middleware in front of an embedded service has read, and made no object of. */
 export const READ_BEFORE: Reply = messageReply(500,
   'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
-export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
 
 /** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
 export function invalid(errors: FieldErrors): Reply {

@@ -9,7 +9,7 @@ import { readBody, type BodyRead } from '../http/body.ts'
 import type { Handle } from '../http/connection.ts'
 import { corsHeaders } from '../http/cors.ts'
 import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
-import { statusReply, type Reply } from '../http/reply.ts'
+import { BUSY, statusReply, type Reply } from '../http/reply.ts'
 import { NO_PARAMS } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
 import { parseJsonObject } from '../json/parse.ts'
@@ -19,7 +19,7 @@ import {
 } from '../limits.ts'
 import { tokenId, type Session } from '../store/session.ts'
 import {
-  BAD_REQUEST, BUSY, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE,
+  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE,
   TOO_MANY_FIELDS, UNSUPPORTED
 } from './answers.ts'
 import { ByteBudget } from './byte-budget.ts'

@@ -42,9 +42,8 @@ export const disk = {
   /** The path without links; the path itself if there is nothing. */
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
-  read: (path: string): Buffer => readFileSync(path),
-  /** Never waits for one who writes to a pipe; reading at an offset of that fails. */
-  openToRead: (path: string): Descriptor => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK),
+  read: (path: string): Buffer => readWhole(path),
+  openToRead: (path: string): Descriptor => openToRead(path),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
     readSync(descriptor, into, 0, into.length, offset),
@@ -108,6 +107,18 @@ export function * readPieces(
     }
   } finally {
     files.close(descriptor)
+  }
+}
+
+/** Never waits for one who writes to a pipe; reading at an offset of that fails. */
+function openToRead(path: string): Descriptor { return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) }
+
+function readWhole(path: string): Buffer {
+  const descriptor = openToRead(path)
+  try {
+    return readFileSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -53,6 +53,9 @@ export function statusReply(status: keyof typeof TEXTS, headers: readonly string
   return messageReply(status, TEXTS[status], headers)
 }
 
+/** Nothing was done, and the same may be asked again. */
+export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
+
 /**
  * The header fields of a reply and further ones, names and values in turn. A 204 has no content and no length (RFC 9110
  * §8.6).

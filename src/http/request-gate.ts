@@ -1,9 +1,7 @@
 /** A request gate: requests pass while it is open, and are answered 503 before and after. */
 import type { Handle } from './connection.ts'
-import { statusReply } from './reply.ts'
+import { BUSY } from './reply.ts'
 import { sendReply } from './send.ts'
-
-const CLOSED = statusReply(503, ['Retry-After', '1'])
 
 /** Opens when the service is ready; once closed, it waits until every request was answered. */
 export class RequestGate {
@@ -13,7 +11,7 @@ export class RequestGate {
 
   readonly handle: Handle = (request, response, target, peer, done) => {
     if (this.#behind === undefined) {
-      sendReply(response, CLOSED, [], true)
+      sendReply(response, BUSY, [], true)
       return done()
     }
     this.#inFlight++

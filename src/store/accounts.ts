@@ -104,14 +104,20 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, passwordHash }))
   }
 
-  /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
-  async changePassword(id: number, current: string, password: string, client?: HashClient): Promise<boolean> {
+  /**
+   * The same by the user, who gives the current password; false if that is wrong, or if the token that asks for it was
+   * revoked meanwhile. Clients wait as in `login`.
+   */
+  async changePassword(
+    { user: id, hash }: Pick<Session, 'user' | 'hash'>, current: string, password: string, client?: HashClient
+  ): Promise<boolean> {
     const user = this.#state.users.get(id)
     const { isRight } = await this.#hasher.verify(current, user?.passwordHash, client)
     if (!isRight || user === undefined) return false
     assertPassword(user.email, password)
     const passwordHash = await this.#hasher.hash(password, client)
-    return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }))
+    const find: Find<User> = state => state.tokens.get(hash) && stillAs(user)(state)
+    return this.#record(find, () => event('password.changed', id, { id, passwordHash }))
   }
 
   /** Removes a user and ends the user's tokens; false for an unknown address. */

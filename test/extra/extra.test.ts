@@ -150,6 +150,23 @@ test('one’s own password is changed with the current one only, which ends all 
   assert.equal(again.status, 429)
 })
 
+test('one’s own password is not changed by a token that is revoked while the current one is checked', async t => {
+  const started = await startProtected(t, { 'extra-routes': 'on' })
+  const token = await tokenOf(started)
+  const body = { password: PASSWORD, newPassword: 'another long password' }
+  const accounts = started.service.accounts!
+  const changePassword = accounts.changePassword.bind(accounts)
+  const begun = new Promise<void>(resolve => {
+    accounts.changePassword = (...given) => { resolve(); return changePassword(...given) }
+  })
+  const change = call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body })
+  await begun
+  await accounts.revokeToken(accounts.tokens()[0]!.id)
+  assert.equal((await change).status, 401)
+  const login = (password: string): ReturnType<typeof call> => call(t, started.url, 'POST', '/api/login', { body: { email: ANA, password } })
+  assert.deepEqual([(await login(PASSWORD)).status, (await login(body.newPassword)).status], [200, 401])
+})
+
 test('the deleted entries and a history hold the newest, as many as a mebibyte takes, and one at least; older deleted entries are given below an id', async t => {
   const { url, service: { store } } = await startService(t, { 'extra-routes': 'on', 'max-body-bytes': '3000000' })
   const fields = { password: 'ñ'.repeat(30_000), sistema: 's', usuario: 'u' }

@@ -1,10 +1,11 @@
 /** The key file is put back, lost or changed while the service runs: nothing is sealed with a key that no file holds. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, done, initialized } from '../support/admin.ts'
-import { startProgram } from '../support/program.ts'
+import { runProgram, startProgram } from '../support/program.ts'
 import { send } from '../support/service.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
@@ -57,4 +58,14 @@ test('a key that no line needs any more may leave the file while the service run
   await program.stop()
   const again = await startProgram(t, { flags: { data: folder } })
   assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, 3)
+})
+
+test('a pipe as the key file is refused at once: it has no key that could be read again', async t => {
+  const folder = await initialized(t)
+  const path = join(folder, 'journal.key')
+  rmSync(path)
+  execFileSync('mkfifo', [path])
+  const { code, stderr } = await runProgram(t, { flags: { data: folder } })
+  assert.equal(code, 1)
+  assert.match(stderr, /journal\.key, line 1: a key is 64 hexadecimal digits/)
 })

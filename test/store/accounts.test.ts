@@ -233,7 +233,7 @@ for (const [what, act] of [
     const world = new World()
     await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
     const { accounts } = world.open()
-    const change = accounts.changePassword(1, PASSWORD, 'another long password')
+    const change = accounts.changePassword({ user: 1, hash: 'any' }, PASSWORD, 'another long password')
     await act(accounts)
     assert.equal(await change, false)
     assert.equal(await accounts.login(ANA, 'another long password', undefined), undefined)

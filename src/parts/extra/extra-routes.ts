@@ -1,6 +1,6 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { Buffer } from 'node:buffer'
-import { BUSY, invalid } from '../../api/answers.ts'
+import { invalid, UNAUTHENTICATED } from '../../api/answers.ts'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import { RateLimit } from '../../api/rate-limit.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
@@ -8,7 +8,7 @@ import { idOf, route, type Route } from '../../api/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../config/core-settings.ts'
 import { clientKey } from '../../http/address.ts'
-import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { BUSY, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../json/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
@@ -100,11 +100,12 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, client, isGone }) => {
-      const { user } = session!
+      const { user, hash } = session!
       const fault = passwordFault(newPassword, store.state.users.get(user)?.email ?? '')
       if (fault !== undefined) return invalid({ newPassword: [fault] })
       const by = { key: clientKey(client), isGone }
-      return await accounts.changePassword(user, password, newPassword, by) ? CHANGED : WRONG
+      if (await accounts.changePassword({ user, hash }, password, newPassword, by)) return CHANGED
+      return store.state.tokens.get(hash) === undefined ? UNAUTHENTICATED : WRONG
     }
   })
 }

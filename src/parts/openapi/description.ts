@@ -5,7 +5,7 @@
 import * as common from '../../api/answers.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
 import type { Route } from '../../api/route.ts'
-import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
+import { BUSY, messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
@@ -111,7 +111,7 @@ function commonAnswers(
     [hasBody, 'unsupported', common.UNSUPPORTED],
     [storingFailed !== '', 'storingFailed', messageReply(500, storingFailed)],
     [true, 'unforeseen', statusReply(500)],
-    [route.method === 'POST', 'busy', common.BUSY],
+    [route.method === 'POST', 'busy', BUSY],
     [isCounted || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
   ]
   return Object.fromEntries(rows.filter(([applies]) => applies).map(([, name, answer]) => [name, answer]))
