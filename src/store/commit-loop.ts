@@ -34,9 +34,10 @@ export interface Decidable<S> {
 interface Queued<S> {
   readonly decide: Command<S, unknown>
   readonly sinceMs: number
-  outcome: unknown
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
+  /** Answers as it was decided last. */
+  answer: () => void
 }
 
 /** Gets each append that had events: how long it took, and whether it succeeded. */
@@ -74,7 +75,7 @@ export class CommitLoop<S> {
     }
     return new Promise((resolve, reject) => {
       const settle = resolve as Queued<S>['resolve']
-      this.#queue.push({ decide, sinceMs: performance.now(), outcome: undefined, resolve: settle, reject })
+      this.#queue.push({ decide, sinceMs: performance.now(), resolve: settle, reject, answer: () => {} })
       this.#running ??= this.#run()
       this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
     })
@@ -146,7 +147,7 @@ export class CommitLoop<S> {
     try {
       await this.#journal.append(decide)
       ended(true)
-      for (const { resolve, outcome } of batch ?? []) resolve(outcome)
+      for (const { answer } of batch ?? []) answer()
     } catch (error) {
       ended(false)
       for (const { reject } of batch ?? []) reject(error)
@@ -156,7 +157,10 @@ export class CommitLoop<S> {
     }
   }
 
-  /** Decides commands in order until a batch is full. One that throws is rejected and is no part of it. */
+  /**
+   * Decides commands in order until a batch is full. What they answer, and what they throw, may come from an event of
+   * the same batch: it is said once that is durable.
+   */
   #decide(max: number): { readonly batch: readonly Queued<S>[], readonly events: readonly EncodedEvent[] } {
     const { maxBatchRecords, maxBatchBytes } = this.#journal
     const overlay = this.#state.overlay()
@@ -175,11 +179,12 @@ export class CommitLoop<S> {
           events.push(encoded)
           bytes += Buffer.byteLength(encoded.json)
         }
-        queued.outcome = outcome(overlay)
-        batch.push(queued)
+        const decided = outcome(overlay)
+        queued.answer = () => queued.resolve(decided)
       } catch (error) {
-        queued.reject(error)
+        queued.answer = () => queued.reject(error)
       }
+      batch.push(queued)
     }
     this.#queue = this.#queue.slice(next)
     return { batch, events }

@@ -114,6 +114,16 @@ test('a failed write rejects its batch; a failed journal rejects all that wait',
   await lost
 })
 
+test('what is thrown because of an event of the same write is said once that is durable, and not where the write fails', async () => {
+  const refusing: Command<unknown[], void> = overlay => { throw new Failure('entry-changed', `${overlay.length}`) }
+  const asked = (answer: Answer): Promise<unknown[]> => {
+    const { loop } = looped([answer])
+    return Promise.all([codeOf(loop.commit(recording(1))), codeOf(loop.commit(refusing))])
+  }
+  assert.deepEqual(await asked(recorded), ['done', 'entry-changed'])
+  for (const code of ['write-failed', 'journal-failed'] as const) assert.deepEqual(await asked(failing(code)), [code, code])
+})
+
 test('a command without an event waits for the write that it could have seen, and fails with it', async () => {
   for (const code of ['write-failed', 'journal-failed'] as const) {
     const { loop } = looped([failing(code)])
