@@ -168,9 +168,8 @@ async function openCertificate(
 
 /** Forgets expired tokens now and then; gives what ends that. */
 function sweepTokens({ state }: Store): () => void {
-  const beganMs = Date.now() - nowMs()
-  // A wall clock that was set ahead ends no token: what is forgotten here, a compaction would not keep.
-  const look = (): void => sweep(state, Math.min(Date.now(), beganMs + nowMs()))
+  // As in a compaction: a clock that runs ahead ends no token for good.
+  const look = (): void => sweep(state, Math.min(Date.now(), state.recordedMs))
   const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
   return () => clearInterval(timer)
 }

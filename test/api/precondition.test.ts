@@ -1,7 +1,10 @@
 /** Who has created what, and changes that must not overwrite another's: Location, ETag and If-Match (RFC 9110 §8.8.3, §13.1.1). */
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { openService } from '../../src/index.ts'
+import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
 import { failure } from '../support/journal.ts'
 import { fileStore } from '../support/compose.ts'
 import { compact } from '../support/rewrite.ts'
@@ -105,6 +108,21 @@ test('no tag is given twice over a compaction and restarts', async t => {
     note(store.revisionOf(1), store.entryText(1)!)
     await store.close()
   }
+})
+
+test('no tag of what came after a copy was made is given again once that copy was put back', async t => {
+  const { folder, service } = await started(t)
+  await service.close()
+  const change = async (password: string): Promise<number> => {
+    const store = await fileStore(folder)
+    await store.updateEntry(1, { password }, null)
+    await store.close()
+    return store.revisionOf(1)
+  }
+  const copy = readFileSync(join(folder, JOURNAL_FILE))
+  const tag = await change('before')
+  writeFileSync(join(folder, JOURNAL_FILE), copy)
+  assert.notEqual(await change('after'), tag)
 })
 
 test('an embedder changes an entry only as long as it is what was read', async t => {

@@ -172,9 +172,9 @@ test('§8 a login counts against the general limit, unless its own refuses it; t
   assert.deepEqual(seen(await login(t, url)), [429, '4', '0', true])
 })
 
-test('a service forgets expired tokens now and then, by no clock that was set ahead meanwhile', async t => {
+test('a service forgets expired tokens now and then, by no clock that was set ahead meanwhile, or before its start', async t => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const { service } = await startService(t)
+  const { service, folder } = await startService(t)
   const { store } = service
   const token = (hash: string, expires: string): Promise<void> => store.commit(() => ({
     event: event('token.issued', null, { hash, user: 1, abilities: [], issued: '2020-01-01T00:00:00.000Z', expires }), outcome: () => {}
@@ -190,4 +190,8 @@ test('a service forgets expired tokens now and then, by no clock that was set ah
   t.mock.method(Date, 'now', () => now() + 7_200_000)
   t.mock.timers.tick(TOKEN_SWEEP_MS)
   assert.deepEqual([...store.state.tokens.entries()].map(([hash]) => hash[0]), ['b', 'c'])
+  await service.close()
+  const { service: again } = await startService(t, { data: folder })
+  t.mock.timers.tick(TOKEN_SWEEP_MS)
+  assert.deepEqual([...again.store.state.tokens.entries()].map(([hash]) => hash[0]), ['b', 'c'])
 })
