@@ -204,15 +204,19 @@ function embedded(
   { store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
 ): Service {
   const { journal } = store
+  const readBarrier = async (): Promise<void> => {
+    if (gate.isClosed()) throw new Failure('journal-closed', 'the service is closed')
+    await journal.readBarrier?.()
+  }
   return {
     accounts,
-    listPassword: async () => { await journal.readBarrier?.(); return store.activeList() },
-    getPassword: async id => { await journal.readBarrier?.(); return store.entry(idFrom(id)) },
+    listPassword: async () => { await readBarrier(); return store.activeList() },
+    getPassword: async id => { await readBarrier(); return store.entry(idFrom(id)) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
-      if (known !== undefined) await journal.readBarrier?.() // it would be refused as of what is known here
+      if (known !== undefined) await readBarrier() // it would be refused as of what is known here
       return store.updateEntry(idFrom(id), shaped(UPDATE_SHAPE, changes), null, isExpected)
     },
     deletePassword: async id => store.deleteEntry(idFrom(id), null),
