@@ -27,6 +27,7 @@ const SENTENCES = {
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'hashes-busy': 'too many passwords wait to be checked',
+  'session-changed': 'the token was revoked, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
   'address-unusable': 'the address cannot be listened on',

@@ -40,7 +40,9 @@ export function invalid(errors: FieldErrors): Reply {
 }
 
 /** Failures after which nothing was done, and the same may be asked again. */
-const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'hashes-busy']
+const BUSY_FAILURES: readonly FailureCode[] = [
+  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
+]
 
 /** How an expected failure is answered; undefined where it is not expected, or is not for clients. */
 export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {

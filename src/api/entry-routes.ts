@@ -4,7 +4,6 @@ import { TEXTS } from '../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
 import type { Head } from '../http/head.ts'
 import type { Params } from '../http/router.ts'
-import type { Session } from '../store/session.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
 import type { Precondition, Store } from '../store/store.ts'
 import { idOf, route, type Route } from './route.ts'
@@ -77,7 +76,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
-      handle: ({ body, session }) => store.createEntry(body, userOf(session)).then(({ id }) => created(id, prefix))
+      handle: ({ body, session }) => store.createEntry(body, session ?? null).then(({ id }) => created(id, prefix))
     }),
     route({
       // contract §4.4
@@ -86,7 +85,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       beforeBody: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, params, body, session }) => {
-        const password = await store.updateEntry(idOf(params), body, userOf(session), preconditionIn(head))
+        const password = await store.updateEntry(idOf(params), body, session ?? null, preconditionIn(head))
         return password === undefined ? UNKNOWN : updated(store, password)
       }
     }),
@@ -96,9 +95,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       beforeBody: unknownId,
       storingFailed: TEXTS.deleteFailed,
       handle: async ({ head, params, session }) =>
-        await store.deleteEntry(idOf(params), userOf(session), preconditionIn(head)) ? DELETED : UNKNOWN
+        await store.deleteEntry(idOf(params), session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
     }
   ]
 }
-
-function userOf(session: Session | undefined): number | null { return session?.user ?? null }

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { nowMs } from '../clock.ts'
+import { Failure } from '../errors.ts'
 import { clientAddress } from '../http/address.ts'
 import { readBody, type BodyRead } from '../http/body.ts'
 import type { Handle } from '../http/connection.ts'
@@ -153,8 +154,11 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
   if (waitedMs > 0 && ctx.request.socket.destroyed) return finish(ctx, CLIENT_GONE)
   if (waitedMs > MAX_COMMIT_WAIT_MS) return answer(ctx, BUSY)
   // A body can take its time: what was revoked meanwhile is refused like any other.
-  const refusal = ctx.session && unauthorized({ ...ctx, session: authenticate(ctx) })
-  if (refusal !== undefined) return answer(ctx, refusal)
+  if (ctx.session !== undefined) {
+    ctx.session = authenticate(ctx)
+    const refusal = unauthorized(ctx)
+    if (refusal !== undefined) return answer(ctx, refusal)
+  }
   if (body.length === 0) return validate(ctx, {})
   const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, depthOf(ctx.route.shape!))
   if (parsed.ok) return validate(ctx, parsed.value)
@@ -241,4 +245,8 @@ function fail(ctx: Context, error: unknown, isStale = false): void {
   if (!ctx.isFinished) finish(ctx, 500, id)
 }
 
-function stackOf(error: unknown): string { return String(error instanceof Error ? error.stack : error) }
+/** What the log says of an error; of an expected failure, that alone. */
+function stackOf(error: unknown): string {
+  if (error instanceof Failure) return error.message
+  return String(error instanceof Error ? error.stack : error)
+}

@@ -104,20 +104,15 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('password.changed', null, { id, passwordHash }))
   }
 
-  /**
-   * The same by the user, who gives the current password; false if that is wrong, or if the token that asks for it was
-   * revoked meanwhile. Clients wait as in `login`.
-   */
-  async changePassword(
-    { user: id, hash }: Pick<Session, 'user' | 'hash'>, current: string, password: string, client?: HashClient
-  ): Promise<boolean> {
+  /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
+  async changePassword(by: Session, current: string, password: string, client?: HashClient): Promise<boolean> {
+    const id = by.user
     const user = this.#state.users.get(id)
     const { isRight } = await this.#hasher.verify(current, user?.passwordHash, client)
     if (!isRight || user === undefined) return false
     assertPassword(user.email, password)
     const passwordHash = await this.#hasher.hash(password, client)
-    const find: Find<User> = state => state.tokens.get(hash) && stillAs(user)(state)
-    return this.#record(find, () => event('password.changed', id, { id, passwordHash }))
+    return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
   }
 
   /** Removes a user and ends the user's tokens; false for an unknown address. */
@@ -216,11 +211,11 @@ export class Accounts {
   }
 
   /** Records an event about what is found; false where nothing is. */
-  #record<T>(find: Find<T>, eventOf: (found: T) => Event): Promise<boolean> {
+  #record<T>(find: Find<T>, eventOf: (found: T) => Event, by?: Session): Promise<boolean> {
     return this.#store.commit(state => {
       const found = find(state)
       return { event: found && eventOf(found), outcome: () => found !== undefined }
-    })
+    }, by)
   }
 
   /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */

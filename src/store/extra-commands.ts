@@ -3,18 +3,19 @@ import { Buffer } from 'node:buffer'
 import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges, EntryRow } from './entry.ts'
 import { OPERATOR, type Events } from './events.ts'
+import type { Session } from './session.ts'
 import { event } from './state.ts'
 import { bytesOf, expectedEntry, type Precondition, type Store } from './store.ts'
 
 /** Makes a deleted entry active again; false for an unknown id. */
 export function restoreEntry(
-  store: Store, id: number, by: number | null, isExpected?: Precondition
+  store: Store, id: number, by: Session | null, isExpected?: Precondition
 ): Promise<boolean> {
   return store.commit(state => {
     const old = expectedEntry(state, id, isExpected)
-    const restoration = old?.status === 0 ? event('entry.restored', by, { id: old.id }) : undefined
+    const restoration = old?.status === 0 ? event('entry.restored', by?.user ?? null, { id: old.id }) : undefined
     return { event: restoration, outcome: () => old !== undefined, heldBytes: bytesOf(old) }
-  })
+  }, by)
 }
 
 /** Removes every value of an entry: its id stays unknown from then on. False for an unknown id. */

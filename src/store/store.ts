@@ -8,6 +8,7 @@ import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type Decision, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
 import { OPERATOR } from './events.ts'
+import { assertStands, type Session } from './session.ts'
 import { assertFits, decidable, event, type CommittedState, type State } from './state.ts'
 
 /** Whether an entry is still what a caller takes it for; its revision is undefined where that is not durable yet. */
@@ -24,7 +25,10 @@ export function expectedEntry(state: State, id: number, isExpected: Precondition
 
 type Loop = Pick<CommitLoop<State>, 'commit' | 'health' | 'close'>
 
-/** All writes reject with the failures of `CommitLoop.commit`. `by` is the id of the user, null for none. */
+/**
+ * All writes reject with the failures of `CommitLoop.commit`. `by` is who asks, null for none; where that token was
+ * revoked meanwhile they reject with `session-changed`.
+ */
 export class Store {
   readonly journal: Journal
   /** What is served: the journal applies records to it, and a sweep takes out tokens that have expired. */
@@ -82,21 +86,21 @@ export class Store {
   list(): Buffer[] | undefined { return this.state.entries.list() }
 
   /** Creates an active entry and returns it (contract §2). */
-  createEntry(fields: EntryFields, by: number | null): Promise<Entry> {
+  createEntry(fields: EntryFields, by: Session | null): Promise<Entry> {
     return this.commit(({ entries }) => {
       const id = entries.size + 1
       const made = { id, ...fieldsOf(fields) }
       assertFits({ ...made, status: 1 })
       return {
-        event: event('entry.created', by, made),
+        event: event('entry.created', by?.user ?? null, made),
         outcome: state => state.entries.get(id)!
       }
-    })
+    }, by)
   }
 
   /** Changes the given fields of an entry and returns it as changed; undefined for an unknown id. */
   updateEntry(
-    id: number, fields: EntryChanges, by: number | null, isExpected?: Precondition
+    id: number, fields: EntryChanges, by: Session | null, isExpected?: Precondition
   ): Promise<Entry | undefined> {
     return this.commit(state => {
       const old = expectedEntry(state, id, isExpected)
@@ -104,23 +108,28 @@ export class Store {
       const changes = Object.fromEntries(changed?.map(field => [field, fields[field]]) ?? [])
       if (old !== undefined && changed?.length) assertFits({ ...old, ...changes })
       return {
-        event: changed?.length ? event('entry.updated', by, { id: old!.id, ...changes }) : undefined,
+        event: changed?.length ? event('entry.updated', by?.user ?? null, { id: old!.id, ...changes }) : undefined,
         outcome: state => state.entries.get(id), heldBytes: bytesOf(old)
       }
-    })
+    }, by)
   }
 
   /** Marks an entry as deleted (contract §3); false for an unknown id. */
-  deleteEntry(id: number, by: number | null, isExpected?: Precondition): Promise<boolean> {
+  deleteEntry(id: number, by: Session | null, isExpected?: Precondition): Promise<boolean> {
     return this.commit(state => {
       const old = expectedEntry(state, id, isExpected)
-      const deletion = old?.status === 1 ? event('entry.deleted', by, { id: old.id }) : undefined
+      const deletion = old?.status === 1 ? event('entry.deleted', by?.user ?? null, { id: old.id }) : undefined
       return { event: deletion, outcome: () => old !== undefined, heldBytes: bytesOf(old) }
-    })
+    }, by)
   }
 
   /** Decides any other command; see `CommitLoop`. */
-  commit<T>(decide: Command<State, T>): Promise<T> { return this.#loop.commit(decide) }
+  commit<T>(decide: Command<State, T>, by: Session | null = null): Promise<T> {
+    return this.#loop.commit(by === null ? decide : state => {
+      assertStands(state, by)
+      return decide(state)
+    })
+  }
 
   /** See `CommitLoop`. */
   health(): JournalHealth & { readonly waiting: number } { return this.#loop.health() }

@@ -456,9 +456,10 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   const folder = await initialized(t)
   await done(folder, 'user add a@x --password-stdin', 'a long password')
   const store = await fileStore(folder)
-  await store.createEntry({ ...entry, sistema: 'a\n9 forged' }, 1)
-  await store.updateEntry(1, { password: 'SECRET-second' }, 1)
-  await store.deleteEntry(1, 1)
+  const by = store.accounts.session((await store.accounts.issue('a@x', undefined, undefined))!.token)!
+  await store.createEntry({ ...entry, sistema: 'a\n9 forged' }, by)
+  await store.updateEntry(1, { password: 'SECRET-second' }, by)
+  await store.deleteEntry(1, by)
   await store.close()
   await done(folder, 'entry restore 1')
   await refused(folder, 'entry restore 2', 1, /no entry 2/)
@@ -470,7 +471,7 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
     ['SECRET-entry', 'SECRET-second', 'SECRET-second', 'SECRET-second'])
   const hidden = await done(folder, 'entry history 1') + await done(folder, 'journal show')
   assert.ok(!hidden.includes('SECRET'))
-  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 7)
+  assert.equal((await done(folder, 'journal show')).trimEnd().split('\n').length, 8)
 })
 
 test('a backup of a served journal is verified, for its owner alone, and never made over a file', async t => {

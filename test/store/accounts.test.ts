@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { Accounts } from '../../src/store/accounts.ts'
+import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { sweep, tokenId } from '../../src/store/session.ts'
 import { PasswordHasher } from '../../src/store/password-hash.ts'
 import { checkState } from '../support/check.ts'
@@ -58,6 +59,25 @@ for (const minutes of [0.001, 0.5, 1, 1440]) {
     assert.equal(world.open().accounts.session(token), undefined, 'after a restart')
     world.nowMs += 100 * 365 * 24 * 60 * MINUTE_MS
     assert.ok(store.accounts.session(forever))
+  })
+}
+
+for (const [what, change] of [
+  ['its token was revoked', accounts => accounts.revokeAll(ANA)],
+  ['its user was removed', accounts => accounts.removeUser(ANA)],
+  ['its token may do less', accounts => accounts.changeUser(ANA, undefined, ['password:read'])]
+] as readonly (readonly [string, (accounts: FullStore['accounts']) => Promise<unknown>])[]) {
+  test(`a change that waits is not made once ${what}`, async () => {
+    const { store } = await withAna()
+    const by = store.accounts.session(await issued(store))!
+    const entry = { password: 'p', sistema: 's', usuario: 'u' }
+    await store.createEntry(entry, by)
+    const ended = change(store.accounts)
+    for (const late of [
+      store.createEntry(entry, by), store.updateEntry(1, { password: 'late' }, by), store.deleteEntry(1, by), restoreEntry(store, 1, by)
+    ]) await assert.rejects(late, { code: 'session-changed' })
+    await ended
+    assert.deepEqual([store.lastId, store.entry(1)], [1, { id: 1, ...entry, status: 1 }])
   })
 }
 
@@ -233,9 +253,10 @@ for (const [what, act] of [
     const world = new World()
     await world.open({ ln: 15, r: 8, p: 3 }).accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
     const { accounts } = world.open()
-    const change = accounts.changePassword({ user: 1, hash: 'any' }, PASSWORD, 'another long password')
+    const by = accounts.session((await accounts.issue(ANA, undefined, undefined))!.token)!
+    const change = accounts.changePassword(by, PASSWORD, 'another long password')
     await act(accounts)
-    assert.equal(await change, false)
+    await assert.rejects(change, { code: 'session-changed' })
     assert.equal(await accounts.login(ANA, 'another long password', undefined), undefined)
   })
 }

@@ -1,6 +1,6 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { Buffer } from 'node:buffer'
-import { invalid, UNAUTHENTICATED } from '../../api/answers.ts'
+import { invalid } from '../../api/answers.ts'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../api/entry-routes.ts'
 import { RateLimit } from '../../api/rate-limit.ts'
 import type { RouteDescription, Schema } from '../../api/route-description.ts'
@@ -46,7 +46,7 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
       beforeBody: unknownId, storingFailed: 'Error restoring password',
       handle: async ({ head, params, session }) =>
-        await restoreEntry(store, idOf(params), session?.user ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
+        await restoreEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
@@ -100,12 +100,10 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, client, isGone }) => {
-      const { user, hash } = session!
-      const fault = passwordFault(newPassword, store.state.users.get(user)?.email ?? '')
+      const fault = passwordFault(newPassword, store.state.users.get(session!.user)?.email ?? '')
       if (fault !== undefined) return invalid({ newPassword: [fault] })
       const by = { key: clientKey(client), isGone }
-      if (await accounts.changePassword({ user, hash }, password, newPassword, by)) return CHANGED
-      return store.state.tokens.get(hash) === undefined ? UNAUTHENTICATED : WRONG
+      return await accounts.changePassword(session!, password, newPassword, by) ? CHANGED : WRONG
     }
   })
 }
