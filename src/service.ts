@@ -169,7 +169,7 @@ async function openCertificate(
 /** Forgets expired tokens now and then; gives what ends that. */
 function sweepTokens({ state }: Store): () => void {
   // As in a compaction: a clock that runs ahead ends no token for good.
-  const look = (): void => sweep(state, Math.min(Date.now(), state.recordedMs))
+  const look = (): void => sweep(state, Math.min(Date.now(), Date.parse(state.recorded)))
   const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
   return () => clearInterval(timer)
 }

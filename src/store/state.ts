@@ -28,8 +28,8 @@ export interface CommittedState extends State {
   readonly tokens: MapTable<string, Token, number>
   /** How many records the journals before this one had. */
   earlierRecords: number
-  /** When the newest record was made. */
-  recordedMs: number
+  /** When the newest record was made; empty where there is none. */
+  recorded: string
 }
 
 /** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
@@ -47,7 +47,7 @@ export function emptyState(): CommittedState {
     revisionOf: id => entries.revisionOf(id),
     users: new MapTable(addressOf),
     tokens: new MapTable(userIdOf),
-    earlierRecords: 0, recordedMs: 0
+    earlierRecords: 0, recorded: ''
   }
 }
 
@@ -154,18 +154,20 @@ function reduce(state: State, { type, data }: Pick<Event, 'type' | 'data'>): voi
   REDUCERS[type](state, data as never)
 }
 
-/** A time's part in a revision, and how many of those there are: numbers of up to 2^33 records stay exact. */
-const REVISION_TIMES = 2 ** 20
+/** Where the seconds begin in the text of a time. */
+const SECONDS_AT = '2026-01-31T12:00:'.length
+const MINUTE_MS = 60_000
 
 /**
  * Reduces a durable record into the committed state. An entry's revision is the number of the record that changed it
- * last, counted over all journals that this one came from: so it is never given twice. A part of the record's time is
- * in it, since numbers come again where an older copy of a journal is put back.
+ * last, counted over all journals that this one came from: so it is never given twice. Numbers come again where an
+ * older copy of a journal is put back; so the milliseconds of the record's minute are in it, too.
  */
 export function apply(state: CommittedState, record: JournalRecord): void {
   if (CONTINUATIONS.has(record.type)) state.earlierRecords += (record.data as Continued).records
-  state.recordedMs = Date.parse(record.time)
-  state.entries.revision = (state.earlierRecords + record.seq) * REVISION_TIMES + state.recordedMs % REVISION_TIMES
+  state.recorded = record.time
+  const ms = Math.round(Number(record.time.slice(SECONDS_AT, -1)) * 1000)
+  state.entries.revision = (state.earlierRecords + record.seq) * MINUTE_MS + ms
   reduce(state, record)
 }
 
