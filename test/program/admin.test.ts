@@ -139,6 +139,7 @@ test('help is printed in each of the usual ways, for each command, and names etc
   assert.equal(await done(valued, 'entry add --system web --user u --generate -h'), await done(folder, 'help entry add'))
   assert.ok(one.includes('--data') && !one.includes('--etcd'))
   assert.match(await done(folder, 'journal copy --help'), /--etcd-endpoints/)
+  assert.match(await done(folder, 'help completion'), /^usage: .* completion SHELL \[options\]$/m)
   const names = [...whole.matchAll(/^ {2}(\w+(?: \w+)?) {2,}/gm)].map(match => match[1]!)
   assert.ok(names.length > 20)
   for (const name of names) assert.match(await done(folder, `${name} --help`), new RegExp(`^usage: .* ${name}`))

@@ -54,9 +54,7 @@ export class Replica {
       if (seq <= this.newest.seq) continue
       if (seq > this.newest.seq + 1) return
       this.#take(record)
-      if (seq !== this.#place?.seq) continue
-      this.#place.settle(text)
-      this.#place = undefined
+      if (seq === this.#place?.seq) this.#place.settle(text)
     }
   }
 
