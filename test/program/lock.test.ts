@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/disk/files.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { RequestGate } from '../../src/http/request-gate.ts'
 import { lockJournal, openStorage } from '../../src/storage.ts'
-import { ADMIN, done, initialized } from '../support/admin.ts'
+import { ADMIN, admin, done, initialized, type Done } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
@@ -125,6 +126,31 @@ for (const [what, hold] of [
     assert.equal(said.split('waiting').length, 2)
   })
 }
+
+test('a change is asked for again where the service ended before it took it, and not where it may have made it', async t => {
+  const folder = await initialized(t)
+  const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) => void): Promise<Done> => {
+    const held = await lockJournal(disk, folder, localSockets((request, response) => {
+      if (request.method === 'GET') return void response.end('{}')
+      clean(folder)
+      cut(request, response)
+    }))
+    const ended = await admin(folder, words, 'SECRET\n')
+    await held.release()
+    return ended
+  }
+  const add = 'entry add --user u --password-stdin --system'
+  const refused = await endsAt(`${add} refused`, ({ socket }) => socket.destroy())
+  assert.deepEqual([refused.code, refused.error], [0, ''])
+  const taken = await endsAt(`${add} taken`, (request, response) => {
+    response.writeContinue()
+    request.on('data', () => request.socket.destroy())
+  })
+  assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have done what was asked for; look/)
+  const deleted = await endsAt('entry delete 1', ({ socket }) => socket.destroy())
+  assert.match(`${deleted.code} ${deleted.error}`, /^1 error: the service cut/)
+  assert.deepEqual(await systemsIn(folder), ['refused'])
+})
 
 test('a start that loses its lock before it cuts a torn write off leaves what another process has acknowledged since', async t => {
   const folder = await initialized(t)

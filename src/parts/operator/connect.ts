@@ -73,15 +73,14 @@ export class StoreAccess implements Reached {
     let timer: NodeJS.Timeout | undefined
     try {
       for (let tries = 1; ; tries++) {
-        let asked = this.#folder
         try {
-          asked = await this.#socket() ?? this.#folder
+          const asked = await this.#socket() ?? this.#folder
           timer ??= this.#noteLater()
           const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
           if (answer.status === 200) return answer.body
           if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
         } catch (error) {
-          if (!isTransition(this.files, error, asked) || tries === TRIES) throw error
+          if (!isTransition(error) || tries === TRIES) throw error
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
@@ -228,14 +227,10 @@ function operatorName({ SUDO_USER, LOGNAME, USER }: NodeJS.ProcessEnv): string {
   return (SUDO_USER || LOGNAME || USER || '').replace(/[^\w.@-]/g, '_').slice(0, MAX_NAME_CHARACTERS)
 }
 
-/**
- * Whether an error shows that the request was not received, since the process that had the lock has just ended. One
- * that ends in order answers what it has received, removes its socket, then cuts connections; a crash leaves it there.
- */
-function isTransition(files: Files, error: unknown, socket: string): boolean {
+/** Whether an error shows that nothing was done, since the process that had the lock ends or has ended. */
+function isTransition(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'folder-held'
-  if (['ECONNRESET', 'EPIPE'].includes(systemCode(error))) return files.stat(socket) === undefined
-  return ['ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
+  return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
 }
 
 function errorOf({ body }: LocalAnswer): OperatorError {

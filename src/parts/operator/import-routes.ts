@@ -21,8 +21,8 @@ assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be
 assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
 const ADDED = messageReply(200, 'added')
-const OVER = messageReply(
-  409, 'this import is over: another one has begun, or the service was restarted; nothing was imported')
+const OVER = messageReply(409, 'this import is over: it was made, another one has begun, or the service was ' +
+  'restarted; look which entries are there, and import what is not')
 const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
 
 /** What an imported entry must be. */
