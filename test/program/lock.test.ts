@@ -118,7 +118,7 @@ for (const [what, hold] of [
     let said = ''
     command.stderr.setEncoding('utf8').on('data', text => { said += text })
     try {
-      await until('the command says that it waits', () => said.includes('waiting; Ctrl+C gives up'))
+      await until('the command says that it waits', () => said.includes('waiting; after Ctrl+C it may still do what was asked for\n'))
     } finally {
       await release()
     }

@@ -33,7 +33,8 @@ const TRIES = 50
 const PAUSE_MS = 100
 /** An answer of another process that takes longer is waited for aloud. */
 const SILENT_MS = 2_000
-const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; Ctrl+C gives up'
+const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
+  'after Ctrl+C it may still do what was asked for'
 const MAX_NAME_CHARACTERS = 64
 /** What a service answers that does not have a route. */
 const NO_ROUTE = 'Not Found'
