@@ -51,11 +51,12 @@ test('the end of a lost line is found wherever a read of the file ends in it, be
 
 /** A folder whose journal has lost some lines, counted from 1; each has a bit flipped. */
 async function damagedFolder(
-  t: TestContext, fill: (store: FullStore) => Promise<unknown>, ...lines: readonly number[]
+  t: TestContext, fill: (store: FullStore, clock: { aheadMs: number }) => Promise<unknown>, ...lines: readonly number[]
 ): Promise<{ readonly folder: string, readonly bad: string, readonly good: string }> {
   const folder = freshFolder(t)
-  const store = await fileStore(folder)
-  await fill(store)
+  const clock = { aheadMs: 0 }
+  const store = await fileStore(folder, { wallMs: () => Date.now() + clock.aheadMs })
+  await fill(store, clock)
   await store.close()
   const texts = linesOf(journalBytes(folder))
   const damaged = texts.map((text, i) => lines.includes(i + 1) ? text.replace(/("sealed":"[^"]{20})(.)/, (_, start, one) => `${start}${one === 'A' ? 'B' : 'A'}`) : text)
@@ -206,6 +207,33 @@ test('lines of a journal that went on from an older copy are kept aside, and do 
   assert.deepEqual([code, opened, entries, unplaced], [3, 4, 4, 5])
   for (const { why } of unplacedRecords) assert.match(why, /^it may be of another journal: its place is taken/)
   assert.match(await done(folder, `journal show ${good}`), /"sistema":"own"/)
+})
+
+test('lines behind a lost one where the clock was set back are placed and called doubtful, unless others claim their places', async t => {
+  const { folder, bad, good } = await damagedFolder(t, async (store, clock) => {
+    await store.createEntry(ENTRY, null)
+    clock.aheadMs = 1e12
+    await store.createEntry(ENTRY, null)
+    clock.aheadMs = 0
+    await store.createEntry(ENTRY, null)
+    await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
+    await store.accounts.issue('ana@x', undefined, undefined)
+    await store.createEntry(ENTRY, null)
+  }, 3)
+  const lines = linesOf(readFileSync(bad))
+  const { code, out } = await admin(folder, `journal salvage ${bad} --to ${good} --json`)
+  const { opened, lostLines, unplaced, doubtful, mayLackChanges, lockedUsers, tokens } = JSON.parse(out)
+  assert.deepEqual([code, opened, lostLines, unplaced, doubtful], [3, 5, 1, 0, [{ from: 4, to: 6 }]])
+  assert.deepEqual([mayLackChanges, lockedUsers, tokens], ['1-2,4', ['ana@x'], 0])
+  const shown = await admin(folder, `journal salvage ${bad} --to ${good}.kept --keep-tokens`)
+  assert.match(shown.out, /^doubtful 4 to 6 are older than what comes before them[^]+^tokens   1$/m)
+  writeFileSync(journalPath(folder), bytesOf(linesOf(journalBytes(folder)).slice(0, 3)))
+  const store = await fileStore(folder)
+  for (let n = 0; n < 2; n++) await store.createEntry({ ...ENTRY, sistema: 'other' }, null)
+  await store.close()
+  writeFileSync(bad, bytesOf([...lines, ...linesOf(journalBytes(folder)).slice(2).map((line, i) => i === 0 ? line.slice(-90) : line)]))
+  const claimed = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good}.claimed --json`)).out)
+  assert.deepEqual([claimed.opened, claimed.unplaced, claimed.doubtful], [2, 5, []])
 })
 
 test('what an older, compacted journal has left behind the end is kept aside, also where its first line has no time of its own', async t => {

@@ -115,7 +115,8 @@ export function report(
   const aside = unplaced === 0 ? undefined : `${target}.unplaced.jsonl`
   const result = {
     source, path: target, records, head, lines: scan.lines, opened: scan.opened, lost: losses.lines, lostLines,
-    lostBytes, missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
+    lostBytes, doubtful: scan.doubtful.map(({ first, last }) => ({ from: first, to: last })),
+    missingKeys: scan.missingKeys, entries: entries.count, whole: entries.count - doubtfulCount,
     mayLackChanges: doubtful,
     users: there.length, lockedUsers: locked, mayHaveFewerAbilities: mayDoLess,
     tokensLeftOut: made.tokensLeftOut, tokens: made.state.tokens.size,
@@ -129,6 +130,8 @@ export function report(
     ...losses.lines.slice(0, MAX_SHOWN).map(shownLoss),
     ...losses.lines.length > MAX_SHOWN
       ? [`lost     and ${losses.lines.length - MAX_SHOWN} more places; --json names them`] : [],
+    ...scan.doubtful.slice(0, MAX_SHOWN).map(({ first, last }) => `doubtful ${first} to ${last} are older than what ` +
+      'comes before them: the clock was set back, or they are of another journal'),
     ...missing === undefined ? [] : [`archive  --archive with the journal ${before(missing)}, ${missing.records} ` +
       'records, can give what is lost of the checkpoint'],
     ...missing !== undefined || flags['archive'] === undefined ? [] : [`archive  ${standIn?.path ?? 'not needed'}`],

@@ -33,8 +33,10 @@ export interface Scan {
   readonly runs: readonly Run[]
   /** Runs whose numbers are taken: lines that are there twice, or what is left of another journal. */
   readonly again: readonly Run[]
-  /** Runs that contradict those, or are older than what comes before them, as what is left of another journal is. */
+  /** Runs that contradict those, or are older than what comes before them and not alone in their places. */
   readonly foreign: readonly Run[]
+  /** Placed, and older than what comes before: the clock was set back in lost lines, or they are another journal's. */
+  readonly doubtful: readonly Run[]
   readonly bytes: number
   /** Whether its last byte is the end of a line. */
   readonly isEnded: boolean
@@ -220,11 +222,12 @@ function shortOf({ at, end, hash }: Piece): Piece {
 export function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Puts runs in the order of their numbers, each line once. */
-function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' | 'foreign'> {
+function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' | 'foreign' | 'doubtful'> {
   const left = [...all].sort((a, b) => a.first - b.first || b.last - a.last || a.at - b.at)
   const runs: Run[] = []
   const again: Run[] = []
   const foreign: Run[] = []
+  const doubtful: Run[] = []
   let until = ''
   for (let i = 0; i < left.length; i++) {
     const before = runs.at(-1)
@@ -237,16 +240,20 @@ function place(all: readonly Run[], open: OpenRun): Pick<Scan, 'runs' | 'again' 
     const isLinked = before !== undefined && run.previousHash === before.head
     const isOlder = !isLinked && run.since !== undefined && run.since < until
     const rest = before !== undefined && run.first <= before.last ? restOf(run, before, open) : run
-    if (rest === undefined || (isOlder && rest === run)) {
+    const isDoubtful = isOlder && rest === run
+    const isClaimed = isDoubtful && [before!, ...foreign, ...left.slice(i + 1, i + 2)]
+      .some(({ first, last }) => first <= run.last && last >= run.first - 1) // one that ends there should lead to it
+    if (rest === undefined || isClaimed) {
       foreign.push(run)
       continue
     }
+    if (isDoubtful) doubtful.push(run)
     // What comes before the rest is there twice.
     if (rest !== run) again.push({ ...run, end: rest.at - 1, last: before!.last, head: before!.head })
     runs.push(rest)
     until = rest.until ?? until
   }
-  return { runs, again, foreign }
+  return { runs, again, foreign, doubtful }
 }
 
 /** Of several runs that could come next, takes the one that follows the last line placed. */
