@@ -10,7 +10,7 @@ import { disk } from '../../src/disk/files.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { RequestGate } from '../../src/http/request-gate.ts'
 import { lockJournal, openStorage } from '../../src/storage.ts'
-import { ADMIN, admin, done, initialized, type Done } from '../support/admin.ts'
+import { ADMIN, admin, done, initialized, refused, type Done } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
@@ -140,8 +140,8 @@ test('a change is asked for again where the service ended before it took it, and
     return ended
   }
   const add = 'entry add --user u --password-stdin --system'
-  const refused = await endsAt(`${add} refused`, ({ socket }) => socket.destroy())
-  assert.deepEqual([refused.code, refused.error], [0, ''])
+  const repeated = await endsAt(`${add} repeated`, ({ socket }) => socket.destroy())
+  assert.deepEqual([repeated.code, repeated.error], [0, ''])
   const taken = await endsAt(`${add} taken`, (request, response) => {
     response.writeContinue()
     request.on('data', () => request.socket.destroy())
@@ -149,7 +149,14 @@ test('a change is asked for again where the service ended before it took it, and
   assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have done what was asked for; look/)
   const deleted = await endsAt('entry delete 1', ({ socket }) => socket.destroy())
   assert.match(`${deleted.code} ${deleted.error}`, /^1 error: the service cut/)
-  assert.deepEqual(await systemsIn(folder), ['refused'])
+  assert.deepEqual(await systemsIn(folder), ['repeated'])
+})
+
+test('a command whose service cuts off every connection, as without descriptors, says so and what to do', async t => {
+  const folder = await initialized(t)
+  const held = await lockJournal(disk, folder, localSockets(request => { request.socket.destroy() }))
+  await refused(folder, 'entry list', 1, /the service took no request, and nothing was changed; .+ descriptors .+ restart it/)
+  await held.release()
 })
 
 test('a start that loses its lock before it cuts a torn write off leaves what another process has acknowledged since', async t => {

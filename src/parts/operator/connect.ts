@@ -35,6 +35,8 @@ const PAUSE_MS = 100
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
   'after Ctrl+C it may still do what was asked for'
+const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
+  'into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
 /** What a service answers that does not have a route. */
 const NO_ROUTE = 'Not Found'
@@ -81,7 +83,8 @@ export class StoreAccess implements Reached {
           if (answer.status === 200) return answer.body
           if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
         } catch (error) {
-          if (!isTransition(error) || tries === TRIES) throw error
+          if (!isTransition(error)) throw error
+          if (tries === TRIES) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
