@@ -3,6 +3,7 @@ import { Failure } from '../errors.ts'
 import { email, number, texts, textUpTo } from '../json/rules.ts'
 import { check, optional, sentenceOf, text, type Rule, type Shape, type Shaped } from '../json/validator.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
+import { LONE_SURROGATE } from './password-hash.ts'
 import { ANY_ABILITY } from './session.ts'
 
 const anyPassword = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
@@ -10,10 +11,13 @@ const anyPassword = textUpTo(MAX_LOGIN_PASSWORD_LENGTH)
 /** A password that is to be set; older ones may be shorter. */
 const newPassword: Rule<string> = {
   ...anyPassword,
-  fault: (field, value) => anyPassword.fault(field, value) ??
-    ([...(value as string).normalize('NFC')].length < MIN_LOGIN_PASSWORD_CHARACTERS
-      ? `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
-      : undefined)
+  fault: (field, value) => anyPassword.fault(field, value) ?? newPasswordFault(field, value as string)
+}
+
+function newPasswordFault(field: string, password: string): string | undefined {
+  if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
+  if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
+  return `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
 }
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }

@@ -22,6 +22,9 @@ const SALT_BYTES = 16
 const HASH_BYTES = 32
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
+/** Half of a surrogate pair, which UTF-8 has no bytes for: every one would be hashed as the same character. */
+export const LONE_SURROGATE: RegExp = /\p{Surrogate}/u
+
 /** The result of a verification; `isOutdated`: the hash was made at a lower cost than new ones. */
 export interface Verified {
   readonly isRight: boolean
@@ -73,8 +76,8 @@ export class PasswordHasher {
     const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
     const expected = Buffer.from(hash, 'base64')
     const found = await this.#derive(password, Buffer.from(salt!, 'base64'), cost, client)
-    const isRight = found.length === expected.length && timingSafeEqual(found, expected) && phc !== undefined
-    return { isRight, isOutdated: work(cost) < work(this.#cost) }
+    const isSame = found.length === expected.length && timingSafeEqual(found, expected) && phc !== undefined
+    return { isRight: isSame && !LONE_SURROGATE.test(password), isOutdated: work(cost) < work(this.#cost) }
   }
 
   async #derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost, client: HashClient): Promise<Buffer> {

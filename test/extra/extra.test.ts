@@ -129,12 +129,15 @@ test('what ABILITIES says of deletedPasswords holds for both of its paths, unles
 })
 
 test('one’s own password is changed with the current one only, which ends all tokens; tries are limited', async t => {
-  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '4' })
+  const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '5' })
   const token = await tokenOf(started)
   const change = (password: string, newPassword: string): ReturnType<typeof call> =>
     call(t, started.url, 'POST', '/api/changeOwnPassword', { token, body: { password, newPassword } })
   assert.deepEqual(JSON.parse((await change('wrong', 'another long password')).text).errors, { password: ['The current password is not correct.'] })
-  for (const [weak, why] of [['short', 'The newPassword field must be at least 12 characters.'], [ANA.toUpperCase(), 'the password must not be the address']] as const) {
+  for (const [weak, why] of [
+    ['short', 'The newPassword field must be at least 12 characters.'], [ANA.toUpperCase(), 'the password must not be the address'],
+    ['\ud801'.repeat(12), 'The newPassword field must be Unicode without halves of surrogate pairs.']
+  ] as const) {
     const { status, text } = await change(PASSWORD, weak)
     assert.deepEqual([status, JSON.parse(text).errors], [400, { newPassword: [why] }])
   }

@@ -201,9 +201,9 @@ test('an address must be one, and an ability one that an operation asks for', as
   ]) await assert.rejects(refused, { code: 'input-invalid' })
 })
 
-test('a new password is refused that is short, or the address; an older one is still a login', async () => {
+test('a new password is refused that is short, not Unicode, or the address; an older one is still a login', async () => {
   const { world, store } = await withAna()
-  for (const password of ['eleven char', 'contrasen\u0303', '🔑'.repeat(11), '']) {
+  for (const password of ['eleven char', 'contrasen\u0303', '🔑'.repeat(11), '\ud801'.repeat(12), '']) {
     await assert.rejects(store.accounts.setPassword(ANA, password), { code: 'input-invalid' }, password)
     await assert.rejects(store.accounts.addUser('b@x', 'B', [], password), { code: 'input-invalid' }, password)
   }

@@ -43,6 +43,12 @@ test('a password is the same however its letters are composed', async () => {
   assert.equal((await cheap().verify('contrasen\u0303a', phc)).isRight, true)
 })
 
+test('a password with half of a surrogate pair is wrong, also where its bytes would be those that were hashed', async () => {
+  const phc = await cheap().hash('\ufffd'.repeat(12))
+  for (const half of ['\ud801', '\udc01']) assert.equal((await cheap().verify(half.repeat(12), phc)).isRight, false)
+  assert.equal((await cheap().verify('\ufffd'.repeat(12), phc)).isRight, true)
+})
+
 test('without a user a password is wrong, whichever it is', async () => {
   for (const password of ['', 'x', 'correct']) assert.equal((await cheap().verify(password, undefined)).isRight, false)
 })
