@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -129,9 +129,10 @@ for (const [what, hold] of [
 
 test('a change is asked for again where the service ended before it took it, and not where it may have made it', async t => {
   const folder = await initialized(t)
+  const [path, keyFile] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
   const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) => void): Promise<Done> => {
     const held = await lockJournal(disk, folder, localSockets((request, response) => {
-      if (request.method === 'GET') return void response.end('{}')
+      if (request.method === 'GET') return void response.end(JSON.stringify({ path, keyFile, bytes: statSync(path).size }))
       clean(folder)
       cut(request, response)
     }))
@@ -142,6 +143,11 @@ test('a change is asked for again where the service ended before it took it, and
   const add = 'entry add --user u --password-stdin --system'
   const repeated = await endsAt(`${add} repeated`, ({ socket }) => socket.destroy())
   assert.deepEqual([repeated.code, repeated.error], [0, ''])
+  writeFileSync(join(folder, 'e.csv'), 'name,url,username,password\ns,,u,p\n')
+  for (const words of ['key rotate', 'key rewrite', `import ${join(folder, 'e.csv')}`]) {
+    const { code, error } = await endsAt(words, ({ socket }) => socket.destroy())
+    assert.equal(code, 0, `${words}: ${error}`)
+  }
   const taken = await endsAt(`${add} taken`, (request, response) => {
     response.writeContinue()
     request.on('data', () => request.socket.destroy())
@@ -149,7 +155,7 @@ test('a change is asked for again where the service ended before it took it, and
   assert.match(`${taken.code} ${taken.error}`, /^1 error: the service cut [^\n]+ may have done what was asked for; look/)
   const deleted = await endsAt('entry delete 1', ({ socket }) => socket.destroy())
   assert.match(`${deleted.code} ${deleted.error}`, /^1 error: the service cut/)
-  assert.deepEqual(await systemsIn(folder), ['repeated'])
+  assert.deepEqual(await systemsIn(folder), ['repeated', 's'])
 })
 
 test('a command whose service cuts off every connection, as without descriptors, says so and what to do', async t => {

@@ -32,13 +32,14 @@ export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = {
 export function importRoutes(store: Store): readonly Route[] {
   let current: { readonly id: string, readonly entries: EntryRow[], bytes: number } | undefined
   return [
-    {
+    route({
       operation: 'beginImport', method: 'POST', path: '/operator/import/begin',
+      shape: {},
       handle: () => {
         current = { id: randomUUID(), entries: [], bytes: 0 }
         return jsonReply(200, { id: current.id })
       }
-    },
+    }),
     route({
       operation: 'addToImport', method: 'POST', path: '/operator/import/add',
       shape: { id: text, entries: listOf(IMPORTED) },

@@ -32,7 +32,7 @@ async function statusOf({ store, positionals: [file] }: Context): Promise<Journa
 }
 
 /** Sends a request that takes long, and shows its progress. */
-async function askSlowly(context: Context, what: string, path: string, body?: object): Promise<any> {
+async function askSlowly(context: Context, what: string, path: string, body: object): Promise<any> {
   const look = async (): Promise<void> => {
     const status = await context.store.look()
     if (status?.progress !== undefined) context.terminal.progress(what, status.progress)
@@ -227,7 +227,7 @@ export const COMMANDS: readonly Command[] = [
       const status = await store.status()
       terminal.noteJournal(status)
       const { keyFile } = status
-      const { key, seals } = await store.ask('POST', '/operator/key/rotate')
+      const { key, seals } = await store.ask('POST', '/operator/key/rotate', {})
       // A service of the first version does not say it.
       const lines = seals !== false ? [`key ${key} seals from now on`] : [
         `key ${key} is in ${keyFile}, and does not seal yet`,
@@ -241,7 +241,7 @@ export const COMMANDS: readonly Command[] = [
     help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
     run: async context => {
       context.terminal.noteJournal(await context.store.status())
-      const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite')
+      const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite', {})
       context.terminal.show({ head, unneeded }, `head ${head}`, ...unneeded.map(noLongerNeeded))
     }
   }

@@ -81,9 +81,9 @@ export function operatorRoutes(
     post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => purgeEntry(store, id), UNKNOWN, PURGED),
     post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, disclosure =>
       recordDisclosure(store, disclosure).then(() => true)),
-    post('rotateKey', 'key/rotate', undefined, (_body, isGone) => journal.rotateKey(isGone)
+    post('rotateKey', 'key/rotate', {}, (_body, isGone) => journal.rotateKey(isGone)
       .catch(error => { throw ofFile(error, journal.location().keyFile) })),
-    post('rewriteJournal', 'key/rewrite', undefined, (_body, isGone) => rewrite(isGone, () => ({}))),
+    post('rewriteJournal', 'key/rewrite', {}, (_body, isGone) => rewrite(isGone, () => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }, isGone) =>
       rewrite(isGone, file => ({
         checkpoint: checkpointOf(store.state, tokensToKeep(store.state, file)), keepsHistory: keepsHistory === 1
@@ -114,12 +114,12 @@ function get(operation: string, path: string, value: () => unknown): Route {
  * false or undefined for `refused`. What the store refuses as invalid is answered 400.
  */
 function post<S extends Shape>(
-  operation: string, path: string, shape: S | undefined,
+  operation: string, path: string, shape: S,
   act: (body: Shaped<S>, isGone: () => boolean) => Promise<object | boolean | undefined>,
   refused?: Reply, done: Reply = DONE
 ): Route {
   return route({
-    operation, method: 'POST', path: `/operator/${path}`, shape: shape!,
+    operation, method: 'POST', path: `/operator/${path}`, shape,
     handle: async ({ body, isGone }) => {
       try {
         const result = await act(body, isGone)

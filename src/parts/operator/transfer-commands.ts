@@ -59,7 +59,7 @@ function keyOf(entry: EntryRow): string { return JSON.stringify(rowOf(entry)) }
 
 /** Sends entries to the store, which makes all of them or none; gives the id of the first. */
 async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<number> {
-  const { id } = await store.ask('POST', '/operator/import/begin')
+  const { id } = await store.ask('POST', '/operator/import/begin', {})
   for (let done = 0; done < rows.length;) {
     const entries: EntryRow[] = []
     for (let bytes = 0; bytes < IMPORT_PART_BYTES && done < rows.length; done++) {
