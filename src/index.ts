@@ -4,8 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { readValues } from './config/read.ts'
-import { Failure, systemCode } from './errors.ts'
-import type { AccessLogSink } from './http/access-log.ts'
+import { Failure } from './errors.ts'
 import { peerOf } from './http/address.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
 import { statusReply, type Reply } from './http/reply.ts'
@@ -108,22 +107,6 @@ function safely(call: () => void): void {
   }
 }
 
-/** The embedder's access log; what it throws is reported, and costs its line and nothing else. */
-function reporting(access: AccessLogSink, warn: Log['warn']): AccessLogSink {
-  const attempt = <T>(call: () => T, otherwise: T): T => {
-    try {
-      return call()
-    } catch (error) {
-      warn(`the access log failed: ${systemCode(error)}`)
-      return otherwise
-    }
-  }
-  return {
-    write: line => attempt(() => access.write(line), undefined),
-    pendingBytes: () => attempt(() => access.pendingBytes(), Infinity)
-  }
-}
-
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
 
 function takes(parse: (text: string) => unknown, text: string): boolean {
@@ -180,7 +163,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const warn = (line: string): void => safely(() => given.warn(line))
   const log: Log = {
     info: line => safely(() => given.info(line)), warn,
-    progress: (what, share) => safely(() => given.progress?.(what, share)), access: access && reporting(access, warn)
+    progress: (what, share) => safely(() => given.progress?.(what, share)), access
   }
   signal?.throwIfAborted()
   const opened = await open(settings, log, prefix, init)

@@ -1,6 +1,6 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
 import { calledAs, settingsHelp } from './config/read.ts'
-import { disk } from './disk/files.ts'
+import { disk, isFile, lineAppender } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
@@ -11,11 +11,25 @@ import { VERSION } from './version.ts'
 const ERROR = 3
 const WARNING = 4
 
+/**
+ * Gives what writes lines to a standard stream. Node's own writes to a file once, and takes no notice where a disk that
+ * fills up has taken only a part.
+ */
+function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
+  return isFile(stream.fd) ? lineAppender(disk, stream.fd) : line => { stream.write(line) }
+}
+
+const writeError = writer(process.stderr)
+
 /** Writes to standard error; where that is systemd's journal, with the priority of the line (sd-daemon(3)). */
 function report(priority: number, line: string): void {
   const { device, inode } = disk.openStat(process.stderr.fd)
   const isJournal = process.env['JOURNAL_STREAM'] === `${device}:${inode}`
-  process.stderr.write(`${isJournal ? `<${priority}>` : ''}${line}\n`)
+  try {
+    writeError(`${isJournal ? `<${priority}>` : ''}${line}\n`)
+  } catch {
+    // There is nowhere else to report it.
+  }
 }
 
 async function main(): Promise<void> {
@@ -41,7 +55,7 @@ async function main(): Promise<void> {
     info: line => output.write(`${line}\n`),
     warn: line => report(WARNING, `warning: ${line}`),
     progress: (what, share) => showProgress(process.stderr, what, share),
-    access: { write: line => process.stdout.write(line), pendingBytes: () => process.stdout.writableLength }
+    access: { write: writer(process.stdout), pendingBytes: () => process.stdout.writableLength }
   }
   const service = await openService(settings, log)
   try {

@@ -151,7 +151,7 @@ async function openAccessLog(
 ): Promise<AccessLog | undefined> {
   if (!accessLog) return undefined
   const { createAccessLog } = await import('./http/access-log.ts')
-  const opened = createAccessLog(log.access!, Date.now)
+  const opened = createAccessLog(log.access!, Date.now, log.warn)
   closers.add(opened.close)
   return opened
 }

@@ -87,6 +87,21 @@ export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): 
   for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
 }
 
+/**
+ * Gives what appends lines to an open file. It throws where one is not whole, as on a disk that fills up; the next one
+ * then begins on a line of its own.
+ */
+export function lineAppender(files: Files, descriptor: Descriptor): (line: string) => void {
+  let isCut = false
+  return line => {
+    const bytes = Buffer.from(isCut ? `\n${line}` : line)
+    for (let at = 0; at < bytes.length;) {
+      at += files.appendSync(descriptor, bytes.subarray(at))
+      isCut = at < bytes.length
+    }
+  }
+}
+
 export function isFile(descriptor: Descriptor): boolean { return fstatSync(descriptor).isFile() }
 
 /** Makes durable what was written to an open file. Throws as `disk.sync`. */

@@ -120,7 +120,7 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   const written: string[] = []
   let pending = 0
   const sink = { write: (line: string) => { written.push(line) }, pendingBytes: () => pending }
-  const { log, close } = createAccessLog(sink, () => 0)
+  const { log, close } = createAccessLog(sink, () => 0, () => {})
   const line = `${JSON.stringify({ time: '1970-01-01T00:00:00.000Z', ...REQUEST })}\n`
   log(REQUEST)
   pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length

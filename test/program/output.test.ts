@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { done, initialized } from '../support/admin.ts'
+import { mountMissing, smallDisk } from '../support/outside.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -31,6 +32,30 @@ test('a reader of the output that goes away costs lines, not the service', async
   for (const stream of [program.child.stdout!, program.child.stderr!]) stream.destroy()
   for (let n = 0; n < 20; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
   assert.equal((await program.stop()).code, 0)
+})
+
+test('an access log whose disk fills up counts the lines that it loses, and goes on with whole ones when there is room', {
+  skip: mountMissing()
+}, async t => {
+  const folder = smallDisk(t, '64k')
+  const [path, filler] = [join(folder, 'access.log'), join(folder, 'filler')]
+  const command = ['sh', '-c', 'exec "$@" >"$0"', path, process.execPath, join(DIST, 'server.js')]
+  const program = await startProgram(t, { flags: { 'access-log': 'on' }, command })
+  const ask = async (times: number): Promise<void> => {
+    for (let n = 0; n < times; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
+  }
+  await ask(1)
+  spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096'], { stdio: 'ignore' })
+  await ask(30)
+  rmSync(filler)
+  await ask(2)
+  const { stderr } = await program.stop()
+  assert.equal(stderr.match(/^warning: the access log failed: ENOSPC; [^\n]+$/gm)?.length, 1, stderr)
+  const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"dropped")/).map(text => text.split('\n'))
+  assert.throws(() => JSON.parse(begun!.pop()!), 'the line that was cut')
+  const [{ dropped }, ...last] = after!.map(line => JSON.parse(line))
+  assert.equal(begun!.map(line => JSON.parse(line)).length + dropped + last.length, 33)
+  assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
 })
 
 test('a reader of the output who takes nothing holds up no stop', { timeout: 60_000 }, async t => {
