@@ -36,15 +36,15 @@ export async function createKeyFile(
 }
 
 /**
- * Appends a new key to those of a key file, durably and at once or not at all; rejects with `key-unwritable`, having
- * changed nothing, where its folder may not be written or synced.
+ * Appends a new key to those of a key file, which a link may lead to, durably and at once or not at all; rejects with
+ * `key-unwritable`, having changed nothing, where its folder may not be written or synced.
  */
 export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
   const replaces = files.stat(path)
   const before = files.read(path).toString('latin1').trimEnd()
   const text = `${before}\n${random(KEY_BYTES).toString('hex')}\n`
   try {
-    await makeWhole(files, path, file => file.write(text), { replaces })
+    await makeWhole(files, files.real(path), file => file.write(text), { replaces })
   } catch (error) {
     if (!isForbidden(error)) throw error
     const how = 'append one as its owner (openssl rand -hex 32 >> FILE), and start the service again'

@@ -34,8 +34,7 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
   const path = join(options.folder, JOURNAL_FILE)
   try {
     // Links are resolved once: replacing the file must not replace the link to it.
-    const keyFile = files.real(options.keyFile)
-    return await open({ ...options, keyFile }, files.real(path), apply)
+    return await open(options, files.real(path), apply)
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure('folder-unusable', fileFault(files, error, path), { cause: error })
@@ -44,7 +43,7 @@ export async function openFileJournal(options: FileJournalOptions, apply: Apply)
 
 async function open(options: FileJournalOptions, path: string, apply: Apply): Promise<FileJournal> {
   const { files, keyFile, unlocked, mustExist = false } = options
-  if (keyFile === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
+  if (files.real(keyFile) === path) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const isNew = files.stat(path) === undefined
   if (isNew && unlocked !== undefined) throw new Failure('folder-unusable', unlocked)
   if (mustExist && isNew) throw missing(path, true)
@@ -115,7 +114,7 @@ async function prepare(
   const older = `${path}.rewrite` // what a killed re-encryption of the first version leaves
   for (const left of [second, older]) if (left !== undefined && files.stat(left) !== undefined) files.remove(left)
   removeLeftovers(files, path)
-  ifAllowed(() => removeLeftovers(files, keyFile)) // else they stay
+  ifAllowed(() => removeLeftovers(files, files.real(keyFile))) // else they stay
   keepPrivate(options, folder, 0o700)
   keepPrivate(options, keyFile, 0o600)
   keepPrivate(options, path, 0o600)
@@ -156,7 +155,7 @@ function makeAllDurable(options: FileJournalOptions, path: string, found: Recove
     if (!isForbidden(error)) throw error
     warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
-  for (const folder of new Set([keyFile, path].map(file => dirname(file)))) {
+  for (const folder of new Set([files.real(keyFile), path].map(file => dirname(file)))) {
     if (ifAllowed(() => sync(files, folder)) === true || !isNew) continue
     warn(`the new files' names in ${folder} could not be made durable; ` +
       'a crash of the machine within the next seconds could undo them')

@@ -1,7 +1,7 @@
 /** The key file is put back, lost or changed while the service runs: nothing is sealed with a key that no file holds. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, lstatSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { admin, done, initialized } from '../support/admin.ts'
@@ -41,6 +41,29 @@ test('an older key file that is put back refuses changes, rotation, rewriting an
   await program.kill()
   const again = await startProgram(t, { flags: { data: folder } })
   assert.equal((await send(again.url, 'GET', '/api/listPassword')).json.length, 6)
+})
+
+test('a link to the key file may be moved on to a copy, and stays a link when a key is added there', async t => {
+  const folder = await initialized(t)
+  const at = (name: string): string => join(folder, name)
+  cpSync(at('journal.key'), at('1/journal.key'))
+  rmSync(at('journal.key'))
+  symlinkSync('1', at('now'))
+  symlinkSync('now/journal.key', at('journal.key'))
+  const program = await startProgram(t, { flags: { data: folder } })
+  const create = async (): Promise<number> => (await send(program.url, 'POST', '/api/createPassword', FIELDS)).status
+  assert.equal(await create(), 200)
+  cpSync(at('1'), at('2'), { recursive: true })
+  symlinkSync('2', at('next'))
+  renameSync(at('next'), at('now'))
+  rmSync(at('1'), { recursive: true })
+  assert.equal(await create(), 200)
+  await done(folder, 'key rotate')
+  assert.equal(await create(), 200)
+  assert.equal(readFileSync(at('2/journal.key'), 'latin1').trimEnd().split('\n').length, 2)
+  assert.ok(lstatSync(at('journal.key')).isSymbolicLink())
+  await program.stop()
+  await startProgram(t, { flags: { data: folder } })
 })
 
 test('a key that no line needs any more may leave the file while the service runs', async t => {

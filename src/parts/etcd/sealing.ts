@@ -60,7 +60,7 @@ export class Sealing implements KeyFinder {
     this.#keys = this.#read(marker.key)
     const { name } = this.#keys.newest
     if (name === marker.key) {
-      this.#keys = await addKey(this.#files, this.#files.real(this.#keyFile), random)
+      this.#keys = await addKey(this.#files, this.#keyFile, random)
       return { key: this.#keys.newest.name, seals: false }
     }
     const text = marker.text.replace(marker.key, name)
