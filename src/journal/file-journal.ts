@@ -191,7 +191,8 @@ export class FileJournal implements DurableJournal {
     if (this.#options.lock?.isHeld() === false) return this.#fail(`a write failed (${what}) while the lock was lost`)
     try {
       // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
-      heals = cutBack(this.#options.files, this.#file.path, this.#end.goodBytes) && heals
+      const { path } = this.#file
+      heals = this.#file.withSpare(() => cutBack(this.#options.files, path, this.#end.goodBytes)) && heals
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
