@@ -1,6 +1,6 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
 import { calledAs, settingsHelp } from './config/read.ts'
-import { disk, isFile, lineAppender } from './disk/files.ts'
+import { disk, fileFault, isFile, lineAppender } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
@@ -61,11 +61,14 @@ async function main(): Promise<void> {
   try {
     await service.listen()
   } catch (error) {
-    await service.close()
+    await service.close().catch(() => {}) // why it does not listen says more
     throw error
   }
   const onStop = async (): Promise<void> => {
-    await service.close()
+    // What was acknowledged is on the device, whatever fails here.
+    await service.close().catch(error => {
+      log.warn(`the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`)
+    })
     // Not before the last line is out, but not after a reader either who takes none.
     output.write('stopped\n', () => process.exit(0))
     setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
@@ -36,6 +36,16 @@ test('the signal that opens the debugger of Node does nothing, and what the prog
   process.kill(service.pid, 'SIGUSR1')
   for (let n = 0; n < 50; n++) assert.equal((await send(service.url, 'GET', '/healthz')).status, 200)
   assert.doesNotMatch((await service.stop()).stderr, /Debugger/)
+})
+
+test('a stop that cannot remove its socket, as on a disk that fails, says so in a line and ends with 0', async t => {
+  const program = await startProgram(t)
+  const socket = join(program.folder, socketsIn(program.folder)[0]!)
+  rmSync(socket)
+  mkdirSync(socket)
+  const { code, stderr } = await program.stop()
+  assert.deepEqual([code, /^ +at /m.test(stderr)], [0, false], stderr)
+  assert.match(stderr, /^warning: the stop has left something behind: [^\n]*held-[^\n]+\.sock: E[A-Z]+; [^\n]+$/m)
 })
 
 async function idle(t: TestContext, url: string): Promise<RawClient> {
