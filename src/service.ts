@@ -92,7 +92,10 @@ async function compose(
       accessLog?.refused(address, status, randomUUID())
     }
   })
-  closers.add(async () => { await Promise.all([gate.close(SHUTDOWN_TIMEOUT_MS), end()]) })
+  closers.add(async () => {
+    // Clients and the operator have the same time: `storage.close` waits for no more than what is left of it.
+    await Promise.all([...[gate, storage.gate].map(one => one?.close(SHUTDOWN_TIMEOUT_MS)), end()])
+  })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {

@@ -8,6 +8,7 @@ export class RequestGate {
   #behind: Handle | undefined
   #inFlight = 0
   #onIdle: (() => void) | undefined
+  #closing: Promise<void> | undefined
 
   readonly handle: Handle = (request, response, target, peer, done) => {
     if (this.#behind === undefined) {
@@ -25,9 +26,13 @@ export class RequestGate {
 
   open(behind: Handle): void { this.#behind = behind }
 
-  /** Lets no more requests pass, and waits for those in flight, but not longer than `timeoutMs`. */
+  /** Lets no more requests pass, and waits for those in flight, no longer than `timeoutMs` from the first call on. */
   close(timeoutMs: number): Promise<void> {
     this.#behind = undefined
+    return this.#closing ??= this.#idle(timeoutMs)
+  }
+
+  #idle(timeoutMs: number): Promise<void> {
     if (this.#inFlight === 0) return Promise.resolve()
     return new Promise(resolve => {
       const timer = setTimeout(resolve, timeoutMs)

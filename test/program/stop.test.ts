@@ -243,6 +243,18 @@ describe('stops', { concurrency: 2 }, () => {
     assert.ok(stdout.endsWith('\nstopped\n'), stdout)
   })
 
+  test('a client and an operator who both never finish their requests are cut after the time of one', async t => {
+    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: PROMPT_MS }) })
+    await halfSent(t, program.url)
+    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!)).on('error', () => {})
+    const whole = message('POST', '/operator/entries/add', BODY, ['Expect: 100-continue'])
+    socket.write(whole.subarray(0, whole.length - BODY.length))
+    assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
+    const startMs = performance.now()
+    assert.equal((await program.stop()).code, 0)
+    assert.ok(performance.now() - startMs < 2 * PROMPT_MS, `${performance.now() - startMs} ms`)
+  })
+
   test('an operator\'s request that broke off in its body does not hold up the stop', async t => {
     const program = await startProgram(t)
     const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
