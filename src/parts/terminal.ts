@@ -3,7 +3,8 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { syncOpen } from '../disk/durable.ts'
-import { appendAll, disk, isFile, type Descriptor } from '../disk/files.ts'
+import { appendAll, disk, type Descriptor, type Files } from '../disk/files.ts'
+import { systemCode } from '../errors.ts'
 import type { JournalLocation } from '../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
@@ -27,23 +28,39 @@ const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
 const LINE_FEED = 0x0a
+/** How long until a pipe that was full is tried again. */
+const FULL_PIPE_PAUSE_MS = 2
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** The disk, but for a pipe that is full: since Node's pipes do not wait for their readers, it takes nothing then. */
+const PATIENT: Files = {
+  ...disk,
+  appendSync: (descriptor, bytes) => {
+    try {
+      return disk.appendSync(descriptor, bytes)
+    } catch (error) {
+      if (systemCode(error) !== 'EAGAIN') throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE_MS)
+      return 0
+    }
+  }
+}
 
 /** Prints, asks, and shows progress. */
 export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
   /**
-   * Standard output, where that is a file, as with `>`. Node's own stream writes to a file once, and takes no notice
-   * where a disk that fills up has taken only a part.
+   * Standard output, where that is no terminal. Node's own stream writes to a file once, and takes no notice where a
+   * disk that fills up has taken only a part; what a pipe has no room for yet it keeps, however much that becomes.
    */
-  readonly #outputFile: Descriptor | undefined
+  readonly #output: Descriptor | undefined
 
   constructor(streams: Streams, asJson: boolean) {
     this.#streams = streams
     this.#asJson = asJson
-    const { fd } = streams.stdout as { readonly fd?: Descriptor }
-    this.#outputFile = fd !== undefined && isFile(fd) ? fd : undefined
+    const { fd, isTTY } = streams.stdout as { readonly fd?: Descriptor, readonly isTTY?: boolean }
+    this.#output = isTTY === true ? undefined : fd
   }
 
   /**
@@ -93,17 +110,20 @@ export class Terminal {
   /** Whether results go to a terminal, and not to a file or another program. */
   get showsResults(): boolean { return this.#streams.stdout.isTTY }
 
-  /** Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. */
+  /**
+   * Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. Returns when all of it
+   * was taken, and keeps the whole process waiting for that: a lock must not be held meanwhile.
+   */
   pass(text: string): void {
-    const file = this.#outputFile
-    if (file === undefined) this.#streams.stdout.write(text)
-    else this.#orFail(() => appendAll(disk, file, Buffer.from(text)))
+    const output = this.#output
+    if (output === undefined) this.#streams.stdout.write(text)
+    else this.#orFail(() => appendAll(PATIENT, output, Buffer.from(text)))
   }
 
   /** Makes durable what was passed, where standard output is a file. */
   sync(): void {
-    const file = this.#outputFile
-    if (file !== undefined) this.#orFail(() => syncOpen(file))
+    const output = this.#output
+    if (output !== undefined) this.#orFail(() => syncOpen(output))
   }
 
   /** What goes wrong is an error of the stream, as it is where Node writes. */

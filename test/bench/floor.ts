@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { disk } from '../../src/disk/files.ts'
-import { chainOfCreates } from './journal.ts'
+import { chainOf, created } from './journal.ts'
 
 /** The answers by method: header names and values in turn, and the body in base64. */
 export interface Floor {
@@ -21,13 +21,13 @@ export interface Floor {
 
 function shortestWay(path: string): (body: Buffer, done: () => void) => void {
   const file = disk.createToAppend(path)
-  const seal = chainOfCreates(randomBytes(32))
+  const seal = chainOf(randomBytes(32))
   let waiting: { readonly body: Buffer, readonly done: () => void }[] = []
   let isWriting = false
   const write = (): void => {
     const taken = waiting
     waiting = []
-    const lines = seal(taken.map(({ body }) => JSON.parse(body.toString()) as object))
+    const lines = seal(taken.map(({ body }) => created(JSON.parse(body.toString()))))
     disk.append(file, Buffer.from(lines, 'latin1'), error => {
       if (error !== null) throw error
       for (const { done } of taken) done()

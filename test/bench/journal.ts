@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Buffer } from 'node:buffer'
 import { nonces, sealBatch } from '../../src/journal/batch.ts'
 import { keyring } from '../../src/journal/keys.ts'
+import type { Event } from '../../src/journal/journal.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
 import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
@@ -21,29 +22,37 @@ export function fieldsOf(n: number, bodyBytes: number): EntryFields {
   return { ...fields, password: fields.password.padEnd(fields.password.length + missing, '%&/()=') }
 }
 
-/** Seals new entries behind those before, a batch at a time, and gives the lines as they are written. */
-export function chainOfCreates(secret: Buffer): (entries: readonly object[]) => string {
+/** Seals events behind those before, a batch at a time, and gives the lines as they are written. */
+export function chainOf(secret: Buffer): (events: readonly Pick<Event, 'type' | 'data'>[]) => string {
   const { newest: key } = keyring([secret])
   const nonce = nonces(randomBytes)
   let [seq, head] = [0, FIRST_HASH]
-  return entries => {
-    const events = entries.map(data => ({ type: 'entry.created', by: null, data, json: JSON.stringify(data) }))
-    const batch = sealBatch(events, seq, head, { time: new Date().toISOString(), key, nonce })
+  return events => {
+    const time = new Date().toISOString()
+    const all = events.map(({ type, data }) => ({ type, by: null, data, json: JSON.stringify(data) }))
+    const batch = sealBatch(all, seq, head, { time, key, nonce })
     seq += events.length
     head = batch.head
     return `${batch.lines.join('\n')}\n`
   }
 }
 
+export const created = (data: object): Pick<Event, 'type' | 'data'> => ({ type: 'entry.created', data })
+
 /** Makes a data folder with its key and a journal of so many entries, each of a body of so many bytes. */
 export function makeJournal(folder: string, entries: number, bodyBytes: number): void {
+  makeJournalOf(folder, entries, n => created({ id: n, ...fieldsOf(n, bodyBytes) }))
+}
+
+/** Makes a data folder with its key and a journal of so many events, each made of its number. */
+export function makeJournalOf(folder: string, records: number, eventOf: (n: number) => Pick<Event, 'type' | 'data'>): void {
   mkdirSync(folder, { mode: 0o700 })
   const secret = randomBytes(32)
-  const seal = chainOfCreates(secret)
+  const seal = chainOf(secret)
   writeFileSync(join(folder, 'journal.key'), `${secret.toString('hex')}\n`, { mode: 0o600 })
   writeFileSync(join(folder, JOURNAL_FILE), '', { mode: 0o600 })
-  for (let made = 0; made < entries; made += MAX_COMMIT_RECORDS) {
-    const ids = Array.from({ length: Math.min(MAX_COMMIT_RECORDS, entries - made) }, (_, i) => made + i + 1)
-    appendFileSync(join(folder, JOURNAL_FILE), seal(ids.map(id => ({ id, ...fieldsOf(id, bodyBytes) }))))
+  for (let made = 0; made < records; made += MAX_COMMIT_RECORDS) {
+    const events = Array.from({ length: Math.min(MAX_COMMIT_RECORDS, records - made) }, (_, i) => eventOf(made + i + 1))
+    appendFileSync(join(folder, JOURNAL_FILE), seal(events))
   }
 }

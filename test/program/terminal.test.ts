@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
@@ -11,7 +11,7 @@ import { Terminal } from '../../src/parts/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
-import { BODY_BYTES, makeJournal } from '../bench/journal.ts'
+import { BODY_BYTES, makeJournal, makeJournalOf } from '../bench/journal.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
@@ -137,6 +137,42 @@ for (const words of ['journal backup -', 'export --yes --output -', 'entry list 
     assert.ok(statSync(file).size > 0, 'a part of it was taken')
   })
 }
+
+test('output waits for its reader: the head of a backup into a pipe is said once all of it was taken', async t => {
+  const folder = join(freshFolder(t), 'data')
+  makeJournal(folder, 1_000, 20_000)
+  const journal = readFileSync(join(folder, 'journal.jsonl'))
+  const child = spawn(process.execPath, [ADMIN, 'journal', 'backup', '-'], { env: { DATA_DIR: folder } })
+  t.after(() => child.kill('SIGKILL'))
+  const pieces: Buffer[] = []
+  let taken = 0
+  let takenAtHead: number | undefined
+  child.stdout.on('data', (piece: Buffer) => { pieces.push(piece); taken += piece.length })
+  child.stderr.on('data', () => { takenAtHead ??= taken })
+  assert.deepEqual(await once(child, 'close'), [0, null])
+  assert.ok(Buffer.concat(pieces).equals(journal))
+  assert.ok(journal.length - takenAtHead! < 2 ** 20, `${journal.length - takenAtHead!} bytes were on their way`)
+})
+
+/** An event that makes a user, the first one, or one of the user's tokens. */
+function userOrToken(n: number): { readonly type: string, readonly data: object } {
+  const abilities = ['*']
+  if (n === 1) return { type: 'user.added', data: { id: 1, email: 'a@x', name: 'A', abilities, passwordHash: 'none' } }
+  const hash = String(n).padStart(64, '0')
+  return { type: 'token.issued', data: { hash, user: 1, abilities, issued: '2026-01-01T00:00:00.000Z', expires: null } }
+}
+
+test('a list that nobody takes out of its pipe holds up no service', async t => {
+  const folder = join(freshFolder(t), 'data')
+  makeJournalOf(folder, 10_000, userOrToken)
+  const child = spawn(process.execPath, [ADMIN, 'token', 'list'], { env: { DATA_DIR: folder } })
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'readable')
+  const service = await startProgram(t, { flags: { data: folder, page: 'off' } })
+  const text = await child.stdout.setEncoding('utf8').toArray()
+  assert.equal(text.join('').split('\n').length, 10_001, 'a header, a line each, and nothing behind the last')
+  await service.stop()
+})
 
 test('the access log is refused on a terminal, which could be paused', t => {
   const args = ['-c', AT_TERMINAL, process.execPath, SERVER, '--access-log=on', `--data=${freshFolder(t)}`, '--port=0']

@@ -30,6 +30,13 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   }
 }
 
+/** What the store answers; where no service runs, it is not held while that is printed. */
+async function listOf(store: Context['store'], path: string): Promise<any> {
+  const items = await store.ask('GET', path)
+  await store.close()
+  return items
+}
+
 /** Throws an `OperatorError` unless there is a user with an address, or none, as it must be. */
 async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
   const users: readonly { readonly email: string }[] = await store.ask('GET', '/operator/users')
@@ -92,7 +99,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'user list', help: 'lists the users',
-    run: async ({ store, terminal }) => terminal.list(await store.ask('GET', '/operator/users'), 'no users')
+    run: async ({ store, terminal }) => terminal.list(await listOf(store, '/operator/users'), 'no users')
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
@@ -126,7 +133,7 @@ export const COMMANDS: readonly Command[] = [
     help: 'lists the tokens, all of them or a user\'s',
     run: async ({ store, positionals: [email], terminal }) => {
       if (email !== undefined) await assertUser(store, email, true)
-      const tokens: { email: string }[] = await store.ask('GET', '/operator/tokens')
+      const tokens: { email: string }[] = await listOf(store, '/operator/tokens')
       terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()), 'no tokens')
     }
   },
