@@ -283,6 +283,24 @@ function nestedTernaries(sources: Sources): string[] {
   return found
 }
 
+/** Calls in the operator's program with as many arguments as a list has items, which may be more than a call can have. */
+function spreadArguments(sources: Sources): string[] {
+  return [...sources].filter(([path]) => /^src\/parts\/(operator\/)?[^/]+$/.test(path)).flatMap(([path, text]) => {
+    const found: string[] = []
+    const source = parse(text)
+    // What was given as arguments is no more than a call can have.
+    const given = new Set<string>()
+    walk(source, node => { if (ts.isParameter(node) && node.dotDotDotToken !== undefined) given.add(node.name.getText()) })
+    walk(source, node => {
+      if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return
+      const spread = node.arguments?.find(ts.isSpreadElement)?.expression
+      if (spread === undefined || given.has(/^\w*/.exec(spread.getText())![0])) return
+      found.push(`${path}:${lineOf(text, node.getStart())} ...${spread.getText()}`)
+    })
+    return found
+  })
+}
+
 const OTHERS = ['README.md', 'SECURITY.md', 'package.json', 'tsconfig.json', 'test/tsconfig.json', '.ci/run']
 const CONTACTS = [
   'process.exit(1)', "process.on('exit', f)", 'process.env.HOME', 'console.log(1)', 'process.pid', 'process.cwd()',
@@ -394,6 +412,13 @@ const RULES: { readonly [title: string]: Rule } = {
     find: nestedTernaries,
     bad: { 'src/a.ts': ['a ? b : c', 'a ? b : c ? d : e', 'a ? (b ? c : d) : e', 'a ? f(b ? c : d) : e'] },
     found: ['src/a.ts:2', 'src/a.ts:3']
+  },
+  'no call of the operator\'s program has as many arguments as a list has items': {
+    find: spreadArguments,
+    bad: { 'src/parts/operator/a.ts': [
+      'a.push(...b)', 'f([...b])', 'Math.max(0, ...b.map(c))', 'new A(...b())', 'const d = (...e) => f(...e.map(g))'
+    ] },
+    found: ['1 ...b', '3 ...b.map(c)', '4 ...b()'].map(one => `src/parts/operator/a.ts:${one}`)
   },
   'the page makes no markup, script or style of texts, and stores nothing': { find: unsafeNames },
   'nothing is left to be finished later': {

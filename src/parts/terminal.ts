@@ -67,8 +67,8 @@ export class Terminal {
    * A result: in words, or, where `--json` asks for that, as one line of JSON. Control characters of what others have
    * entered are shown, not obeyed.
    */
-  show(data: object, ...lines: readonly string[]): void {
-    for (const line of this.#asJson ? [JSON.stringify(data)] : lines) this.pass(`${visible(line)}\n`)
+  show(data: object, lines: string | readonly string[]): void {
+    for (const line of this.#asJson ? [JSON.stringify(data)] : [lines].flat()) this.pass(`${visible(line)}\n`)
   }
 
   /** A result that is one text alone: a script gets it as it is, since a password with escapes in it is another. */
@@ -85,7 +85,7 @@ export class Terminal {
   list(items: readonly object[], none: string, words: Words = {}): void {
     const { stdout } = this.#streams
     if (items.length === 0 && !this.#asJson) this.note(none)
-    else this.show(items, ...table(items, stdout.columns || Infinity, words))
+    else this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words))
   }
 
   /** The same table for a person alone, who has to choose. */
@@ -254,7 +254,7 @@ function table(items: readonly object[], room: number, words: Words): string[] {
 function fitted(wanted: readonly number[], room: number): readonly number[] {
   const widths = wanted.map(width => Math.min(width, Math.max(room, LEAST_COLUMN_CHARACTERS)))
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
-    const widest = Math.max(...widths)
+    const widest = widths.reduce((most, width) => Math.max(most, width), 0)
     if (widest <= LEAST_COLUMN_CHARACTERS) break
     widths[widths.indexOf(widest)] = widest - 1
   }

@@ -154,6 +154,17 @@ test('output waits for its reader: the head of a backup into a pipe is said once
   assert.ok(journal.length - takenAtHead! < 2 ** 20, `${journal.length - takenAtHead!} bytes were on their way`)
 })
 
+test('a list may have more lines than a call has arguments', () => {
+  const items = Array.from({ length: 150_000 }, (_, n) => ({ n }))
+  const printed = (asJson: boolean): string[] => {
+    let text = ''
+    const stdout = { write: (piece: string) => { text += piece } }
+    new Terminal({ stdin: {}, stdout, stderr: {} } as never, asJson).list(items, 'nothing')
+    return text.trimEnd().split('\n')
+  }
+  assert.deepEqual([printed(false).length, printed(true).length], [150_001, 1])
+})
+
 /** An event that makes a user, the first one, or one of the user's tokens. */
 function userOrToken(n: number): { readonly type: string, readonly data: object } {
   const abilities = ['*']

@@ -72,8 +72,10 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     }
     try {
       const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { confirm })
-      terminal.show({ path: target, records, head, closed: path }, `${target}: ${records} records, head ${head}`,
-        `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`)
+      terminal.show({ path: target, records, head, closed: path }, [
+        `${target}: ${records} records, head ${head}`,
+        `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`
+      ])
     } catch (error) {
       const how = 'still closed; journal reopen opens it'
       if (isOpen) await change(log, shut, before.text).catch(() => terminal.warn(`${path} may be ${how}`))

@@ -74,6 +74,9 @@ export async function joinArchives(
 export async function withArchives(context: Context, status: JournalStatus): Promise<readonly JournalStatus[]> {
   if (context.flags['archive'] === undefined) return [status]
   const ends: EarlierEnd[] = []
-  await context.store.read(status, record => { ends.push(...[earlierEnd(record)].filter(end => end !== undefined)) })
+  await context.store.read(status, record => {
+    const end = earlierEnd(record)
+    if (end !== undefined) ends.push(end)
+  })
   return [...(await joinArchives(context, ends)).map(archive => archive.status), status]
 }

@@ -128,7 +128,7 @@ async function get(context: Context): Promise<void> {
   if (name !== undefined) return terminal.showText({ [name]: entry[name] ?? null }, entry[name] ?? '')
   const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
     .map(field => `${FIELDS[field].flag.padEnd(9)} ${entry[field]}`)
-  terminal.show(entry, `id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`)
+  terminal.show(entry, [`id        ${id}`, ...lines, `status    ${entry.status === 1 ? 'active' : 'deleted'}`])
 }
 
 /** Asks for a change of an entry, and says what was done. */
@@ -151,7 +151,7 @@ async function put(
   const isShown = password !== undefined && (reveals || seconds !== undefined)
   if (isShown) await recordDisclosure(context, { command, entries: 1, id })
   const lines = isShown && reveals ? [`password  ${password}`] : []
-  terminal.show({ id, done, ...isShown && reveals && { password } }, `entry ${id} ${done}`, ...lines)
+  terminal.show({ id, done, ...isShown && reveals && { password } }, [`entry ${id} ${done}`, ...lines])
   if (isShown && seconds !== undefined) await copy(context, id, 'password', password, seconds)
 }
 
@@ -201,7 +201,7 @@ async function history(context: Context): Promise<void> {
     isKnown = (await store.read(status, take)).state.entries.get(id) !== undefined
   }
   if (!isKnown) throw noEntry(id) // also where it was purged since
-  for (const line of lines) terminal.show(...line)
+  for (const [data, line] of lines) terminal.show(data, line)
 }
 
 async function purge(context: Context): Promise<void> {

@@ -161,7 +161,8 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
     (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
   const isMissing = (column: string, cell: string): boolean =>
     cell === '' && ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
-  const given = names.map((column, i) => [column, cells[i]!] as const).filter(pair => !isMissing(...pair))
+  const given = names.map((column, i) => [column, cells[i]!] as const)
+    .filter(([column, cell]) => !isMissing(column, cell))
   return { line, object: Object.fromEntries(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 

@@ -90,12 +90,14 @@ async function verify(context: Context): Promise<void> {
       { archives: archives.map(({ status: { path }, end }) => ({ path, end })), missing }
   }
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
-  terminal.show(result, `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`,
+  terminal.show(result, [
+    `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`,
     ...tornBytes > 0 ? [`torn    ${torn}`] : [],
     ...archives.map(({ status: { path }, end }) => `joins   ${path}, ${end.records} records, from ${before(end)}`),
     ...missing.map(end => `missing the journal ${before(end)}, ${end.records} records`),
     ...noted === undefined ? [] : [`noted   at record ${noted.record}${noted.file ? ` of ${noted.file}` : ''}`],
-    ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`])
+    ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
+  ])
   if (head !== undefined && noted === undefined && endOf === undefined) {
     const why = 'it was replaced or tampered with, or is another one'
     const [last] = ends
@@ -123,8 +125,8 @@ async function show(context: Context): Promise<void> {
       const key = sealingKey(text)
       const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
       sealing = key
-      terminal.show({ seq, time, by, type, key, data: JSON.parse(data) }, ...rotation,
-        `${seq} ${time} ${by ?? '-'} ${type} ${data}`)
+      terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
+        [...rotation, `${seq} ${time} ${by ?? '-'} ${type} ${data}`])
     })
   }
 }
@@ -168,7 +170,7 @@ export const COMMANDS: readonly Command[] = [
       const { pid, isNew, path, keyFile, records } = await store.ask('GET', '/operator/status')
       const made = pid === process.pid && isNew // by this run, not by the service or by another one that was faster
       const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
-      terminal.show({ path, keyFile, records, made }, `journal ${path} (${done})`, `key     ${keyFile}`)
+      terminal.show({ path, keyFile, records, made }, [`journal ${path} (${done})`, `key     ${keyFile}`])
     }
   },
   {
@@ -215,9 +217,11 @@ export const COMMANDS: readonly Command[] = [
       const compacted = await askSlowly(context, 'compacting the journal', '/operator/journal/compact',
         { keepsHistory: drops ? 0 : 1 })
       const { records, bytes, head, before, unneeded, archive } = compacted
-      terminal.show(compacted, `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
+      terminal.show(compacted, [
+        `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
         `now     ${records} records, ${bytes} bytes, head ${head}`, `archive ${archive ?? 'not kept'}`,
-        ...unneeded.map(noLongerNeeded))
+        ...unneeded.map(noLongerNeeded)
+      ])
     }
   },
   {
@@ -233,7 +237,7 @@ export const COMMANDS: readonly Command[] = [
         `key ${key} is in ${keyFile}, and does not seal yet`,
         'copy that file to every other instance, then run key rotate again'
       ]
-      terminal.show({ key, keyFile, seals }, ...lines)
+      terminal.show({ key, keyFile, seals }, lines)
     }
   },
   {
@@ -242,7 +246,7 @@ export const COMMANDS: readonly Command[] = [
     run: async context => {
       context.terminal.noteJournal(await context.store.status())
       const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite', {})
-      context.terminal.show({ head, unneeded }, `head ${head}`, ...unneeded.map(noLongerNeeded))
+      context.terminal.show({ head, unneeded }, [`head ${head}`, ...unneeded.map(noLongerNeeded)])
     }
   }
 ]

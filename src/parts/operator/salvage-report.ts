@@ -125,7 +125,7 @@ export function report(
     archive: standIn?.path ?? null, missingArchive: missing ?? null,
     ...flags['head'] !== undefined && { noted: scan.hasHead }
   }
-  terminal.show(result,
+  terminal.show(result, [
     `lines    ${scan.lines} found, ${scan.opened} opened, ${lostLines} known to be lost`,
     ...losses.lines.slice(0, MAX_SHOWN).map(shownLoss),
     ...losses.lines.length > MAX_SHOWN
@@ -151,7 +151,8 @@ export function report(
     ...named.slice(0, MAX_SHOWN).map(({ line, time, type, id, why }) =>
       `         line ${line}, ${time} ${type}${id === null ? '' : ` ${id}`}: ${why}`),
     ...unplaced > MAX_SHOWN ? [`         and ${unplaced - MAX_SHOWN} more, which that file names`] : [],
-    `journal  ${target}: ${records} records, head ${head}`)
+    `journal  ${target}: ${records} records, head ${head}`
+  ])
   return hasLost ? LOST : 0
 }
 

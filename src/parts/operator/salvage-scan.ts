@@ -204,7 +204,7 @@ function openLost(files: Files, path: string, keys: KeyFinder, first: FirstLook)
   }
   for (const isLast of [false, true]) {
     // What is left may be the beginning of one line with the end of another, whose hash it then has.
-    if (isLast) tails.push(...left.flatMap(({ piece: { hash } }) => hash ?? []))
+    if (isLast) for (const { piece: { hash } } of left) if (hash !== undefined) tails.push(hash)
     for (let before = -1; before !== left.length;) {
       before = left.length
       left = left.filter(isLeft)
@@ -261,7 +261,8 @@ function preferLinked(left: Run[], i: number, before: Run | undefined): void {
   const { first } = left[i]!
   for (let n = i; n < left.length && left[n]!.first === first; n++) {
     if (left[n]!.previousHash !== before?.head) continue
-    left.splice(i, 0, ...left.splice(n, 1))
+    const [linked] = left.splice(n, 1)
+    left.splice(i, 0, linked!)
     return
   }
 }

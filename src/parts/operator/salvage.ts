@@ -128,7 +128,7 @@ function rebuild(
   for (const run of scan.again) again.set(run.last, [...again.get(run.last) ?? [], run])
   const foreign = [...scan.foreign]
   for (const { record, loss, hash } of recordsLeft(given, scan, losses, standIn)) {
-    if (hash !== undefined) foreign.push(...again.get(record.seq)?.filter(({ head }) => head !== hash) ?? [])
+    for (const run of again.get(record.seq) ?? []) if (hash !== undefined && run.head !== hash) foreign.push(run)
     if (loss !== undefined) made.lose(loss, record)
     line = record.seq
     made.take(record)

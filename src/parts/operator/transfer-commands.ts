@@ -113,13 +113,14 @@ async function importFile(context: Context): Promise<void> {
     format: source.format, noPassword: skipped.length, duplicates: duplicates.length, addresses,
     made: isTrial ? 0 : rows.length, wouldMake: isTrial ? rows.length : undefined, first
   }
-  terminal.show(result,
+  terminal.show(result, [
     ...tried,
     `format       ${source.format}`,
     `no password  ${named(skipped)}`,
     `duplicates   ${named(duplicates)}${keeps ? ', kept' : ''}`,
     ...addresses === 0 ? [] : [`addresses    ${addresses} not kept: an entry has no place for them beside a name`],
-    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`)
+    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`
+  ])
 }
 
 async function exportFile(context: Context): Promise<void> {
