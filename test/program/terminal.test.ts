@@ -11,7 +11,7 @@ import { Terminal } from '../../src/parts/terminal.ts'
 import { ADMIN, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
-import { BODY_BYTES, makeJournal, makeJournalOf } from '../bench/journal.ts'
+import { BODY_BYTES, created, makeJournal, makeJournalOf } from '../bench/journal.ts'
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 const fullMissing = existsSync('/dev/full') ? false : 'this system has no /dev/full'
@@ -163,6 +163,20 @@ test('a list may have more lines than a call has arguments', () => {
     return text.trimEnd().split('\n')
   }
   assert.deepEqual([printed(false).length, printed(true).length], [150_001, 1])
+})
+
+test('a history is printed while it is read, in memory that does not grow with it', async t => {
+  const folder = join(freshFolder(t), 'data')
+  makeJournalOf(folder, 2_000, n => n === 1
+    ? created({ id: 1, password: 'p', sistema: 's'.repeat(60_000), usuario: 'u' })
+    : { type: 'entry.updated', data: { id: 1, password: `p${n}` } })
+  const args = ['--max-old-space-size=64', ADMIN, 'entry', 'history', '1']
+  const child = spawn(process.execPath, args, { env: { DATA_DIR: folder } })
+  t.after(() => child.kill('SIGKILL'))
+  let lines = 0
+  child.stdout.on('data', (piece: Buffer) => { for (const byte of piece) if (byte === 0x0a) lines++ })
+  child.stderr.resume()
+  assert.deepEqual([...await once(child, 'close'), lines], [0, null, 2_000])
 })
 
 /** An event that makes a user, the first one, or one of the user's tokens. */

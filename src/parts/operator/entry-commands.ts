@@ -9,7 +9,7 @@ import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
 import { ARCHIVE, withArchives } from './archives.ts'
-import { asking, entryOf, FIELD_WORDS, findId, idOf, listed, noEntry } from './find-entry.ts'
+import { asking, entryOf, FIELD_WORDS, findId, idOf, listed } from './find-entry.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
@@ -185,23 +185,18 @@ async function edit(context: Context): Promise<void> {
 async function history(context: Context): Promise<void> {
   const { store, flags, terminal } = context
   const id = await findId(context, 'all')
+  await entryOf(context, id) // of one that was purged since, nothing is shown
   const reveals = flags['reveal'] === true
   if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
-  const lines: Parameters<typeof terminal.show>[] = []
   const take: OnRecord = (record, state) => {
     const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return
     const values = shownFields({ ...state.entries.get(id), ...changes }, reveals)
     const by = authorOf(state, record)
-    lines.push([{ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`])
+    terminal.show({ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`)
   }
-  let isKnown = false
-  for (const status of await withArchives(context, await store.status())) {
-    isKnown = (await store.read(status, take)).state.entries.get(id) !== undefined
-  }
-  if (!isKnown) throw noEntry(id) // also where it was purged since
-  for (const [data, line] of lines) terminal.show(data, line)
+  for (const status of await withArchives(context, await store.status())) await store.read(status, take)
 }
 
 async function purge(context: Context): Promise<void> {

@@ -54,7 +54,7 @@ export function idOf({ positionals: [text = ''] }: Context): number {
   return Number(text)
 }
 
-export function noEntry(id: number): OperatorError { return new OperatorError(`no entry ${id}`) }
+function noEntry(id: number): OperatorError { return new OperatorError(`no entry ${id}`) }
 
 /** An entry of the running service, or of the folder. */
 export async function entryOf({ store }: Context, id: number): Promise<Entry> {
