@@ -17,7 +17,8 @@ export interface NewFile {
 interface WholeFileOptions {
   /**
    * The file whose place it takes, as it was when it was read; where the name leads to another one by now, or to one of
-   * another length, the error's code is ESTALE. Without it the name must be free; else the code is EEXIST.
+   * another length, the error's code is ESTALE. Without it the name must be free; else the code is EEXIST, as it is
+   * where every temporary name is taken.
    */
   readonly replaces?: FileStat | undefined
   /** Throws where the file must not take that place any more; asked directly before and directly after. */
@@ -79,11 +80,13 @@ export function isPartOf(path: string, name: string): boolean {
 
 function atFreeName<T>(path: string, make: (name: string) => T): readonly [name: string, made: T] {
   for (let n = 1; ; n++) {
+    const name = `${path}.${n}.part`
     try {
-      const name = `${path}.${n}.part`
       return [name, make(name)]
     } catch (error) {
-      if (systemCode(error) !== 'EEXIST' || n === MAX_PARTS) throw error
+      if (systemCode(error) !== 'EEXIST') throw error
+      const what = `${path}.1.part to ${name} are in the way, as killed commands leave them; delete them`
+      if (n === MAX_PARTS) throw Object.assign(new Error(what), { code: 'EEXIST', path: name })
     }
   }
 }
@@ -142,8 +145,8 @@ function linkInPlace(files: Files, part: string, path: string): void {
   try {
     files.link(part, path)
   } catch (error) {
-    if (!hasNoLinks(error)) throw error
     refuseTaken(files, path)
+    if (!hasNoLinks(error)) throw error
     files.rename(part, path)
   }
 }

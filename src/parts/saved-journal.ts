@@ -9,7 +9,7 @@ import { READ_CHUNK_BYTES } from '../limits.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 import { ofFile } from './system-error.ts'
 
-/** See `makeWhole`. Throws an `OperatorError` where the name is taken. Gives what `make` gives. */
+/** See `makeWhole`. Throws an `OperatorError` where its name, or each temporary one, is taken. Gives what `make` gives. */
 export async function makeFile<T>(
   path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
 ): Promise<T> {
@@ -17,7 +17,7 @@ export async function makeFile<T>(
   try {
     return await makeWhole(files, target, make, { replaces })
   } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw new OperatorError(`${target} exists already`)
+    if (systemCode(error) === 'EEXIST') throw new OperatorError((error as Error).message)
     if (systemCode(error) === 'ESTALE') throw new OperatorError(`${(error as Error).message}, and was left as it is`)
     throw ofFile(error, target)
   }
