@@ -29,7 +29,9 @@ function ordered(name: string, before: readonly string[] = []): readonly string[
 function withoutLinks(name: string): string {
   const text = textOf(name).replace(IMPORT, '').replace(/^export \{\};\n?/m, '').replace(EXPORT, '')
   if (/^(?:import|export)\b/m.test(text)) throw new Error(`${name}: an import or export of another form`)
-  return `// ${name}\n${text}`
+  if (/;\n\s*[([`*/+-]/.test(text)) throw new Error(`${name}: a line that begins as the one before could go on`)
+  // The source does without them at the ends of lines as well.
+  return `// ${name}\n${text.replace(/;$/gm, '')}`
 }
 
 /** Tabs weigh less than spaces, and are read as well. */
