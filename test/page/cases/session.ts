@@ -175,6 +175,38 @@ inBrowser('after the logout nothing that was looked at, typed, searched or said 
     ['', '', '', ''])
 })
 
+inBrowser('the keys that undo and redo bring back nothing that was typed before, in any field, to whoever comes next', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.accounts!.addUser(eva, 'Eva', ['*'], PASSWORD)
+  const back = async (selector: string): Promise<string> => {
+    await browser.click(selector)
+    const seen: string[] = []
+    for (const key of 'zzzzzzyyyyyyyyyy') {
+      await browser.press(KEYS.control, key)
+      seen.push(await browser.run("return [...document.querySelectorAll('.field input, #query')].map(one => one.value).join('')"))
+    }
+    return seen.join('')
+  }
+  await enter(browser, ANA)
+  assert.equal(await back('#query'), '', 'nor to oneself, of the login')
+  await browser.click('#create')
+  await sendEntry(browser, ' typed')
+  await told(browser, 'Contraseña guardada.')
+  await browser.click('#create')
+  assert.equal(await back('#password'), '')
+  await sendEntry(browser, ' and discarded')
+  await browser.until("return !document.getElementById('editor').open")
+  await browser.fill('#query', 'typed')
+  await browser.click('#logout')
+  await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+  for (const id of ['#email', '#secret']) assert.equal(await back(id), '', id)
+  await enter(browser, eva)
+  assert.equal(await back('#query'), '')
+  await browser.click('#create')
+  for (const id of ['#sistema', '#usuario', '#password']) assert.equal(await back(id), '', id)
+})
+
 inBrowser('a revoked token leads back to the login, and what was typed comes back to the same person', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t)
   const eva = 'eva@example.org'

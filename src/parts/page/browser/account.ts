@@ -35,10 +35,6 @@ export function startAccount(onPasswordChanged: () => void): void {
     find(HTMLInputElement, '#own-email').value = api.user?.email ?? ''
     openModal(own)
   })
-  // Nothing secret stays in the document, and nothing under way in the form.
-  own.addEventListener('close', () => {
-    if (own.open) return
-    find(HTMLFormElement, '#own form').reset()
-    form.clear()
-  })
+  // Nothing under way stays in the form.
+  own.addEventListener('close', () => { if (!own.open) form.clear() })
 }

@@ -1,8 +1,8 @@
 /**
  * Opens and closes dialogs. While one is open all else is inert, what would be announced as well: so the area for
- * messages moves into the dialog on top, and back. And no focus is left behind.
+ * messages moves into the dialog on top, and back. And no focus is left behind, nor what was typed.
  */
-import { part } from './dom.ts'
+import { emptyFields, part } from './dom.ts'
 
 export const area: HTMLElement = part('status')
 /** The open ones, the one on top last. */
@@ -57,6 +57,7 @@ function left(dialog: HTMLDialogElement): void {
   const at = open.indexOf(dialog)
   if (at < 0) return
   open.splice(at, 1)
+  emptyFields(dialog)
   place()
   keepFocus()
 }

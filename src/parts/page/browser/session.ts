@@ -1,6 +1,6 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
 import { allClosed, closeModal, keepFocus } from './dialogs.ts'
-import { find, part } from './dom.ts'
+import { emptyFields, find, part } from './dom.ts'
 import type { Entry } from './api.ts'
 import type { Draft, Editor } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
@@ -116,7 +116,7 @@ export class Session {
     if (!answer.ok && answer.why === 'login') return 'badLogin'
     if (!answer.ok) return answer.why === 'invalid' ? 'badEmail' : answer
     rights.begin(answer.value.abilities)
-    find(HTMLFormElement, '#login form').reset()
+    emptyFields(this.#login)
     this.#login.hidden = true
     await this.#begin()
     return undefined

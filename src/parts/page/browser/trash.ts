@@ -54,13 +54,11 @@ export class Trash {
       if (this.#dialog.open) return
       this.#loading = undefined
       this.#entries = []
-      this.#query.value = ''
       this.#show()
     })
   }
 
   async #open(): Promise<void> {
-    this.#query.value = ''
     this.#entries = []
     this.#restored.clear()
     this.#fault = ''

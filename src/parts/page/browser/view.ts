@@ -1,7 +1,7 @@
 /** Brings the document to what is known: the list, or what is shown in its place. */
 import { recall, remember } from './address.ts'
 import type { Order } from './entries.ts'
-import { find, part } from './dom.ts'
+import { emptyFields, find, part } from './dom.ts'
 import { number, say } from './language.ts'
 import type { Grid } from './grid.ts'
 import { announce } from './messages.ts'
@@ -60,7 +60,7 @@ export function startView(grid: Grid, create: () => void): void {
 
 /** Takes the search back, so that nothing is hidden by it. */
 export function clearSearch(): void {
-  query.value = ''
+  emptyFields(part('search'))
   entries.search('')
 }
 
