@@ -143,6 +143,14 @@ inBrowser('while the logout waits for a deletion nothing stored is in the docume
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
   assert.equal(service.store.activeCount, 7)
+  // Nor does the token stay valid where the page is left meanwhile.
+  await logIn(browser)
+  await holdAnswers(browser)
+  await browser.click('#rows [data-act=remove]')
+  await browser.click('#logout')
+  await browser.until('return held.length === 1')
+  await browser.go('about:blank')
+  await until(() => service.accounts!.tokens().length === 0)
 })
 
 inBrowser('after the logout nothing that was looked at, typed, searched or said of the account is in the document', CHROMIUM, async t => {

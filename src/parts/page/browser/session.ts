@@ -195,10 +195,14 @@ export class Session {
     part('login-note').textContent = say(note)
   }
 
-  /** The page is left: deletions take effect, all else is forgotten. On the way back a link to open it is shown. */
+  /**
+   * The page is left: deletions take effect, a logout that waits for them does as well, all else is forgotten. On the
+   * way back a link to open it is shown.
+   */
   #abandon(): void {
     void this.#options.removals.flush()
     this.#kept = undefined
+    if (this.#isLeaving) void api.logout(() => {})
     this.#forget()
     const again = document.createElement('a')
     again.href = ''
