@@ -47,6 +47,7 @@ test('the objects of a list are the same however its text is cut', () => {
     const cut = new JsonItems()
     cut.add(list.slice(0, -1))
     assert.equal(cut.isWhole, false, 'what is cut is not whole')
+    assert.throws(() => new JsonItems().add(`<!-- {"passwords":${list}`))
   }
 })
 

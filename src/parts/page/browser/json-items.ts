@@ -1,6 +1,8 @@
 /** Reads a JSON array of objects while its text is still coming, so that a long list shows before it is all there. */
 
 const OUTSIDE = /["}\]]/g
+/** What a list may be led by: what a proxy says in its place has brackets as well. */
+const BEFORE = /^\s*(\{"passwords":\s*)?$/
 const INSIDE = /["\\]/g
 
 /** The objects of one array, the first in the text; their values are texts and numbers, no objects. */
@@ -13,13 +15,14 @@ export class JsonItems<T> {
   /** Whether the end of the array was read; what follows belongs to the object around it. */
   #hasEnded = false
 
-  /** Takes the next piece of the text; gives the objects that are whole with it. Throws where it is no JSON. */
+  /** Takes the next piece of the text; gives the objects that are whole with it. Throws where it is no list. */
   add(piece: string): readonly T[] {
     if (this.#hasEnded) return []
     this.#rest += piece
     if (!this.#hasBegun) {
       const start = this.#rest.indexOf('[')
       if (start < 0) return []
+      if (!BEFORE.test(this.#rest.slice(0, start))) throw new Error('this is no list')
       this.#rest = this.#rest.slice(start + 1)
       this.#hasBegun = true
     }
