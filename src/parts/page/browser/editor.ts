@@ -117,7 +117,8 @@ export class Editor {
     find(HTMLButtonElement, '#generate').addEventListener('click', () =>
       this.#setMode(this.#mode === 'generate' ? 'edit' : 'generate'))
     find(HTMLButtonElement, '#use').addEventListener('click', () => this.#useGenerated())
-    find(HTMLButtonElement, '#discard').addEventListener('click', () => this.close())
+    // Not by the second tap of two, where the first one cancels.
+    find(HTMLButtonElement, '#discard').addEventListener('click', ({ detail }) => { if (detail < 2) this.close() })
     for (const button of this.#dialog.querySelectorAll('[data-back]')) {
       button.addEventListener('click', () => this.#leaveMode())
     }
