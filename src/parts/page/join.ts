@@ -35,9 +35,12 @@ function withoutLinks(name: string): string {
 }
 
 /** Tabs weigh less than spaces, and are read as well. */
-function withTabs(text: string, width: number): string {
-  return text.replace(new RegExp(`^(?: {${width}})+`, 'gm'), spaces => '\t'.repeat(spaces.length / width))
+function withTabs(text: string): string {
+  return text.replace(/^(?: {4})+/gm, spaces => '\t'.repeat(spaces.length / 4))
 }
+
+/** Markup and styles are read without it. */
+function withoutIndent(text: string): string { return text.replace(/^\s+/gm, '') }
 
 /** Puts a text in the place of the files that it was made of. */
 function replace(name: string, parts: readonly string[], joined: string): void {
@@ -50,6 +53,6 @@ function replace(name: string, parts: readonly string[], joined: string): void {
 }
 
 const modules = ordered(MAIN)
-replace(MAIN, modules, withTabs(modules.map(withoutLinks).join('\n'), 4))
-replace(STYLES[0]!, STYLES, withTabs(STYLES.map(textOf).join('\n').replace(COMMENT, ''), 2))
-replace(PAGE, [], withTabs(textOf(PAGE), 2))
+replace(MAIN, modules, withTabs(modules.map(withoutLinks).join('\n')))
+replace(STYLES[0]!, STYLES, withoutIndent(STYLES.map(textOf).join('\n').replace(COMMENT, '')))
+replace(PAGE, [], withoutIndent(textOf(PAGE)))
