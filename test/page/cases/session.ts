@@ -1,6 +1,6 @@
 /** The page in the protected configuration: login, logout, abilities, and a token that ends. */
 import assert from 'node:assert/strict'
-import { ANA, PASSWORD } from '../../support/accounts.ts'
+import { ANA, PASSWORD, startProtected } from '../../support/accounts.ts'
 import {
   CHROMIUM, createEntry, documentOf, EVERYWHERE, holdAnswers, hurryCheck, inBrowser, isEditing, logIn, openProtected,
   openService, passwordIn, rowOf, sendEntry, settled, textOf, told, until, valueOf, view
@@ -259,6 +259,45 @@ inBrowser('a revoked token leads back to the login, and what was typed comes bac
   await enter(browser, eva)
   await browser.until("return document.activeElement.className === 'system'")
   assert.equal(await isEditing(browser), false, 'not to another person')
+})
+
+inBrowser('what is kept for the next login is asked about before the page is left, and comes back one after the other', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const endBy = async (text: string): Promise<void> => {
+    await service.accounts!.revokeAll(ANA)
+    await sendEntry(browser, text)
+    await browser.until("return !document.getElementById('login').hidden")
+  }
+  const isAsked = (): Promise<unknown> => browser.run("return !dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+  await logIn(browser)
+  await browser.click('#create')
+  await endBy(' first')
+  assert.equal(await isAsked(), true)
+  const rest = await cutLists(browser)
+  await enter(browser, ANA)
+  await browser.click('#create')
+  await rest()
+  await browser.until("return document.getElementById('loading').hidden")
+  await endBy(' second')
+  await logIn(browser)
+  for (const text of ['second', 'first']) {
+    await browser.until("return document.getElementById('sistema').value === arguments[0]", `sistema ${text}`)
+    await browser.press(KEYS.escape)
+    await browser.click('#discard')
+  }
+  assert.equal(await isAsked(), false)
+})
+
+inBrowser('what was typed while no login was asked for comes back to who logs in first', CHROMIUM, async t => {
+  const { browser, service, url } = await openService(t)
+  await browser.click('#create')
+  await browser.fill('#sistema', 'typed')
+  await service.close()
+  await startProtected(t, { page: 'on', port: new URL(url).port })
+  await sendEntry(browser, ' typed')
+  await browser.until("return !document.getElementById('login').hidden")
+  await logIn(browser)
+  await browser.until("return document.getElementById('sistema').value === 'sistema typed'")
 })
 
 inBrowser('once the token is no longer valid, nothing can be revealed or copied', CHROMIUM, async t => {

@@ -17,7 +17,9 @@ import { clearSearch, show, showRights, startView } from './view.ts'
 import { Viewer } from './viewer.ts'
 
 // The first to be asked: while work is unsaved a person may stay, and then nothing has changed.
-addEventListener('beforeunload', event => { if (editor.draft() !== undefined) event.preventDefault() })
+addEventListener('beforeunload', event => {
+  if (editor.draft() !== undefined || session.isKeeping) event.preventDefault()
+})
 startLanguage()
 const acts = new Acts()
 startDialogs(() => acts.focusList())

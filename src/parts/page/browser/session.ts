@@ -29,7 +29,8 @@ interface SessionOptions {
 
 /** What the end of a session was in the way of: what was typed, and deletions; and whose it was. */
 interface Kept {
-  readonly draft: Draft | undefined
+  /** The newest first. */
+  readonly drafts: readonly Draft[]
   readonly left: readonly Entry[]
   readonly email: string | undefined
 }
@@ -65,6 +66,9 @@ export class Session {
 
   /** Whether the list may be shown: there is a session, which is neither locked nor being left. */
   get isOpen(): boolean { return this.#login.hidden && this.#locked.hidden && !this.#isLeaving }
+
+  /** Whether something typed is kept for the next login, or until all dialogs are closed. */
+  get isKeeping(): boolean { return (this.#kept?.drafts.length ?? 0) > 0 }
 
   /** Starts to watch for input. */
   start(): void { this.#idle.start() }
@@ -135,15 +139,18 @@ export class Session {
     const kept = this.#kept
     this.#kept = undefined
     keepFocus()
-    if (kept === undefined || kept.email !== api.user?.email) return
+    const email = api.user?.email
+    // What was typed without a login is whoever's logs in.
+    if (kept === undefined || (kept.email ?? email) !== email) return
     tellLeft(kept.left)
-    if (kept.draft === undefined) return
-    // What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login.
-    const own = this.#kept = { ...kept, left: [] }
-    await allClosed()
-    if (this.#kept !== own || !this.isOpen) return
-    this.#kept = undefined
-    this.#options.editor.resume(kept.draft)
+    for (let { drafts } = kept; drafts.length > 0; drafts = drafts.slice(1)) {
+      // What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login.
+      const own = this.#kept = { drafts, left: [], email }
+      await allClosed()
+      if (this.#kept !== own || !this.isOpen) return
+      this.#kept = undefined
+      this.#options.editor.resume(drafts[0]!)
+    }
   }
 
   #lock(): void {
@@ -161,8 +168,8 @@ export class Session {
     const draft = this.#options.editor.draft()
     if (draft === undefined && left.length === 0) return
     const email = api.user?.email
-    if (this.#kept?.email !== email) this.#kept = undefined
-    this.#kept = { draft: draft ?? this.#kept?.draft, left, email }
+    const before = this.#kept?.email === email ? this.#kept?.drafts ?? [] : []
+    this.#kept = { drafts: draft === undefined ? before : [draft, ...before], left, email }
   }
 
   #forget(): void {
