@@ -40,9 +40,7 @@ export function invalid(errors: FieldErrors): Reply {
 }
 
 /** Failures after which nothing was done, and the same may be asked again. */
-const BUSY_FAILURES: readonly FailureCode[] = [
-  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
-]
+const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'hashes-busy', 'session-changed']
 
 /** How an expected failure is answered; undefined where it is not expected, or is not for clients. */
 export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {
@@ -56,6 +54,7 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
   // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
   if (reportsFailures === true) return messageReply(500, (error as Error).message)
   if (!(error instanceof Failure)) return undefined
+  if (error.code === 'journal-closed') return BUSY
   if (storingFailed !== undefined) return messageReply(500, storingFailed)
   return isStale || error.code === 'journal-unreachable' ? BUSY : undefined
 }

@@ -9,7 +9,7 @@ import { READ_CHUNK_BYTES } from '../limits.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 import { ofFile } from './system-error.ts'
 
-/** See `makeWhole`. Throws an `OperatorError` where its name, or each temporary one, is taken. Gives what `make` gives. */
+/** As `makeWhole`, but throws an `OperatorError` where its name, or each temporary one, is taken. */
 export async function makeFile<T>(
   path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
 ): Promise<T> {

@@ -16,7 +16,7 @@ test('a failure is answered by its code; that of a route which stores by the rou
   const rows: readonly (readonly [code: FailureCode, route: number | undefined, storing: number, operator: number, isStale: number])[] = [
     ['entry-changed', 412, 412, 412, 412], ['entry-too-large', 413, 413, 413, 413],
     ['queue-full', 503, 503, 503, 503], ['journal-busy', 503, 503, 503, 503], ['hashes-busy', 503, 503, 503, 503],
-    ['session-changed', 503, 503, 503, 503], ['journal-closed', 503, 503, 503, 503],
+    ['session-changed', 503, 503, 503, 503], ['journal-closed', 503, 503, 500, 503],
     ['journal-unreachable', 503, 500, 500, 503], ['write-failed', undefined, 500, 500, 503], ['journal-failed', undefined, 500, 500, 503]
   ]
   for (const [code, route, storing, operator, stale] of rows) {

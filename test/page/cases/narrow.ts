@@ -64,7 +64,8 @@ inBrowser('at 320 px nothing sticks out, in both languages', EVERYWHERE, async t
     await show(browser, width, height, 'light')
     for (const language of ['es', 'en']) {
       await browser.click(`[data-language=${language}]`)
-      await look(browser, `${width} x ${height} ${language}`, 1)
+      // Of touches some browsers say 1; but in a low window the question moves what is below it.
+      await look(browser, `${width} x ${height} ${language}`, height < 300 ? 2 : 1)
     }
   }
 })
