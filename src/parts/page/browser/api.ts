@@ -82,6 +82,8 @@ type Body = { readonly [field: string]: unknown }
 /** What the sending of a byte may take, since nothing tells how far that is. */
 const SEND_MS_A_BYTE = .25
 
+/** A timer of more than 24 days would be over at once. */
+const MOST_WAIT_SECONDS = 86_400
 const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
 
 /** Relative to this file, so that the page works below any prefix. */
@@ -271,7 +273,7 @@ function refusalOf({ status, headers }: Response, { message, errors }: Body): Re
     message: String(message ?? ''),
     errors: (errors ?? {}) as Refusal['errors'],
     // A proxy may say a date, which is no number.
-    waitSeconds: Math.max(1, Number(headers.get('Retry-After')) || 1),
+    waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
     requestId: headers.get('X-Request-Id') ?? ''
   }
 }

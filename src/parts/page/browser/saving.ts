@@ -62,7 +62,7 @@ export class Saving {
     const found = await this.#findStored(sent)
     if (found === 'unreadable') return { refusal: answer, note: 'unsure' }
     if (found !== undefined) return this.#created(found, 'wasStored', close)
-    this.#unsure.delete(before)
+    // A service that is still writing may store it yet: the next save looks again.
     return { refusal: answer, note: 'notStored' }
   }
 
