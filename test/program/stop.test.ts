@@ -8,8 +8,9 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import { admin } from '../support/admin.ts'
 import { certificateFiles } from '../support/certificate.ts'
-import { launchProgram, programWithin, socketsIn, startProgram, type Program } from '../support/program.ts'
+import { launchProgram, programWithin, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 import { connectRaw, exchange, message, type RawClient } from '../support/raw.ts'
 import { freshFolder, send } from '../support/service.ts'
 
@@ -253,6 +254,16 @@ describe('stops', { concurrency: 2 }, () => {
     const startMs = performance.now()
     assert.equal((await program.stop()).code, 0)
     assert.ok(performance.now() - startMs < 2 * PROMPT_MS, `${performance.now() - startMs} ms`)
+  })
+
+  test('an operator\'s command waits for a service that waits for a slow client when it stops, and is carried out', async t => {
+    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: 7_000 }) })
+    await halfSent(t, program.url)
+    const stopped = program.stop()
+    await until('it has been told to stop', async () => await fetch(program.url).then(() => false, () => true))
+    const { code, error } = await admin(program.folder, 'user list --json')
+    assert.deepEqual([code, error], [0, ''])
+    assert.equal((await stopped).code, 0)
   })
 
   test('an operator\'s request that broke off in its body does not hold up the stop', async t => {

@@ -17,6 +17,7 @@ import { readKeyFile } from '../../journal/keys.ts'
 import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { sentenceOf } from '../../json/validator.ts'
+import { SHUTDOWN_TIMEOUT_MS } from '../../limits.ts'
 import { JOURNALS } from '../../settings.ts'
 import { lockJournal, openStorage, type Storage } from '../../storage.ts'
 import { apply, emptyState } from '../../store/state.ts'
@@ -31,6 +32,8 @@ const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing. */
 const TRIES = 50
 const PAUSE_MS = 100
+/** The same of one that says that it is busy, or closes, which may take as long as its slowest client. */
+const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
 /** An answer of another process that takes longer is waited for aloud. */
 const SILENT_MS = 2_000
 const WAITING = 'the service has not answered yet, and may be busy with the journal: waiting; ' +
@@ -81,10 +84,10 @@ export class StoreAccess implements Reached {
           timer ??= this.#noteLater()
           const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
           if (answer.status === 200) return answer.body
-          if (answer.status !== 503 || tries === TRIES) throw errorOf(answer)
+          if (answer.status !== 503 || tries >= BUSY_TRIES) throw errorOf(answer)
         } catch (error) {
           if (!isTransition(error)) throw error
-          if (tries === TRIES) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
+          if (tries >= TRIES) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }

@@ -136,6 +136,7 @@ export class Session {
     this.#idle.start()
     showRights(this.#options.grid)
     await this.#options.load()
+    if (!this.isOpen) return // it has ended meanwhile, and has kept what there was
     const kept = this.#kept
     this.#kept = undefined
     keepFocus()
