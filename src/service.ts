@@ -60,9 +60,8 @@ async function compose(
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   const stopping = new AbortController()
-  const session = await openSession(settings, store)
-  const { accounts } = session
-  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...session.routes]
+  const { accounts, routes: sessionRoutes } = await openSession(settings, store)
+  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...sessionRoutes]
   let listener: Listener | undefined
   const parts = await openParts({
     settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
@@ -75,7 +74,6 @@ async function compose(
     .map(route => withAbility(route, settings.abilities))
   const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
   storage.gate?.open(createLocalPipeline(localRoutes, store.journal.readBarrier, log.warn))
-
   const gate = new RequestGate()
   const handle = createPipeline({
     ...optionsOf(settings, accounts),
@@ -92,10 +90,9 @@ async function compose(
       accessLog?.refused(address, status, randomUUID())
     }
   })
-  closers.add(async () => {
-    // Clients and the operator have the same time: `storage.close` waits for no more than what is left of it.
-    await Promise.all([...[gate, storage.gate].map(one => one?.close(SHUTDOWN_TIMEOUT_MS)), end()])
-  })
+  // Clients and the operator have the same time: `storage.close` waits for no more than what is left of it.
+  const gates = [gate, storage.gate]
+  closers.add(async () => { await Promise.all([...gates.map(one => one?.close(SHUTDOWN_TIMEOUT_MS)), end()]) })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {

@@ -52,7 +52,8 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   const { stderr } = await program.stop()
   assert.equal(stderr.match(/^warning: the access log failed: ENOSPC; [^\n]+$/gm)?.length, 1, stderr)
   const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"dropped")/).map(text => text.split('\n'))
-  assert.throws(() => JSON.parse(begun!.pop()!), 'the line that was cut')
+  // What a page had no room for was cut; a line may also have ended with its page.
+  if (!begun!.at(-1)!.endsWith('}')) begun!.pop()
   const [{ dropped }, ...last] = after!.map(line => JSON.parse(line))
   assert.equal(begun!.map(line => JSON.parse(line)).length + dropped + last.length, 33)
   assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
