@@ -54,7 +54,7 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
   // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
   if (reportsFailures === true) return messageReply(500, (error as Error).message)
   if (!(error instanceof Failure)) return undefined
-  if (error.code === 'journal-closed') return BUSY
+  if (error.code === 'journal-closed') return BUSY // a change is refused so before it is decided
   if (storingFailed !== undefined) return messageReply(500, storingFailed)
   return isStale || error.code === 'journal-unreachable' ? BUSY : undefined
 }

@@ -235,18 +235,18 @@ function fail(ctx: Context, error: unknown, isStale = false): void {
   const expected = isAnswered
     ? undefined
     : failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
-  if (expected === undefined) warn(`request ${id} failed: ${stackOf(error)}`)
+  if (expected === undefined) warn(`request ${id} failed: ${describe(error)}`)
   try {
     if (!isAnswered) return answer(ctx, expected ?? serverError(id), id)
   } catch (again) {
-    warn(`request ${id} could not be answered: ${stackOf(again)}`)
+    warn(`request ${id} could not be answered: ${describe(again)}`)
   }
   if (!response.writableEnded) response.destroy()
   if (!ctx.isFinished) finish(ctx, 500, id)
 }
 
-/** What the log says of an error; of an expected failure, that alone. */
-function stackOf(error: unknown): string {
+/** What the log says of an error: of an expected failure its sentence, else the stack. */
+function describe(error: unknown): string {
   if (error instanceof Failure) return error.message
   return String(error instanceof Error ? error.stack : error)
 }

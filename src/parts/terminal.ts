@@ -32,7 +32,7 @@ const LINE_FEED = 0x0a
 const FULL_PIPE_PAUSE_MS = 2
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** The disk, but for a pipe that is full: since Node's pipes do not wait for their readers, it takes nothing then. */
+/** The disk, where a full pipe takes nothing for a moment: Node's pipes fail and do not wait for their readers. */
 const PATIENT: Files = {
   ...disk,
   appendSync: (descriptor, bytes) => {

@@ -135,7 +135,7 @@ function rebuild(
     if (++opened % 1_000 === 0) onProgress('writing the new journal', Math.min(1, opened / scan.opened))
   }
   if (losses.after !== undefined) made.lose(losses.after)
-  if (scan.doubtful.length > 0) made.lose({ lines: 0, bytes: 0 }) // nobody has access by what may be another journal's
+  if (scan.doubtful.length > 0) made.lose({ lines: 0, bytes: 0 }) // what may be of another journal gives nobody access
   made.end(nextId)
   for (const run of foreign) {
     for (const { record } of openRun(files, source, keys, run)) {

@@ -141,7 +141,7 @@ export class Session {
     this.#kept = undefined
     keepFocus()
     const email = api.user?.email
-    // What was typed without a login is whoever's logs in.
+    // What was typed without a login goes to whoever logs in.
     if (kept === undefined || (kept.email ?? email) !== email) return
     tellLeft(kept.left)
     for (let { drafts } = kept; drafts.length > 0; drafts = drafts.slice(1)) {
