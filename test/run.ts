@@ -15,10 +15,10 @@ import { runFile, type FileResult } from './support/test-file.ts'
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 /** What builds the program, measures or floods it, compiles sources, cuts disks: once is enough. */
 const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
-/** What tries the program and hardly the machine: kills at each moment, floods, restrictions, random damage, this run. */
+/** What tries the program, hardly the machine: kills at each moment, floods, restrictions, damage, terminals, shells, this run. */
 const TRIALS = [
-  'operator/salvage', 'program/crash', 'program/hostile', 'program/restricted', 'program/slow-reader',
-  'runner'
+  'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
+  'program/slow-reader', 'program/terminal', 'runner'
 ]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
 const OF_CI = {
@@ -32,7 +32,7 @@ const NEEDY = { command: 'npm test', names: ['etcd', 'model', 'page'] }
 /** They take half of the time of all that is not needy. */
 const NOT_QUICK = {
   command: 'npm test', names: [
-    'fuzz', 'journal/verifier', 'program/compact', 'program/restore', 'program/terminal', 'program/transfer',
+    'fuzz', 'journal/verifier', 'program/compact', 'program/restore', 'program/transfer',
     'simulation', 'store/compact'
   ]
 }
@@ -40,11 +40,12 @@ const NOT_QUICK = {
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 /** The longest first, so that none runs alone at the end. */
 const LONG = [
-  'page/webkit', 'page/firefox', 'page/chromium-rest', 'page/chromium', 'build/parts', 'etcd/behind', 'model/model',
-  'program/admin', 'etcd/instances', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile', 'operator/salvage',
-  'http/connections', 'program/restore', 'etcd/foreign', 'store/withdrawn', 'program/disk',
-  'journal/recover', 'runner', 'program/compact', 'program/transfer', 'store/compact', 'program/lock', 'etcd/outage',
-  'program/slow-reader', 'program/stop', 'journal/verifier'
+  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'page/chromium', 'build/parts', 'etcd/behind',
+  'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile',
+  'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock', 'program/stop', 'http/connections',
+  'program/output', 'store/compact', 'journal/recover', 'etcd/keys', 'journal/verifier', 'runner', 'program/disk',
+  'api/byte-budget', 'etcd/runbook', 'program/transfer', 'program/compact', 'etcd/outage', 'program/slow-reader',
+  'store/withdrawn'
 ]
 
 /** `.` is the folder `test` itself. */
