@@ -15,6 +15,12 @@ inBrowser('what an entry holds is shown as text, and cannot rearrange the page',
     'return [...document.querySelectorAll(`#rows .${arguments[0]} bdi`)].map(one => one.textContent)', name))
   assert.deepEqual(await column('user'), new Set(shown))
   assert.deepEqual(await column('password'), new Set([...shown.slice(0, -1), texts.at(-1)]), 'of a password nothing is cut')
+  // A number that stands for a character does not look like one that somebody has typed.
+  const marked = shown.flatMap(text => text.match(/U\+[0-9A-F]{4}/g) ?? []).sort()
+  for (const name of ['system', 'user', 'password']) {
+    assert.deepEqual((await browser.run<string[]>(`return [...document.querySelectorAll('#rows .' + arguments[0] + ' .unseeable')]
+      .map(one => one.textContent)`, name)).sort(), marked, name)
+  }
   assert.equal(await browser.run("return document.querySelectorAll('#rows img').length"), 0)
   assert.equal(await browser.run('return document.title'), 'Contraseñas')
   const name = await (await browser.find(`${await rowOf(browser, 'abcU+202Egnp.exe')} [data-act=copy]`)).name()
