@@ -1,7 +1,9 @@
 /** What the page offers where `EXTRA_ROUTES=on`. */
 import assert from 'node:assert/strict'
 import { ANA, PASSWORD } from '../../support/accounts.ts'
-import { CHROMIUM, hurry, inBrowser, logIn, openProtected, openService, systems, textOf, view } from '../../support/page.ts'
+import {
+  CHROMIUM, holdAnswers, hurry, inBrowser, logIn, openProtected, openService, systems, textOf, view
+} from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
 
 inBrowser('deleted entries can be seen and restored, where the service serves them', CHROMIUM, async t => {
@@ -76,6 +78,28 @@ inBrowser('the history of an entry, its former passwords hidden until asked for'
   await browser.until('return shown.some(text => /S3cr3ta-del-correo/.test(text))')
   await says('Mostrar')
   assert.doesNotMatch(await textOf(browser, '#history'), /S3cr3ta-del-correo/)
+})
+
+inBrowser('a history that comes when it is closed, or another entry is looked at, is not shown', CHROMIUM, async t => {
+  const { browser } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
+  const isThere = "return document.querySelector('#history li') !== null"
+  await view(browser, 'Correo')
+  for (const isOther of [false, true]) {
+    const release = await holdAnswers(browser)
+    await browser.click('#history summary')
+    await browser.until('return held.length === 1')
+    await browser.run('window.fetch = realFetch')
+    if (isOther) {
+      await browser.press(KEYS.escape)
+      await view(browser, 'GitHub')
+      await browser.click('#history summary')
+      await browser.until(isThere)
+    } else await browser.click('#history summary')
+    await release(1)
+    await browser.run('return new Promise(done => setTimeout(done, 100))')
+    if (isOther) assert.match(await textOf(browser, '#history'), /Sistema: GitHub/)
+    else assert.equal(await browser.run(isThere), false, 'nothing of it is in the document')
+  }
 })
 
 inBrowser('the password of the user is changed, and the new one asked for', CHROMIUM, async t => {
