@@ -38,7 +38,7 @@ export class Acts {
 
   connect(parts: Parts): void { this.#parts = parts }
 
-  /** Gets the list, shows it as it comes if there was none before, and says what is in the way of that. */
+  /** Gets the list, shows it as it comes if there was none before, and says what is in the way; true if it is whole. */
   async load(): Promise<boolean> {
     const { notice } = this.#parts
     if (!rights.may('listPassword')) {
@@ -52,7 +52,7 @@ export class Acts {
     entries.expect()
     this.#showLoading(true)
     const answer = await api.list(this.#partTaker(loading))
-    if (loading !== this.#loading) return answer.ok
+    if (loading !== this.#loading) return false
     this.#showLoading(false)
     if (answer.ok) {
       loaded.is = true

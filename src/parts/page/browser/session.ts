@@ -23,7 +23,8 @@ interface SessionOptions {
   readonly editor: Editor
   readonly removals: Removals
   readonly notice: Notice
-  load(): Promise<unknown>
+  /** Gives whether all of the list is there. */
+  load(): Promise<boolean>
   stopLoading(): void
 }
 
@@ -135,7 +136,7 @@ export class Session {
   async #begin(): Promise<void> {
     this.#idle.start()
     showRights(this.#options.grid)
-    await this.#options.load()
+    const isWhole = await this.#options.load()
     if (!this.isOpen) return // it has ended meanwhile, and has kept what there was
     const kept = this.#kept
     this.#kept = undefined
@@ -143,7 +144,8 @@ export class Session {
     const email = api.user?.email
     // What was typed without a login goes to whoever logs in.
     if (kept === undefined || (kept.email ?? email) !== email) return
-    tellLeft(kept.left)
+    // A deletion whose answer came too late may be done.
+    tellLeft(kept.left.filter(({ id }) => !isWhole || entries.get(id) !== undefined))
     for (let { drafts } = kept; drafts.length > 0; drafts = drafts.slice(1)) {
       // What is typed by now is not replaced: it comes back when all dialogs are closed, or after the next login.
       const own = this.#kept = { drafts, left: [], email }
