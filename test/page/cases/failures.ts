@@ -53,6 +53,35 @@ inBrowser('429: the waiting time counts down, and then the page may ask again', 
   }
 })
 
+inBrowser('the status of an answer counts also where a proxy has put its own page in the place of what the service says', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const row = await rowOf(browser, 'Correo')
+  for (const [status, said] of [
+    [429, /^Demasiadas peticiones. Espera (20|19) s/], [503, /^El servicio está ocupado. Espera (20|19) s/],
+    [403, /^El servicio ha fallado. Respondió: 403/],
+    // Neither is there no entry, nor is it gone.
+    [404, /^El servicio ha fallado. Respondió: 404/], [200, /^El servicio no responde/]
+  ] as const) {
+    await browser.run(`const [status] = arguments
+      window.fetch = async () => new Response('<html>no JSON</html>', { status, headers: { 'Retry-After': '20' } })`, status)
+    await browser.click(`${row} [data-act=edit]`)
+    await browser.until("return document.querySelectorAll('.message').length === 1")
+    assert.match(await textOf(browser, '.message span'), said)
+    await browser.click('.message .dismiss')
+    await browser.click('#refresh')
+    await browser.until("return document.getElementById('notice').checkVisibility()")
+    assert.match((await textOf(browser, '#notice')).replace(/\n+/, '. '), said)
+    assert.equal((await systems(browser)).length, 8, `${status}`)
+    await browser.click(`${row} [data-act=remove]`)
+    await browser.click('.message .dismiss')
+    await browser.until("return document.querySelector('.message')?.textContent.includes('no se eliminó')")
+    await browser.click('.message .dismiss')
+  }
+  await browser.run("window.fetch = async () => new Response('<html>no JSON</html>', { status: 401 })")
+  await browser.click('#refresh')
+  await browser.until("return !document.getElementById('login').hidden")
+})
+
 inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {
   const { browser, url } = await openService(t)
   const network = (isThere: boolean): Promise<unknown> => browser.devtools('Network.emulateNetworkConditions',

@@ -46,7 +46,7 @@ export interface Refusal {
    * the rate limit. `busy`: the service refuses work for now. Both say how long to wait.
    */
   readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'limited' | 'busy' | 'failed'
-  /** The service's message; empty if there is none. */
+  /** The service's message, or the status where there is none. */
   readonly message: string
   readonly errors: { readonly [field: string]: readonly string[] | undefined }
   readonly waitSeconds: number
@@ -240,11 +240,11 @@ export class Api {
     try {
       const response = await fetch(new URL(path, BASE), init)
       watch.renew()
-      const isList = response.ok && onPart !== undefined
-      const answer: Body = isList ? { entries: await listIn<Entry>(response, watch, onPart) }
-        : JSON.parse(await textIn(response, watch))
-      return response.ok ? { ok: true, value: { body: answer, headers: response.headers } }
-        : refusalOf(response, answer)
+      // The status counts also where a proxy has its own page in the place of what the service says.
+      if (!response.ok) return refusalOf(response, await textIn(response, watch).then(JSON.parse).catch(() => ({})))
+      const answer: Body = onPart === undefined ? JSON.parse(await textIn(response, watch))
+        : { entries: await listIn<Entry>(response, watch, onPart) }
+      return { ok: true, value: { body: answer, headers: response.headers } }
     } catch {
       return LOST
     }
@@ -261,17 +261,17 @@ function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): 
 }
 
 const WHY: { readonly [status: number]: Refusal['why'] } = {
-  400: 'invalid', 401: 'login', 404: 'unknown', 412: 'changed', 429: 'limited', 503: 'busy'
+  400: 'invalid', 401: 'login', 403: 'forbidden', 404: 'unknown', 412: 'changed', 429: 'limited', 503: 'busy'
 }
 
-function refusalOf({ status, headers }: Response, { message, errors }: Body): Refusal {
-  // Hosts and origins are refused with 403 as well.
-  const isForbidden = status === 403 && message === 'Invalid ability provided.'
+function refusalOf({ status, headers }: Response, { message = status, errors = {} }: Body): Refusal {
+  // Hosts and origins are refused with 403 as well, and a proxy says 404 of its own, which is no word of an entry.
+  const isOther = status === 403 ? message !== 'Invalid ability provided.' : status === 404 && message === status
   return {
     ok: false,
-    why: isForbidden ? 'forbidden' : WHY[status] ?? 'failed',
-    message: String(message ?? ''),
-    errors: (errors ?? {}) as Refusal['errors'],
+    why: (isOther ? undefined : WHY[status]) ?? 'failed',
+    message: String(message),
+    errors: errors as Refusal['errors'],
     // A proxy may say a date, which is no number.
     waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
     requestId: headers.get('X-Request-Id') ?? ''
