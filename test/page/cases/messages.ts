@@ -30,15 +30,16 @@ inBrowser('each deletion keeps its own way back until its time is over, whatever
   assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 0)
 })
 
-inBrowser('a double click on a bin deletes one entry', CHROMIUM, async t => {
+inBrowser('a double click acts once: it deletes one entry, or takes one deletion back, whatever comes under the pointer', CHROMIUM, async t => {
   const { browser } = await openService(t)
-  const left = await browser.run<number>(`
-    const { left, top } = document.querySelector('#rows [data-act=remove]').getBoundingClientRect()
+  const doubleClick = (selector: string): Promise<number> => browser.run(`
+    const { x, y, width, height } = document.querySelector(arguments[0]).getBoundingClientRect()
     for (const detail of [1, 2]) {
-      document.elementFromPoint(left + 9, top + 9).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
+      document.elementFromPoint(x + width / 2, y + height / 2).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
     }
-    return document.querySelectorAll('#rows .row').length`)
-  assert.equal(left, 7)
+    return document.querySelectorAll('#rows .row').length`, selector)
+  for (const left of [7, 6]) assert.equal(await doubleClick('#rows .row:first-child [data-act=remove]'), left)
+  assert.equal(await doubleClick('.message .offer'), 7)
 })
 
 inBrowser('a message waits while the focus or the pointer is on it', EVERYWHERE, async t => {

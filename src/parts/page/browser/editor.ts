@@ -117,8 +117,7 @@ export class Editor {
     find(HTMLButtonElement, '#generate').addEventListener('click', () =>
       this.#setMode(this.#mode === 'generate' ? 'edit' : 'generate'))
     find(HTMLButtonElement, '#use').addEventListener('click', () => this.#useGenerated())
-    // Not by the second tap of two, where the first one cancels.
-    find(HTMLButtonElement, '#discard').addEventListener('click', ({ detail }) => { if (detail < 2) this.close() })
+    find(HTMLButtonElement, '#discard').addEventListener('click', () => this.close())
     for (const button of this.#dialog.querySelectorAll('[data-back]')) {
       button.addEventListener('click', () => this.#leaveMode())
     }

@@ -31,7 +31,6 @@ export class Grid {
   #entries: readonly Entry[] = []
   #groups: ReadonlyMap<number, number> = new Map()
   #marked: number | undefined
-  #clicked: number | undefined
   /** Where the focus is, or where it goes when it enters the grid. */
   #place: Place = { index: 0, column: 0 }
   #rowHeight = 0
@@ -271,11 +270,8 @@ export class Grid {
     return { index: Number(row.ariaRowIndex) - 2, column: stop === null ? 0 : Math.max(0, stopsOf(row).indexOf(stop)) }
   }
 
-  #click({ target, detail }: MouseEvent): void {
+  #click({ target }: Event): void {
     const entry = this.#entries[this.#placeOf(target)?.index ?? -1]
-    // The second click of a double click is not for an entry that has moved under the pointer meanwhile.
-    if (detail > 1 && entry?.id !== this.#clicked) return
-    this.#clicked = entry?.id
     if (!(target instanceof Element) || entry === undefined || target.closest('a') !== null) return
     const button = target.closest<HTMLElement>('[data-act]')
     if (button !== null) return this.#onAct(button.dataset['act'] as Act, entry)

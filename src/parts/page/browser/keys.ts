@@ -23,18 +23,13 @@ interface KeyOptions {
   undo(): boolean
 }
 
-/** Listens for the keys. */
+/** Listens for the keys, and sees that what is pressed once acts once. */
 export function startKeys(options: KeyOptions): void {
+  startPresses()
   // Keys without Ctrl can be switched off: a person who speaks to the machine would press them by accident.
   const single = find(HTMLInputElement, '#single-keys')
   single.checked = recall('keys') !== 'off'
   single.addEventListener('change', () => remember('keys', single.checked ? 'on' : 'off'))
-  // Enter that is held down must not act on what comes next.
-  addEventListener('keydown', event => {
-    if (!event.repeat || event.key !== 'Enter') return
-    event.preventDefault()
-    event.stopImmediatePropagation()
-  }, true)
   addEventListener('keydown', event => {
     if (event.defaultPrevented || event.altKey) return
     const isControl = event.ctrlKey || event.metaKey
@@ -48,6 +43,23 @@ export function startKeys(options: KeyOptions): void {
     meaning.textContent = say(text)
     return [term, meaning]
   })))
+}
+
+/** Neither Enter that is held down acts on what comes next, nor the second click of two on what has come under it. */
+function startPresses(): void {
+  const stop = (event: Event): void => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  addEventListener('keydown', event => { if (event.repeat && event.key === 'Enter') stop(event) }, true)
+  // An entry that goes and comes back has another row.
+  let clicked: string | Element | null = null
+  addEventListener('click', event => {
+    const target = event.target as Element
+    const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
+    if (event.detail > 1 && under !== clicked) stop(event)
+    else clicked = under
+  }, true)
 }
 
 /** With Ctrl, or with the Command key; true if that was for the page. */
