@@ -371,6 +371,15 @@ inBrowser('after ten minutes without input the page locks itself, and counts dow
   await open.browser.until("return document.querySelectorAll('#rows .row').length === 8 && document.getElementById('editor').open")
   assert.equal(await passwordIn(open.browser), 'typed')
   assert.ok(await later(open.browser, 10.1, 'pointerdown'), 'input that comes too late prolongs nothing')
+  // Nor does a clock that is put back.
+  const back = async (minutes: number, steadyMinutes: number): Promise<void> => {
+    await open.browser.click('#locked button')
+    await open.browser.find('#rows .row')
+    await open.browser.run('const now = performance.now(); performance.now = () => now + arguments[0] * 60000', steadyMinutes)
+    assert.ok(await later(open.browser, -minutes), `${minutes} minutes back`)
+  }
+  await back(5, 10.1)
+  await back(60, 0)
 
   const { browser, service } = await openProtected(t)
   await logIn(browser)

@@ -5,12 +5,18 @@ const IDLE_MINUTES = 10
 const COUNTED_SECONDS = 60
 const INPUTS = ['pointerdown', 'pointermove', 'wheel', 'touchmove', 'keydown', 'input', 'scroll'] as const
 
+/**
+ * The wall clock, which goes on while the machine sleeps, and the steady one, which nobody puts back. The one that is
+ * further from the last input counts, in whichever direction.
+ */
+function clocks(): readonly number[] { return [Date.now(), performance.now()] }
+
 /** Watches for input while it runs. */
 export class Idle {
   readonly #onCount: (secondsLeft: number | undefined) => void
   readonly #onLock: () => void
-  /** By the wall clock, which goes on while the machine sleeps. */
-  #lastMs = 0
+  /** When the last input came, by each clock. */
+  #last: readonly number[] = []
   #timer: ReturnType<typeof setInterval> | undefined
   #isCounting = false
 
@@ -24,7 +30,7 @@ export class Idle {
 
   start(): void {
     this.stop()
-    this.#lastMs = Date.now()
+    this.#last = clocks()
     this.#timer = setInterval(() => this.#look(), 1000)
   }
 
@@ -37,13 +43,14 @@ export class Idle {
   /** Input that comes after the time was over, as when a machine wakes up, does not prolong it. */
   #input(): void {
     this.#look()
-    this.#lastMs = Date.now()
+    this.#last = clocks()
     if (this.#isCounting) this.#count(undefined)
   }
 
   #look(): void {
     if (this.#timer === undefined) return
-    const left = Math.ceil((this.#lastMs + IDLE_MINUTES * 60_000 - Date.now()) / 1000)
+    const idleMs = Math.max(...clocks().map((ms, i) => Math.abs(ms - this.#last[i]!)))
+    const left = Math.ceil(IDLE_MINUTES * 60 - idleMs / 1000)
     if (left > 0) return this.#count(left <= COUNTED_SECONDS ? left : undefined)
     this.stop()
     this.#onLock()
