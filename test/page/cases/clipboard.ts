@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
-  CHROMIUM, EVERYWHERE, holdAnswers, hurry, inBrowser, keepCopies, openService, rowOf, settled, textOf, told, view
+  CHROMIUM, EVERYWHERE, holdAnswers, hurry, inBrowser, keepCopies, logIn, openProtected, openService, rowOf, settled,
+  textOf, told, view
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import type { Browser } from '../../support/webdriver.ts'
@@ -154,6 +155,22 @@ inBrowser('who leaves the page leaves no password in the clipboard', CHROMIUM, a
   await browser.reload()
   await settled(browser)
   assert.equal(await clipboard(), 'something else')
+})
+
+inBrowser('who logs out leaves no password in the clipboard, and all else in it', CHROMIUM, async t => {
+  const { browser, url } = await openProtected(t)
+  await allowClipboard(t, browser, url)
+  for (const since of ['', 'something else']) {
+    await logIn(browser)
+    await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+    await told(browser, 'Copiada')
+    if (since !== '') await browser.run('return navigator.clipboard.writeText(arguments[0])', since)
+    await browser.click('#logout')
+    if (since === '') await told(browser, 'Portapapeles vaciado')
+    await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
+    await browser.run('return new Promise(done => setTimeout(done, 100))')
+    assert.equal(await browser.run('return navigator.clipboard.readText()'), since)
+  }
 })
 
 inBrowser('the message says when the clipboard is cleared in this very browser', EVERYWHERE, async t => {

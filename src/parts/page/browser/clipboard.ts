@@ -66,6 +66,9 @@ async function beginCopy(text: Promise<string | undefined>): Promise<string | un
   return own === last ? known : undefined
 }
 
+/** Empties it now where it was to be emptied later; where the browser refuses, that is still done later. */
+export function emptyNow(): void { dispatchEvent(new Event('empty')) }
+
 function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {
   const { signal } = wait
   const empty = async (): Promise<void> => {
@@ -82,6 +85,7 @@ function emptyLater(text: string, wait: AbortController, onCleared: () => void):
     void empty()
   }, CLEAR_AFTER_SECONDS * 1000)
   signal.addEventListener('abort', () => clearTimeout(timer))
+  addEventListener('empty', () => void empty(), { signal })
   // A person who leaves may not come back, and there is no time to read.
   addEventListener('beforeunload', event => { if (!event.defaultPrevented) void write('') }, { signal })
   addEventListener('pagehide', () => void write(''), { signal })

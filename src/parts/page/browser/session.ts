@@ -1,4 +1,5 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
+import { emptyNow } from './clipboard.ts'
 import { allClosed, closeModal, keepFocus } from './dialogs.ts'
 import { emptyFields, find, part } from './dom.ts'
 import type { Entry } from './api.ts'
@@ -191,6 +192,7 @@ export class Session {
     clearMessages()
     notice.hide()
     stopLoading()
+    emptyNow()
     entries.clear()
     loaded.is = false
     clearSearch()
