@@ -175,7 +175,9 @@ async function startFirefox(scene: Scene): Promise<Native> {
     'marionette.port': 0, 'intl.accept_languages': 'es', 'ui.prefersReducedMotion': 1, 'browser.startup.page': 0,
     'browser.shell.checkDefaultBrowser': false, 'datareporting.policy.dataSubmissionEnabled': false,
     'dom.ipc.processPrelaunch.enabled': false, 'browser.newtabpage.enabled': false, 'toolkit.cosmeticAnimations.enabled': false,
-    'signon.rememberSignons': true, 'browser.sessionhistory.max_total_viewers': 4
+    'signon.rememberSignons': true, 'browser.sessionhistory.max_total_viewers': 4,
+    // What the machine's network does is none of a page that is served on this machine.
+    'network.manage-offline-status': false
   }
   writeFileSync(join(scene.folder, 'user.js'), Object.entries(preferences)
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});\n`).join(''))
