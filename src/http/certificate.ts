@@ -1,5 +1,6 @@
 /** HTTPS: a server with a certificate, whose files are read at the start, and again when they have changed. */
 import type { Buffer } from 'node:buffer'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Server } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import { Failure, systemCode } from '../errors.ts'
@@ -14,11 +15,23 @@ export function createSecure(
   options: ServerOptions, certificate: Certificate
 ): { readonly server: Server, readonly renew: (certificate: Certificate) => void } {
   try {
+    assertFit(certificate)
     const server = createServer({ ...options, ...certificate, ...TLS })
-    return { server, renew: renewed => server.setSecureContext({ ...renewed, ...TLS }) }
+    const renew = (renewed: Certificate): void => {
+      assertFit(renewed)
+      server.setSecureContext({ ...renewed, ...TLS })
+    }
+    return { server, renew }
   } catch (error) {
+    if (error instanceof Failure) throw error
     throw new Failure('certificate-invalid', `TLS_CERT or TLS_KEY: ${systemCode(error)}`, { cause: error })
   }
+}
+
+/** OpenSSL compares the two only where both are of one kind, such as RSA; else each handshake would fail. */
+function assertFit({ cert, key }: Certificate): void {
+  if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return
+  throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }
 
 /** A certificate that follows its files. */

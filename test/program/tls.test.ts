@@ -1,5 +1,6 @@
 /** HTTPS (contract §5.9): a certificate, its renewal under load, and what production asks for. */
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
@@ -179,11 +180,15 @@ test('a pair that is replaced before an embedded service listens is what it list
   assert.equal(await shownName(t, url), 'third')
 })
 
+/** Of another kind than those of the certificates. */
+const rsaKey = (): string => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+
 const BREAKS: { readonly [what: string]: (live: Pair, next: Pair) => void } = {
   'is no certificate': live => writeFileSync(live.cert, 'no certificate'),
   'is empty': live => writeFileSync(live.key, ''),
   'is gone': live => rmSync(live.cert),
-  'does not fit, being changed first,': (live, next) => replace(live.cert, next.cert)
+  'does not fit, being changed first,': (live, next) => replace(live.cert, next.cert),
+  'is a key of another kind': live => writeFileSync(live.key, rsaKey())
 }
 
 for (const [what, damage] of Object.entries(BREAKS)) {
@@ -222,7 +227,9 @@ test('a start with a pair that is missing, broken or does not fit is refused in 
   const [one, two] = [makePair(folder, 'one'), makePair(folder, 'two')]
   const garbage = join(folder, 'garbage')
   writeFileSync(garbage, 'garbage')
-  const wrong = [[one.cert, two.key], [garbage, one.key], [one.cert, garbage], [join(folder, 'none'), one.key]]
+  const rsa = join(folder, 'rsa')
+  writeFileSync(rsa, rsaKey())
+  const wrong = [[one.cert, two.key], [one.cert, rsa], [garbage, one.key], [one.cert, garbage], [join(folder, 'none'), one.key]]
   await Promise.all(wrong.map(async ([cert, key]) => {
     const ended = await runProgram(t, { flags: { 'tls-cert': cert!, 'tls-key': key! } })
     assert.equal(ended.code, 1)
