@@ -40,7 +40,7 @@ export function createPipeline(options: PipelineOptions): Handle {
     const ctx: Context = {
       options, request, response, peer, done, startMs: options.nowMs(), head,
       isUnderApi: path.startsWith('/api/') || path === '/api',
-      client: clientAddress(peer, head?.['x-forwarded-for'], options.trustedProxies),
+      client: clientAddress(peer, (head ?? request.headers)['x-forwarded-for']?.toString(), options.trustedProxies),
       found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
       session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isFinished: false
     }

@@ -108,7 +108,9 @@ test('behind a proxy the line names the client that the proxy names', async t =>
   const fields = ['X-Forwarded-For: 203.0.113.9, 198.51.100.7']
   await call(t, url, 'GET', '/api/listPassword', { fields })
   await call(t, url, 'GET', '/api/listPassword', { fields, localAddress: '127.0.0.2' })
-  assert.deepEqual(accessLines.map(line => JSON.parse(line).client), ['198.51.100.7', '127.0.0.2'])
+  // Malformed, with a field twice: it counts as that client's all the same.
+  await call(t, url, 'GET', '/api/listPassword', { fields: [...fields, 'Content-Type: a', 'Content-Type: b'] })
+  assert.deepEqual(accessLines.map(line => JSON.parse(line).client), ['198.51.100.7', '127.0.0.2', '198.51.100.7'])
 })
 
 const REQUEST: LoggedRequest = {
