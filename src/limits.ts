@@ -59,8 +59,8 @@ export const MAX_DRAIN_BYTES: number = 1024 * 1024
 export const DRAIN_TIMEOUT_MS: number = 2_000
 /** How long a stop waits for requests in flight. */
 export const SHUTDOWN_TIMEOUT_MS: number = 10_000
-/** How often it closes the connections that have become idle meanwhile. */
-export const SHUTDOWN_SWEEP_MS: number = 50
+/** After how long, again and again, it closes the connections that are idle or have become so meanwhile. */
+export const SHUTDOWN_SWEEP_MS: number = 200
 
 export const CORS_MAX_AGE_SECONDS: number = 600
 export const HSTS_MAX_AGE_SECONDS: number = 31_536_000

@@ -131,12 +131,13 @@ function bindTo(server: Server, place: ListenAddress): Promise<void> {
 function close(server: Server, connections: Connections, timeoutMs: number): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
-    // A connection that got `keep-alive` before the stop becomes idle only during it.
+    // The first time a moment later: what a client has sent by then, who could not know of the stop, is answered.
     const sweep = setInterval(() => {
       server.closeIdleConnections()
       connections.destroySilent()
     }, SHUTDOWN_SWEEP_MS)
+    server.closeIdleConnections = () => {} // which `close` calls
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    connections.destroySilent()
+    Reflect.deleteProperty(server, 'closeIdleConnections')
   })
 }

@@ -142,6 +142,20 @@ describe('stops', { concurrency: 2 }, () => {
     assert.deepEqual(json, [{ id: 1, ...ENTRY, status: 1 }])
   })
 
+  test('what clients send who cannot know of the stop yet is answered, as the last of their connections', async t => {
+    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_SWEEP_MS: PROMPT_MS }) })
+    const clients = [await connectRaw(t, program.url), await idle(t, program.url)]
+    await idle(t, program.url) // taken after the one that has sent nothing
+    program.child.kill('SIGTERM')
+    await refusesConnections(program)
+    for (const client of clients) {
+      await client.send(message('GET', '/api/listPassword'))
+      const { status, headers } = await client.answer()
+      assert.deepEqual([status, headers['connection']?.toLowerCase()], [404, 'close'])
+    }
+    assert.equal((await program.ended).code, 0)
+  })
+
   for (const [over, isTls] of [['HTTP', false], ['HTTPS', true]] as const) {
     test(`${over}: a connection that has not sent a byte does not hold up the stop`, async t => {
       const program = await startProgram(t, { flags: isTls ? certificateFiles(freshFolder(t)) : {} })
