@@ -38,7 +38,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [
     {
       name: 'http', holds: ['http/'],
-      ofNode: ['node:buffer', 'node:http', 'node:https', 'node:net', 'node:path']
+      ofNode: ['node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net', 'node:path']
     },
     { name: 'journal', holds: ['journal/'], ofNode: ['node:buffer', 'node:crypto', 'node:path'] }
   ],
