@@ -6,7 +6,7 @@ import type { CommittedState } from '../../store/state.ts'
 
 /**
  * Those that had not expired when the newest record was made, or have not by now, whichever is earlier: a clock that
- * runs ahead while a journal is compacted ends no token for good.
+ * runs ahead while a journal is compacted, and has made no record before, ends no token for good.
  */
 export function tokensToKeep({ tokens }: CommittedState, { end, time }: Pick<QuietFile, 'end' | 'time'>): KeptToken[] {
   const atMs = Math.min(Date.parse(time), Date.parse(end.time ?? time))
