@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   }
   assertLimits()
   const stop = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
   const settings = readSettings(process.argv.slice(2), process.env)
   if (settings.accessLog && process.stdout.isTTY) {
     const why = 'a paused terminal would hold up requests'
@@ -70,12 +70,20 @@ async function main(): Promise<void> {
       log.warn(`the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`)
     })
     // Not before the last line is out, but not after a reader either who takes none.
-    output.write('stopped\n', () => process.exit(0))
+    output.write('stopped\n', () => end(stop.signal.reason))
     setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)
   }
   if (stop.signal.aborted) return onStop()
   stop.signal.addEventListener('abort', () => void onStop())
   log.info('ready')
+}
+
+/** Ends the process with 0, or by the signal that a terminal sends which goes away. */
+function end(signal: NodeJS.Signals): void {
+  if (signal !== 'SIGHUP') process.exit(0)
+  // An exit would make Node abort, since it cannot reset that terminal; and what aborts may leave its memory in a core.
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
 }
 
 export async function runServer(): Promise<void> {

@@ -22,12 +22,13 @@ const PROMPT_MS = 5_000
 
 const portOf = ({ url }: Program): number => Number(new URL(url).port)
 
-/** Stops a program, which must end at once, with 0, and leave no socket behind; gives what it has written. */
-async function stopsAtOnce(program: Program, signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<string> {
+/** Stops a program, which must end at once, with 0 or by SIGHUP, and leave no socket behind; gives what it has written. */
+async function stopsAtOnce(program: Program, signal?: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<string> {
   const startMs = performance.now()
-  const { code, stdout } = await program.stop(signal)
+  const { code, signal: endedBy, stdout } = await program.stop(signal)
   assert.ok(performance.now() - startMs < PROMPT_MS, `${performance.now() - startMs} ms`)
-  assert.deepEqual([code, socketsIn(program.folder)], [0, []])
+  const how = signal === 'SIGHUP' ? [null, signal] : [0, null]
+  assert.deepEqual([code, endedBy, socketsIn(program.folder)], [...how, []])
   return stdout
 }
 
@@ -108,7 +109,7 @@ describe('stops', { concurrency: 2 }, () => {
     assert.equal(await entriesOf(await startProgram(t, { flags: { data: program.folder } })), 0)
   })
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     test(`${signal}: an idle program stops at once and leaves its port and its folder to the next one`, async t => {
       const first = await startProgram(t)
       assert.equal(socketsIn(first.folder).length, 1)
