@@ -1,6 +1,6 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
 import { calledAs, settingsHelp } from './config/read.ts'
-import { disk, fileFault, isFile, lineAppender } from './disk/files.ts'
+import { disk, fileFault, isFile, lineAppender, workingFolder } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
   if (asks('--help', '-h')) {
-    console.log(`usage: ${calledAs(process.argv[1], process.cwd())} [settings]\n\n${settingsHelp(SETTINGS)}`)
+    console.log(`usage: ${calledAs(process.argv[1], workingFolder())} [settings]\n\n${settingsHelp(SETTINGS)}`)
     return
   }
   assertLimits()

@@ -4,6 +4,7 @@ import {
 } from './config/core-settings.ts'
 import { readFlags, readValues, type Variables } from './config/read.ts'
 import { OPERATIONS } from './contract.ts'
+import { workingFolder } from './disk/files.ts'
 import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
 import type { Part } from './parts/part.ts'
@@ -38,7 +39,11 @@ export function readSettings(args: readonly string[], env: Variables): ServiceSe
 
 /** Throws `setting-invalid` where settings do not go together. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
-  const { tlsCert, tlsKey } = settings
+  const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
+  const relative = [['DATA_DIR', dataDir], ['KEY_FILE', keyFile]].find(([, path]) => !path!.startsWith('/'))
+  if (relative !== undefined && journal !== 'memory' && workingFolder() === undefined) {
+    throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: the working folder was removed`)
+  }
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')
   }

@@ -39,7 +39,7 @@ function withoutOne(word: string): readonly string[] {
 }
 
 /** How a program was called, to be shown in its help: by the name of an installed one, or as a file that Node runs. */
-export function calledAs(script: string = '', folder: string): string {
+export function calledAs(script: string = '', folder: string = '/'): string {
   if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
   return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }

@@ -82,6 +82,15 @@ export const disk = {
 
 export type Files = typeof disk
 
+/** The working folder; undefined where it was removed. */
+export function workingFolder(): string | undefined {
+  try {
+    return process.cwd()
+  } catch {
+    return undefined
+  }
+}
+
 /** Appends all of some bytes. */
 export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))

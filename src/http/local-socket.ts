@@ -2,6 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { createConnection } from 'node:net'
 import { relative } from 'node:path'
+import { workingFolder } from '../disk/files.ts'
 import type { UnixSockets } from '../disk/lock.ts'
 import { Failure, systemCode } from '../errors.ts'
 import type { Handle } from './connection.ts'
@@ -31,7 +32,8 @@ export function probe(path: string): Promise<boolean> {
 
 /** The path, or its way from the working folder, whichever is shorter; throws if both are too long for a socket. */
 export function shortestPath(path: string): string {
-  const way = relative(process.cwd(), path)
+  const folder = workingFolder()
+  const way = folder === undefined ? path : relative(folder, path)
   const found = way.length < path.length ? way : path
   if (Buffer.byteLength(found) <= MAX_SOCKET_PATH_BYTES) return found
   throw new Failure('folder-unusable', `${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes, the most for a socket`)

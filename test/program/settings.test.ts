@@ -1,7 +1,7 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
@@ -9,8 +9,9 @@ import { describe, test } from 'node:test'
 import { calledAs, type Variables } from '../../src/config/read.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
+import { ADMIN } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
-import { runProgram, socketsIn, startProgram } from '../support/program.ts'
+import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
 
 type Name = keyof Settings
@@ -207,6 +208,24 @@ describe('the program', { concurrency: 2 }, () => {
       assert.match(stderr, name)
     }
     assert.deepEqual(readdirSync(cwd), [])
+  })
+
+  test('where the working folder was removed both programs go on with absolute paths, and refuse others in one line', async t => {
+    const [folder, cwd] = [freshFolder(t), join(freshFolder(t), 'removed')]
+    const inRemoved = (program: string): { readonly command: readonly string[], readonly cwd: string } => {
+      mkdirSync(cwd)
+      return { command: ['sh', '-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program], cwd }
+    }
+    for (const [program, ...args] of [[ADMIN, 'init', `--data=${folder}`], [SERVER, '--help']] as const) {
+      const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
+      assert.deepEqual([code, stderr], [0, ''])
+    }
+    for (const [program, ...args] of [[ADMIN, 'init'], [SERVER], [SERVER, `--data=${folder}`, '--key-file=k']] as const) {
+      const { code, stderr } = await runProgram(t, { ...inRemoved(program), args })
+      assert.equal(code, 2, stderr)
+      assert.match(stderr, /^error: a setting is not valid: (DATA_DIR|KEY_FILE) must be an absolute path[^\n]+\n$/)
+    }
+    await startProgram(t, { ...inRemoved(SERVER), flags: { data: folder } })
   })
 
   test('--help prints each flag, variable and default, and starts nothing', async t => {

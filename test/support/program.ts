@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import { freshFolder } from './service.ts'
 
-const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
+export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 /** Far above what anything waited for here takes, also on a machine with other things to do. */
 const WAIT_MS = 25_000
 

@@ -1,6 +1,6 @@
 /** Root in a folder of another user: what it makes there must belong to that user, or the service cannot read it. */
 import { dirname, relative, resolve } from 'node:path'
-import { disk, type Files } from '../../disk/files.ts'
+import { disk, workingFolder, type Files } from '../../disk/files.ts'
 
 /** The disk as the other user sees it, until `end` is called. */
 interface AsOwner {
@@ -23,7 +23,7 @@ export function becomeOwner(folder: string, readAsRoot: readonly string[]): AsOw
   const isRoot = geteuid?.() === 0 && stat !== undefined && stat.owner !== 0
   if (!isRoot || getegid === undefined || seteuid === undefined || setegid === undefined) return STAYS
   const group = getegid()
-  const cwd = process.cwd()
+  const cwd = workingFolder() ?? '/'
   const names = [resolve(folder), disk.real(folder)]
   // Also by the names that links lead to: systemd's folders of dynamic users are links.
   const ofRoot = readAsRoot.flatMap(path => [path, disk.real(path)])

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
 import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
 import { fail } from '../../config/values.ts'
+import { workingFolder } from '../../disk/files.ts'
 import { JOURNALS, PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 
@@ -11,7 +12,7 @@ type Table = { readonly [name: string]: Setting<unknown> }
 /** The file that the program was started as. */
 export const SCRIPT: string = process.argv[1] ?? ''
 /** What the program is called. */
-const PROGRAM: string = calledAs(SCRIPT, process.cwd())
+const PROGRAM: string = calledAs(SCRIPT, workingFolder())
 
 const JOURNAL: Setting<string> = {
   ...SETTINGS.journal,
