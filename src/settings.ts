@@ -42,7 +42,8 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
   const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
   const relative = [['DATA_DIR', dataDir], ['KEY_FILE', keyFile]].find(([, path]) => !path!.startsWith('/'))
   if (relative !== undefined && journal !== 'memory' && workingFolder() === undefined) {
-    throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: the working folder was removed`)
+    const why = 'the working folder was removed, or its name is not UTF-8'
+    throw new Failure('setting-invalid', `${relative[0]} must be an absolute path: ${why}`)
   }
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     throw new Failure('setting-invalid', 'TLS_CERT and TLS_KEY go together')

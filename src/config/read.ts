@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { Failure } from '../errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
+import { parseUtf8 } from './values.ts'
 
 export type Variables = { readonly [name: string]: string | undefined }
 
@@ -54,7 +55,7 @@ export function readValues<S>(
     const text = flag ?? (env[setting.variable] || undefined)
     if (text === undefined) return [name, setting.fallback]
     try {
-      return [name, setting.parse(text)]
+      return [name, setting.parse(parseUtf8(text))]
     } catch (error) {
       const source = flag === undefined ? setting.variable : nameOf(name, setting.flag)
       throw new Failure('setting-invalid', `${source} must be ${(error as Error).message}`)

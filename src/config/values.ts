@@ -1,8 +1,14 @@
 /** The values of settings: each takes a text and gives the value, or throws an `Error` that says what it must be. */
+import { NOT_UTF8 } from '../disk/files.ts'
 import { parseAddressSet, type AddressSet } from '../http/address.ts'
 import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 
 export function fail(mustBe: string): never { throw new Error(mustBe) }
+
+/** Any text in which no bytes were lost that are not UTF-8. */
+export function parseUtf8(text: string): string {
+  return text.includes(NOT_UTF8) ? fail('UTF-8 without U+FFFD: type it so, or rename what has such a name') : text
+}
 
 /** An IP address, or a name; a name whose last label is all digits is a malformed address. */
 export function parseListenAddress(text: string): string {

@@ -82,10 +82,14 @@ export const disk = {
 
 export type Files = typeof disk
 
-/** The working folder; undefined where it was removed. */
+/** What Node puts in the place of bytes that are not UTF-8: a path with it may mean several files. */
+export const NOT_UTF8 = '\uFFFD'
+
+/** The working folder; undefined where it was removed, or has a name that is not UTF-8. */
 export function workingFolder(): string | undefined {
   try {
-    return process.cwd()
+    const folder = process.cwd()
+    return folder.includes(NOT_UTF8) ? undefined : folder
   } catch {
     return undefined
   }

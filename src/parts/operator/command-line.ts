@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
 import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
-import { fail } from '../../config/values.ts'
+import { fail, parseUtf8 } from '../../config/values.ts'
 import { workingFolder } from '../../disk/files.ts'
 import { JOURNALS, PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
@@ -101,7 +101,10 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   const flags: { [flag: string]: string | boolean | readonly string[] } = {}
   const positionals: string[] = []
   for (const token of tokensOf(options, words)) {
-    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind === 'positional') {
+      const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
+      positionals.push(asUtf8(name, token.value))
+    }
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue = false } = token
     if (!rawName.startsWith('--')) throw new UsageError(`flags begin with two dashes; ${flagsHint(command)}`)
@@ -111,10 +114,20 @@ export function parse(command: Command, words: readonly string[]): Arguments {
     const isMissing = takesWord(name, option, words) && !inlineValue && (value === undefined || value.startsWith('--'))
     if (isMissing) throw new UsageError(`--${name} needs a value: --${name} ${option.value}`)
     if (flags[name] !== undefined && option.repeats !== true) throw new UsageError(`--${name} is given twice`)
-    flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], value!] : value ?? true
+    const given = value === undefined ? true : asUtf8(`--${name}`, value)
+    flags[name] = option.repeats === true ? [...(flags[name] ?? []) as readonly string[], given as string] : given
   }
   assertCount(command, positionals.length)
   return { positionals, flags }
+}
+
+/** A word of the command line; throws a `UsageError` with the name of what it was given for. */
+function asUtf8(name: string, word: string): string {
+  try {
+    return parseUtf8(word)
+  } catch (error) {
+    throw new UsageError(`${name} must be ${(error as Error).message}`)
+  }
 }
 
 /** Throws a `UsageError` for too few or too many words. It repeats none of them: one may be a password. */
