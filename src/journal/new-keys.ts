@@ -37,7 +37,7 @@ export async function createKeyFile(
 
 /**
  * Appends a new key to those of a key file, which a link may lead to, durably and at once or not at all; rejects with
- * `key-unwritable`, having changed nothing, where its folder may not be written or synced.
+ * `key-unwritable`, having changed nothing, where its folder may not be written.
  */
 export async function addKey(files: Files, path: string, random: (bytes: number) => Buffer): Promise<Keyring> {
   const replaces = files.stat(path)
@@ -46,7 +46,8 @@ export async function addKey(files: Files, path: string, random: (bytes: number)
   try {
     await makeWhole(files, files.real(path), file => file.write(text), { replaces })
   } catch (error) {
-    if (!isForbidden(error)) throw error
+    // What Node's permission model refuses, the same command may do without it.
+    if (!isForbidden(error) || systemCode(error) === 'ERR_ACCESS_DENIED') throw error
     const how = 'append one as its owner (openssl rand -hex 32 >> FILE), and start the service again'
     throw new Failure('key-unwritable', `${path}: ${systemCode(error)}; ${how}`, { cause: error })
   }
