@@ -49,8 +49,12 @@ export class Failure extends Error {
   }
 }
 
+/** Errors of a disk for which Node has no name, by Linux's numbers. */
+const UNNAMED: { readonly [errno: number]: string } = { [-122]: 'EDQUOT', [-116]: 'ESTALE' }
+
 /** The system's own code of an error (`ENOSPC`, `EADDRINUSE`, …), or its text where it has none. */
 export function systemCode(error: unknown): string {
-  if (error instanceof Error) return (error as NodeJS.ErrnoException).code ?? error.message
-  return String(error)
+  if (!(error instanceof Error)) return String(error)
+  const { errno = 0, code, message } = error as NodeJS.ErrnoException
+  return UNNAMED[errno] ?? code ?? message
 }

@@ -89,6 +89,15 @@ test('what has failed first is the reason, also where the socket cannot be remov
   await assert.rejects(hold(freshFolder(t), files), failure('folder-unusable', /: EPERM$/))
 })
 
+for (const [errno, name] of [[-122, 'EDQUOT'], [-116, 'ESTALE']] as const) {
+  test(`an error for which Node has no name is named ${name}, for a disk and for a socket`, async t => {
+    for (const code of [`Unknown system error ${errno}`, 'UNKNOWN']) {
+      const setMode = (): never => { throw Object.assign(new Error(code), { code, errno }) }
+      await assert.rejects(hold(freshFolder(t), { ...disk, setMode }), failure('folder-unusable', new RegExp(`: ${name}$`)))
+    }
+  })
+}
+
 test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
   const folder = freshFolder(t)
   const dead = ['held-1-a.sock', 'held-2-b.sock', 'opening-3-c.sock'].map(name => join(folder, name))
