@@ -132,7 +132,7 @@ class KeptLock implements FolderLock {
       this.#fault = undefined
     } catch (error) {
       const why = (error as Error).message
-      const what = 'the socket of the lock was removed by another program; no changes until it is back'
+      const what = 'the socket of the lock is gone, or cannot be looked at; no changes until it is back'
       if (why !== this.#fault) this.#warn(`${what}: ${why}`)
       this.#fault = why
       throw error

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { localSockets, probe } from '../../src/http/local-socket.ts'
-import { disk, type Files } from '../../src/disk/files.ts'
+import { disk, type FileStat, type Files } from '../../src/disk/files.ts'
 import { heldSockets, lockFolder, type UnixSockets, type FolderLock } from '../../src/disk/lock.ts'
 import { lockJournal } from '../../src/storage.ts'
 import { whicheverCallFails } from '../support/faulty-files.ts'
@@ -97,6 +97,22 @@ for (const [errno, name] of [[-122, 'EDQUOT'], [-116, 'ESTALE']] as const) {
     }
   })
 }
+
+test('a socket that cannot be looked at, as on a disk that fails, is not said to be removed', async t => {
+  const folder = freshFolder(t)
+  const lines: string[] = []
+  let fails = false
+  const stat = (path: string): FileStat | undefined => {
+    if (fails) throw Object.assign(new Error('EIO'), { code: 'EIO' })
+    return disk.stat(path)
+  }
+  const held = await lockFolder({ ...disk, stat }, folder, sockets, process.pid, randomInt, { warn: line => lines.push(line) })
+  t.after(() => held.release())
+  fails = true
+  await assert.rejects(held.keep(), { code: 'EIO' })
+  assert.equal(lines.length, 1)
+  assert.match(lines[0]!, /^the socket of the lock is gone, or cannot be looked at; no changes until it is back: EIO$/)
+})
 
 test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
   const folder = freshFolder(t)
