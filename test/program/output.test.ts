@@ -105,13 +105,16 @@ test('where standard error is systemd\'s journal, warnings and errors carry thei
 })
 
 test('--version and -h are answered, and start nothing; a flag that does not exist is refused in this program\'s own words', async t => {
-  const version = await runProgram(t, { args: ['--version'] })
-  assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+(-dev)?\n$/.test(version.stdout)], [0, '', true])
+  for (const flag of ['--version', '-V']) {
+    const version = await runProgram(t, { args: [flag] })
+    assert.deepEqual([version.code, version.stderr, /^\d+\.\d+\.\d+(-dev)?\n$/.test(version.stdout)], [0, '', true])
+  }
   const help = await runProgram(t, { args: ['-h'] })
   assert.deepEqual([help.code, /^usage: /.test(help.stdout)], [0, true])
-  const refused = await runProgram(t, { args: ['--prot', '1'] })
-  assert.deepEqual([refused.code, refused.stderr],
-    [2, "error: a setting is not valid: there is no flag '--prot'; did you mean --port?\n"])
+  for (const [args, why] of [[['--prot', '1'], "there is no flag '--prot'; did you mean --port?"], [['--port=0', '--port=0'], '--port is given twice']] as const) {
+    const { code, stderr } = await runProgram(t, { args })
+    assert.deepEqual([code, stderr], [2, `error: a setting is not valid: ${why}\n`])
+  }
 })
 
 test('in production a folder that was named and does not exist is refused, and the message names init', async t => {

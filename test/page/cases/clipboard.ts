@@ -70,12 +70,15 @@ inBrowser('over plain HTTP the view of an entry copies what it says, not nothing
   const { browser, url } = await openService(t)
   await allowClipboard(t, browser, url)
   await browser.run("return navigator.clipboard.writeText('something else')")
-  await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
   await view(browser, 'Nómina')
-  await browser.click('#viewer [data-act=copy]')
-  await browser.until("return /no permite vaciar/.test(document.getElementById('messages').textContent)")
-  await browser.run('delete navigator.clipboard')
-  assert.equal(await browser.run('return navigator.clipboard.readText()'), 'mesa-nube-faro-trigo-loro')
+  const user = await textOf(browser, '#view-user bdi')
+  for (const [act, says, text] of [['copyUser', 'Usuario copiado', user], ['copy', 'no permite vaciar', 'mesa-nube-faro-trigo-loro']]) {
+    await browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    await browser.click(`#viewer [data-act=${act}]`)
+    await browser.until("return document.getElementById('messages').textContent.includes(arguments[0])", says)
+    await browser.run('delete navigator.clipboard')
+    assert.equal(await browser.run('return navigator.clipboard.readText()'), text)
+  }
   assert.equal(await browser.run("return document.querySelectorAll('textarea').length"), 0, 'nothing stays in the document')
 })
 
