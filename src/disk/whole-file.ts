@@ -49,7 +49,14 @@ export async function makeWhole<T>(
   const [part, descriptor] = atFreeName(path, name => files.createToAppend(name))
   try {
     let made: T
-    const write = (piece: Buffer | string): void => appendAll(files, descriptor, Buffer.from(piece))
+    const write = (piece: Buffer | string): void => {
+      try {
+        appendAll(files, descriptor, Buffer.from(piece))
+      } catch (error) {
+        // What is written may be read from another file at the same time, which this would be taken for.
+        throw Object.assign(error as Error, { path })
+      }
+    }
     try {
       made = await make({ path: part, write })
     } finally {

@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN, admin, adminProcess, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
+import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
@@ -110,7 +111,7 @@ test('what the system refuses is said in words, with the file, and what to do', 
   for (const words of ['journal verify', 'import']) {
     await refused(folder, `${words} ${place}/none`, 1, new RegExp(`^error: there is no file .*${place}/none$`, 'm'))
   }
-  await done(folder, `entry add --system s --user u --password-stdin`, 'x'.repeat(20_000))
+  await done(folder, 'entry add --system s --user u --password-stdin', 'x'.repeat(READ_CHUNK_BYTES))
   for (const words of [`journal backup ${place}/copy`, `export --output ${place}/copy --yes`]) {
     const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -f 16; exec "$0" "$@"', process.execPath, ADMIN, ...words.split(' ')],
       { env: { DATA_DIR: folder }, encoding: 'utf8' })
