@@ -126,7 +126,10 @@ async function openJournal(
   return { store, journal, readMs }
 }
 
-/** Locks the folder and, where the journal is a link, what it leads to. */
+/**
+ * Locks the folder and, where the journal is a link, what it leads to. Refuses what is no regular file: a device would
+ * be taken for an empty journal, and what has been written there is not kept.
+ */
 export async function lockJournal(
   files: Files, folder: string, sockets: UnixSockets, warn: Log['warn'] = () => {}
 ): Promise<FolderLock> {
@@ -134,11 +137,17 @@ export async function lockJournal(
     lockFolder(files, where, sockets, process.pid, randomInt, { warn, ...prefix !== undefined && { prefix } })
   const own = await lock(folder)
   try {
-    const path = files.real(join(folder, JOURNAL_FILE))
+    const journal = join(folder, JOURNAL_FILE)
+    const path = files.real(journal)
+    const found = files.stat(path)
+    if (found?.isFile === false) {
+      const why = `${journal} leads to no regular file; put the journal there, or a link to it`
+      throw new Failure('folder-unusable', why)
+    }
     const [where, name] = [dirname(path), basename(path)]
     // A `journal.jsonl` elsewhere is locked by its folder; of files with other names a folder may hold several.
     const isLink = where !== files.real(folder) || name !== JOURNAL_FILE
-    if (!isLink || files.stat(path) === undefined) return own
+    if (!isLink || found === undefined) return own
     return bothOf(own, await lock(where, name === JOURNAL_FILE ? '' : `${name}.`))
   } catch (error) {
     await own.release()

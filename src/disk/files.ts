@@ -12,6 +12,8 @@ import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
 export interface FileStat {
+  /** Whether it is a regular one, and no device, pipe or folder. */
+  readonly isFile: boolean
   readonly device: number
   readonly inode: number
   readonly links: number
@@ -163,9 +165,11 @@ function makeFolder(path: string): void {
   }
 }
 
-function statOf({ dev, ino, nlink, size, uid, gid, mode, ctimeMs }: Stats): FileStat {
+function statOf(stats: Stats): FileStat {
+  const { dev, ino, nlink, size, uid, gid, mode, ctimeMs } = stats
   return {
-    device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid, mode: mode & 0o777, changedMs: ctimeMs
+    isFile: stats.isFile(), device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid,
+    mode: mode & 0o777, changedMs: ctimeMs
   }
 }
 

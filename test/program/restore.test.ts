@@ -1,15 +1,15 @@
 /** A restore, and what else may happen to the folder meanwhile; services and kills beside it are the model's. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync
+  constants, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN, admin, done, refused } from '../support/admin.ts'
-import { startProgram, until } from '../support/program.ts'
+import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/compose.ts'
 
@@ -70,6 +70,24 @@ test('a restore refuses a copy without a record, and one whose name is that of a
   await refused(folder, `journal restore ${copy}`, 1, /copy\.jsonl holds no record\n$/)
   assert.deepEqual(readdirSync(folder).sort(), [JOURNAL, 'journal.key'])
   assert.equal(statSync(join(folder, JOURNAL)).size, 0)
+})
+
+test('what is no regular file in the place of the journal is neither started on nor replaced, also behind a link', async t => {
+  const { folder, copy } = await emptied(t)
+  const [place, elsewhere] = [join(folder, JOURNAL), freshFolder(t)]
+  for (const pipe of [place, join(elsewhere, 'pipe')]) {
+    rmSync(place)
+    spawnSync('mkfifo', ['-m', '644', pipe])
+    if (pipe !== place) symlinkSync(pipe, place)
+    for (const words of ['init', `journal restore ${copy}`]) {
+      await refused(folder, words, 1, /journal\.jsonl leads to no regular file; put the journal there, or a link to it\n$/)
+    }
+    const { code, stderr } = await runProgram(t, { flags: { data: folder } })
+    assert.deepEqual([code, stderr.includes('no regular file')], [1, true])
+    const { mode } = statSync(place)
+    assert.deepEqual([mode & constants.S_IFMT, mode & 0o777], [constants.S_IFIFO, 0o644])
+    assert.deepEqual([...readdirSync(folder).sort(), ...readdirSync(elsewhere)], [JOURNAL, 'journal.key', ...pipe === place ? [] : ['pipe']])
+  }
 })
 
 test('a restore of a copy that ends in a part of a line says so, and restores what is before it', async t => {

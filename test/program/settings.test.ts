@@ -1,10 +1,10 @@
 /** The settings, their refusals, and what the program says of itself when it starts or cannot. */
 import { strict as assert } from 'node:assert'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { calledAs, type Variables } from '../../src/config/read.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
@@ -362,11 +362,6 @@ describe('the program', { concurrency: 2 }, () => {
       assert.match(stderr, new RegExp(`^error: ${line}\n$`))
       assert.equal(code, 1)
     }
-    const pipe = join(freshFolder(t), 'journal.jsonl')
-    execFileSync('mkfifo', [pipe])
-    writeFileSync(join(dirname(pipe), 'journal.key'), `${'0'.repeat(64)}\n`)
-    const { stderr } = await runProgram(t, { flags: { data: dirname(pipe) } })
-    assert.equal(stderr, `error: the data folder cannot be used: ${pipe}: ESPIPE\n`)
     assert.deepEqual(socketsIn(data), [])
     assert.equal(readFileSync(file, 'utf8'), 'content')
   })

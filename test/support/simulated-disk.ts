@@ -294,7 +294,7 @@ export class SimulatedDisk implements Files {
 
 function statOf(inode: Inode): FileStat {
   const { number, links, cache, mode } = inode
-  return { device: 1, inode: number, links, bytes: cache.length, owner: 0, group: 0, mode, changedMs: 0 }
+  return { isFile: true, device: 1, inode: number, links, bytes: cache.length, owner: 0, group: 0, mode, changedMs: 0 }
 }
 
 function systemError(code: string): Error { return Object.assign(new Error(code), { code }) }
