@@ -5,8 +5,9 @@ import { systemCode } from '../errors.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { readPieces, syncDescriptor, type Descriptor, type Files } from './files.ts'
 
-/** What a sync gives where the runtime or the file system has none. */
-const CANNOT_SYNC = ['ERR_ACCESS_DENIED', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+/** What a sync gives where the file system has none, and where the runtime refuses it. */
+const WITHOUT_SYNC = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+const CANNOT_SYNC = ['ERR_ACCESS_DENIED', ...WITHOUT_SYNC]
 
 const FORBIDDEN = ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED']
 
@@ -21,6 +22,17 @@ export function isFull(error: unknown): boolean {
 
 /** Whether an error says that this process may not do something, as with what is another user's, or read-only. */
 export function isForbidden(error: unknown): boolean { return FORBIDDEN.includes(systemCode(error)) }
+
+/** Makes the names in a folder durable, or throws an error that names the folder and says what helps. */
+export function syncNames(files: Files, folder: string): void {
+  try {
+    files.sync(folder)
+  } catch (error) {
+    const code = systemCode(error)
+    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
+  }
+}
 
 /** What the call gives; undefined where this process may not do that. */
 export function ifAllowed<T>(call: () => T): T | undefined { return unless(FORBIDDEN, call) }

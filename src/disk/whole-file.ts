@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../errors.ts'
+import { syncNames } from './durable.ts'
 import { appendAll, isSameFile, type Files, type FileStat } from './files.ts'
 
 /** A new file that is being written; what was written is on the device. */
@@ -45,7 +46,7 @@ export async function makeWhole<T>(
   const { replaces, keepsAs, leavesNames = false, confirm = () => {} } = options
   if (keepsAs !== undefined) refuseTaken(files, keepsAs)
   if (replaces === undefined) refuseTaken(files, path)
-  if (!leavesNames) files.sync(dirname(path))
+  if (!leavesNames) syncNames(files, dirname(path))
   const [part, descriptor] = atFreeName(path, name => files.createToAppend(name))
   try {
     let made: T
@@ -64,7 +65,7 @@ export async function makeWhole<T>(
     }
     if (replaces === undefined) linkInPlace(files, part, path)
     else replace(files, part, path, keepsAs, name => { refuseChanged(files, name, replaces); confirm() })
-    if (!leavesNames) files.sync(dirname(path))
+    if (!leavesNames) syncNames(files, dirname(path))
     return made
   } finally {
     if (files.stat(part) !== undefined) files.remove(part)
@@ -113,7 +114,7 @@ function replace(
   if (aside === undefined) return files.rename(part, path)
   try {
     // Durable before the first name goes: so a file that is kept is never without one.
-    if (keepsAs !== undefined) files.sync(dirname(path))
+    if (keepsAs !== undefined) syncNames(files, dirname(path))
     refuse(path)
     files.rename(part, path)
   } catch (error) {

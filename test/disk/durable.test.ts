@@ -117,6 +117,19 @@ for (const [what, code, refusals, kept] of [
   })
 }
 
+test('where the names in a folder cannot be made durable, the error names the folder, and says what helps', async t => {
+  const folder = freshFolder(t)
+  for (const [code, advice] of [['EINVAL', true], ['ENOTSUP', true], ['EOPNOTSUPP', true], ['EIO', false]] as const) {
+    const faulty = new FaultyFiles()
+    faulty.fail({ of: 'sync', code })
+    await assert.rejects(makeWhole(faulty.files, join(folder, 'file'), file => file.write('x')), (error: NodeJS.ErrnoException) => {
+      assert.deepEqual([error.code, error.path], [code, folder])
+      return !advice || error.message === `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    })
+  }
+  assert.deepEqual(readdirSync(folder), [])
+})
+
 test('a folder that cannot be made is an error, and not a wait for ever', { timeout: 5_000 }, () => {
   assert.throws(() => disk.makeFolder('/proc/none/at/all'), /mkdir/)
 })
