@@ -136,8 +136,9 @@ function close(server: Server, connections: Connections, timeoutMs: number): Pro
       server.closeIdleConnections()
       connections.destroySilent()
     }, SHUTDOWN_SWEEP_MS)
+    const closeIdle = server.closeIdleConnections
     server.closeIdleConnections = () => {} // which `close` calls
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    Reflect.deleteProperty(server, 'closeIdleConnections')
+    server.closeIdleConnections = closeIdle
   })
 }

@@ -14,7 +14,7 @@ import { Connections } from '../../src/http/connections.ts'
 import { listen, type Listener } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
 import {
-  MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT, MAX_HELD_ANSWERS, SEND_BYTES, SEND_PIECES
+  MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT, MAX_HELD_ANSWERS, SEND_BYTES, SEND_PIECES, SHUTDOWN_SWEEP_MS
 } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
 import { until } from '../support/program.ts'
@@ -292,7 +292,7 @@ test('a stop sends an answer whole whose end waits for a slow reader', async t =
   client.pause().write(message('GET', '/'))
   await until('the end waits', () => response?.finished === true && response.req.socket.writableLength > 0)
   const closed = close(30_000)
-  await pause(120)
+  await pause(3 * SHUTDOWN_SWEEP_MS)
   let bytes = 0
   for await (const piece of client) bytes += (piece as Buffer).length
   assert.ok(bytes > 6_000_000, `${bytes} bytes`)
