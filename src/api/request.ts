@@ -9,7 +9,7 @@ import { clientAddress } from '../http/address.ts'
 import { readBody, type BodyRead } from '../http/body.ts'
 import type { Handle } from '../http/connection.ts'
 import { corsHeaders } from '../http/cors.ts'
-import { hasTooManyFields, readHead, type Head } from '../http/head.ts'
+import { forwardedFor, hasTooManyFields, readHead, type Head } from '../http/head.ts'
 import { BUSY, statusReply, type Reply } from '../http/reply.ts'
 import { NO_PARAMS } from '../http/router.ts'
 import { endWith, sendContinue, sendReply } from '../http/send.ts'
@@ -40,7 +40,7 @@ export function createPipeline(options: PipelineOptions): Handle {
     const ctx: Context = {
       options, request, response, peer, done, startMs: options.nowMs(), head,
       isUnderApi: path.startsWith('/api/') || path === '/api',
-      client: clientAddress(peer, (head ?? request.headers)['x-forwarded-for']?.toString(), options.trustedProxies),
+      client: clientAddress(peer, forwardedFor(request, head), options.trustedProxies),
       found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
       session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isFinished: false
     }

@@ -35,6 +35,12 @@ export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
+/** What proxies say of the client, also of a malformed request; nothing where theirs may be lost in too many fields. */
+export function forwardedFor(request: IncomingMessage, head: Head | undefined): string | undefined {
+  if (head !== undefined) return head['x-forwarded-for']
+  return hasTooManyFields(request) ? undefined : request.headers['x-forwarded-for']?.toString()
+}
+
 /** Reads the head of a request for a target; undefined when it is malformed, or has too many fields, or one twice. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   if (hasTooManyFields(request)) return undefined
