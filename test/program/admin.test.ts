@@ -32,6 +32,9 @@ for (const isServed of [true, false]) {
       'ana@x.org: added as user 1, who may do: everything\n')
     await done(folder, 'user add bob@x.org --abilities password:read --password-stdin', 'SECRET-other')
     await refused(folder, 'user add ANA@x.org --password-stdin', 1, /address already/, 'SECRET-third\n')
+    // An older version has taken such an address: who has it can be removed, and nobody gets another.
+    await refused(folder, 'user remove m\uFFFDller@x.org', 1, /no user/)
+    await refused(folder, 'user add m\uFFFDller@x.org --password-stdin', 2, /EMAIL must be UTF-8/, 'SECRET-third\n')
     assert.deepEqual(JSON.parse(await done(folder, 'user list --json')), [
       { id: 1, email: 'ana@x.org', name: 'Ana', abilities: ['*'] },
       { id: 2, email: 'bob@x.org', name: 'bob@x.org', abilities: ['password:read'] }

@@ -103,7 +103,9 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   for (const token of tokensOf(options, words)) {
     if (token.kind === 'positional') {
       const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
-      positionals.push(asUtf8(name, token.value))
+      // A user whose address was lost so, in an older version, can still be removed.
+      const isOfOld = name === 'EMAIL' && command.name !== 'user add'
+      positionals.push(isOfOld ? token.value : asUtf8(name, token.value))
     }
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue = false } = token
