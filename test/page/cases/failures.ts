@@ -59,7 +59,8 @@ inBrowser('the status of an answer counts also where a proxy has put its own pag
   for (const [status, said] of [
     [429, /^Demasiadas peticiones. Espera (20|19) s/], [503, /^El servicio está ocupado. Espera (20|19) s/],
     [403, /^El servicio ha fallado. Respondió: 403/],
-    // Neither is there no entry, nor is it gone.
+    // Neither is there no entry, nor is it gone, nor has the session ended.
+    [401, /^El servicio ha fallado. Respondió: 401/],
     [404, /^El servicio ha fallado. Respondió: 404/], [200, /^El servicio no responde/]
   ] as const) {
     await browser.run(`const [status] = arguments
@@ -77,9 +78,6 @@ inBrowser('the status of an answer counts also where a proxy has put its own pag
     await browser.until("return document.querySelector('.message')?.textContent.includes('no se eliminó')")
     await browser.click('.message .dismiss')
   }
-  await browser.run("window.fetch = async () => new Response('<html>no JSON</html>', { status: 401 })")
-  await browser.click('#refresh')
-  await browser.until("return !document.getElementById('login').hidden")
 })
 
 inBrowser('without a connection the page says so and shows nothing stored, also when opened, until it is back', CHROMIUM, async t => {

@@ -264,14 +264,14 @@ const WHY: { readonly [status: number]: Refusal['why'] } = {
   400: 'invalid', 401: 'login', 403: 'forbidden', 404: 'unknown', 412: 'changed', 429: 'limited', 503: 'busy'
 }
 
-function refusalOf({ status, headers }: Response, { message = status, errors = {} }: Body): Refusal {
-  // Hosts and origins are refused with 403 as well, and a proxy says 404 of its own, which is no word of an entry.
-  const isOther = status === 403 ? message !== 'Invalid ability provided.' : status === 404 && message === status
+function refusalOf({ status, headers }: Response, { message = status, errors }: Body): Refusal {
+  // Hosts and origins are refused with 403 as well; a proxy's own 401 and 404 say nothing of a token or an entry.
+  const isOther = status === 403 ? message !== 'Invalid ability provided.' : status < 405 && message === status
   return {
     ok: false,
     why: (isOther ? undefined : WHY[status]) ?? 'failed',
     message: String(message),
-    errors: errors as Refusal['errors'],
+    errors: (errors ?? {}) as Refusal['errors'],
     // A proxy may say a date, which is no number.
     waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
     requestId: headers.get('X-Request-Id') ?? ''
