@@ -58,7 +58,7 @@ function startPresses(): void {
     const target = event.target as Element
     const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
     if (event.detail > 1 && under !== clicked) stop(event)
-    else clicked = under
+    else if (event.detail > 0) clicked = under // and not by a key
   }, true)
 }
 
