@@ -59,7 +59,7 @@ export const MAX_DRAIN_BYTES: number = 1024 * 1024
 export const DRAIN_TIMEOUT_MS: number = 2_000
 /** How long a stop waits for requests in flight. */
 export const SHUTDOWN_TIMEOUT_MS: number = 10_000
-/** After how long, again and again, it closes the connections that are idle or have become so meanwhile. */
+/** How often it closes the connections that are idle; the first time after as long. */
 export const SHUTDOWN_SWEEP_MS: number = 200
 
 export const CORS_MAX_AGE_SECONDS: number = 600

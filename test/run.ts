@@ -15,7 +15,7 @@ import { runFile, type FileResult } from './support/test-file.ts'
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 /** What builds the program, measures or floods it, compiles sources, cuts disks: once is enough. */
 const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
-/** What tries the program, hardly the machine: kills at each moment, floods, restrictions, damage, terminals, shells, this run. */
+/** What takes long, on any machine: kills at each moment, floods, restrictions, damage, terminals, shells, this run. */
 const TRIALS = [
   'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
   'program/slow-reader', 'program/terminal', 'runner'

@@ -5,7 +5,7 @@ import { MAX_TOKEN_TTL_MINUTES } from '../limits.ts'
 
 export function fail(mustBe: string): never { throw new Error(mustBe) }
 
-/** Any text in which no bytes were lost that are not UTF-8. */
+/** Any text but one in which Node has replaced bytes that are not UTF-8. */
 export function parseUtf8(text: string): string {
   return text.includes(NOT_UTF8) ? fail('UTF-8 without U+FFFD: type it so, or rename what has such a name') : text
 }

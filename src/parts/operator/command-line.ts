@@ -103,9 +103,9 @@ export function parse(command: Command, words: readonly string[]): Arguments {
   for (const token of tokensOf(options, words)) {
     if (token.kind === 'positional') {
       const name = command.positionals?.[positionals.length]?.replace(/[[\]]/g, '') ?? 'a word'
-      // A user whose address was lost so, in an older version, can still be removed.
-      const isOfOld = name === 'EMAIL' && command.name !== 'user add'
-      positionals.push(isOfOld ? token.value : asUtf8(name, token.value))
+      // An older version has taken such addresses: their users can still be changed and removed.
+      const isKnownUser = name === 'EMAIL' && command.name !== 'user add'
+      positionals.push(isKnownUser ? token.value : asUtf8(name, token.value))
     }
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue = false } = token

@@ -58,7 +58,7 @@ function startPresses(): void {
     const target = event.target as Element
     const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
     if (event.detail > 1 && under !== clicked) stop(event)
-    else if (event.detail > 0) clicked = under // and not by a key
+    else if (event.detail > 0) clicked = under // it is 0 where a key pressed the button
   }, true)
 }
 
