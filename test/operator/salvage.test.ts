@@ -256,6 +256,24 @@ test('what an older, compacted journal has left behind the end is kept aside, al
   assert.deepEqual([opened, entries, unplaced], [whole, whole, 2])
 })
 
+test('lines older than a compaction and behind its first line are called doubtful; behind that of a journal sealed again they are not', async t => {
+  const { compact, reencrypt } = await import('../support/rewrite.ts')
+  const rewrites = [[(store: FullStore) => compact(store, false), [{ from: 3, to: 3 }]], [reencrypt, []]] as const
+  for (const [rewrite, expected] of rewrites) {
+    const { folder, bad, good } = await damagedFolder(t, async store => {
+      for (let n = 0; n < 3; n++) await store.createEntry(ENTRY, null)
+    })
+    const older = linesOf(journalBytes(folder))
+    await pause(2)
+    const store = await fileStore(folder)
+    await rewrite(store)
+    await store.close()
+    writeFileSync(bad, bytesOf([linesOf(journalBytes(folder))[0]!, older[1]!.slice(-90), older[2]!]))
+    const { opened, doubtful } = JSON.parse((await admin(folder, `journal salvage ${bad} --to ${good} --json`)).out)
+    assert.deepEqual([opened, doubtful], [2, expected])
+  }
+})
+
 /** A folder whose journal was compacted with its history kept; some of its lines, counted from 1, are damaged. */
 async function compactedFolder(
   t: TestContext, ...lines: readonly number[]
