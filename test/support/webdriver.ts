@@ -78,6 +78,11 @@ export class Browser {
   async resize(width: number, height: number): Promise<void> {
     await this.setSize(width, height)
     await this.until('return innerWidth === arguments[0] && innerHeight === arguments[1]', width, height)
+    await this.drawn()
+  }
+
+  /** Waits until the page was drawn, with all that was changed and focused before. */
+  async drawn(): Promise<void> {
     await this.run('window.isDrawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.isDrawn = true }))')
     await this.until('return window.isDrawn')
   }
