@@ -8,7 +8,6 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { done, initialized } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
@@ -46,7 +45,7 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
     for (let n = 0; n < times; n++) assert.equal((await send(program.url, 'GET', '/api/listPassword')).status, 404)
   }
   await ask(1)
-  while (readFileSync(path).length === 0) await pause(5) // a line is written a moment after its answer
+  await until('the first line, which is written a moment after its answer', () => readFileSync(path).length > 0)
   spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096'], { stdio: 'ignore' })
   await ask(30)
   rmSync(filler)
