@@ -15,6 +15,8 @@ export class EntryTable implements Table<number, Entry> {
   #size = 0
   #deleted = 0
   #purged = 0
+  /** The list as it was last asked for; undefined since a change. */
+  #list: readonly Buffer[] | undefined
 
   /** What entries are marked with that are set from now on. */
   revision = 0
@@ -69,6 +71,7 @@ export class EntryTable implements Table<number, Entry> {
 
   #put(id: number, text: string | undefined, isDeleted: boolean): void {
     if (id > this.#size + 1) throw new Error(`entry ${id} would leave a gap`)
+    this.#list = undefined
     const page = this.#pages[pageOf(id)] ??= new Page()
     this.#deleted -= page.deleted
     page.set((id - 1) % PAGE_ENTRIES, text, isDeleted)
@@ -81,11 +84,9 @@ export class EntryTable implements Table<number, Entry> {
    * The list of the active entries, ascending by id, as a JSON array in pieces; undefined if there are none. The pieces
    * are never changed: a slow reader still reads the list of that moment.
    */
-  list(): Buffer[] | undefined {
+  list(): readonly Buffer[] | undefined {
     if (this.active === 0) return undefined
-    const pieces: Buffer[] = []
-    for (const page of this.#pages) pieces.push(...page.list())
-    return listOf(pieces)
+    return this.#list ??= listOf(this.#pages.flatMap(page => page.list()))
   }
 
   /** The same of the deleted entries below an id, the newest first: as many as `maxBytes` hold, and one at least. */

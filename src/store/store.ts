@@ -83,7 +83,7 @@ export class Store {
   }
 
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
-  list(): Buffer[] | undefined { return this.state.entries.list() }
+  list(): readonly Buffer[] | undefined { return this.state.entries.list() }
 
   /** Creates an active entry and returns it (contract §2). */
   createEntry(fields: EntryFields, by: Session | null): Promise<Entry> {
