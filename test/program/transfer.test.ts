@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { requestLocal, type LocalAnswer } from '../../src/parts/operator/local-client.ts'
 import { MAX_IMPORT_BYTES } from '../../src/parts/operator/import-routes.ts'
+import { MAX_ENTRY_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { mountMissing, smallDisk } from '../support/outside.ts'
@@ -171,8 +172,12 @@ test('a file with any error imports nothing, nor does a dry run', async t => {
   await refused(folder, `import ${fileOf(t, `${chromeRows(10)}a,b\n`)}`, 1, /line 12, column 1: 2 cells/)
   const deleted = fileOf(t, '{"id":1,"sistema":"s","usuario":"u","password":"p","status":0}\n')
   assert.match(await done(folder, `import ${deleted} --dry-run`), /^line 1: s u \(deleted\)$/m)
-  const huge = JSON.stringify({ id: 1, password: 'x'.repeat(MAX_IMPORT_BYTES), sistema: 's', usuario: 'u', status: 1 })
-  await refused(folder, `import ${fileOf(t, huge)}`, 1, /line 1: .* split the file/)
+  const large = (id: number, length: number): string =>
+    `${JSON.stringify({ id, password: 'x'.repeat(length), sistema: 's', usuario: 'u', status: 1 })}\n`
+  const { length } = large(1, 0)
+  await refused(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 2))}`, 1, /line 1: an entry may have 18874336 bytes/)
+  const halves = [1, 2].map(id => large(id, MAX_IMPORT_BYTES / 2)).join('')
+  await refused(folder, `import ${fileOf(t, halves)}`, 1, /line 2: .* split the file/)
   await refused(folder, 'import', 2, /usage/)
   assert.deepEqual(await entriesOf(folder), [])
 })
@@ -197,6 +202,10 @@ test('an import that another one has replaced, or that is too large, imports not
   assert.equal((await ask('add', { id: third, entries: half })).status, 200)
   assert.equal((await ask('add', { id: third, entries: half })).status, 413)
   assert.equal((await ask('commit', { id: third })).status, 409)
+  const fourth = await begin()
+  const large = [{ ...entries[0], password: 'x'.repeat(MAX_ENTRY_BYTES) }]
+  assert.equal((await ask('add', { id: fourth, entries: large })).status, 413)
+  assert.equal((await ask('commit', { id: fourth })).status, 409)
   assert.equal((await entriesOf(folder)).length, 1)
 })
 

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
 import { text, type Rule } from '../../json/validator.ts'
-import { MAX_BODY_SETTING_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
+import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { CREATE_SHAPE, rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
 import type { Store } from '../../store/store.ts'
@@ -17,13 +17,17 @@ import { listOf, oneOf } from './request-rules.ts'
 /** The entries of one import, as JSON: they are one record. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
 
+/** One of them, which has no id yet. */
+export const MAX_IMPORTED_ENTRY_BYTES: number = MAX_ENTRY_BYTES - 32
+
 assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
 assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
 const ADDED = messageReply(200, 'added')
 const OVER = messageReply(409, 'this import is over: it was made, another one has begun, or the service was ' +
   'restarted; look which entries are there, and import what is not')
-const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes; nothing was imported`)
+const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes, ` +
+  `${MAX_IMPORTED_ENTRY_BYTES} of them for each entry; nothing was imported`)
 
 /** What an imported entry must be. */
 export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = { ...CREATE_SHAPE, status: oneOf(0, 1) }
@@ -45,12 +49,15 @@ export function importRoutes(store: Store): readonly Route[] {
       shape: { id: text, entries: listOf(IMPORTED) },
       handle: ({ body }) => {
         if (current?.id !== body.id) return OVER
+        let largest = 0
         for (const given of body.entries) {
           const entry = rowOf(given)
+          const bytes = importedBytes(entry)
+          largest = Math.max(largest, bytes)
           current.entries.push(entry)
-          current.bytes += importedBytes(entry)
+          current.bytes += bytes
         }
-        if (current.bytes <= MAX_IMPORT_BYTES) return ADDED
+        if (current.bytes <= MAX_IMPORT_BYTES && largest <= MAX_IMPORTED_ENTRY_BYTES) return ADDED
         current = undefined
         return TOO_LARGE
       }

@@ -11,7 +11,7 @@ import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
-import { MAX_IMPORT_BYTES } from './import-routes.ts'
+import { MAX_IMPORT_BYTES, MAX_IMPORTED_ENTRY_BYTES } from './import-routes.ts'
 import type { Source } from './import-row.ts'
 
 /** After how many bytes of entries another part of an import begins. */
@@ -45,7 +45,11 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
     }
     if (!isOwn) known.add(key)
     if (losesAddress) plan.addresses++
-    bytes += importedBytes(entry)
+    const entryBytes = importedBytes(entry)
+    if (entryBytes > MAX_IMPORTED_ENTRY_BYTES) {
+      throw new OperatorError(`line ${line}: an entry may have ${MAX_IMPORTED_ENTRY_BYTES} bytes; nothing was imported`)
+    }
+    bytes += entryBytes
     if (bytes > MAX_IMPORT_BYTES) {
       throw new OperatorError(`line ${line}: up to here it is more than one import can take; split the file`)
     }
