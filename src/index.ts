@@ -99,12 +99,16 @@ const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {},
 /** Segments of what a path may hold (RFC 3986 §3.3): a request cannot have any other. */
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
-function safely(call: () => void): void {
+/** Calls a function of the host's log; what it throws, or rejects with, has nowhere else to be reported. */
+function safely(call: () => unknown): void {
   try {
-    call()
-  } catch {
-    // There is nowhere else to report it.
-  }
+    ignoreRejection(call())
+  } catch {}
+}
+
+/** A host's function may be asynchronous; a rejection that nobody takes would end its process. */
+function ignoreRejection(result: unknown): void {
+  if (result instanceof Promise) result.catch(ignore)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
@@ -163,7 +167,8 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const warn = (line: string): void => safely(() => given.warn(line))
   const log: Log = {
     info: line => safely(() => given.info(line)), warn,
-    progress: (what, share) => safely(() => given.progress?.(what, share)), access
+    progress: (what, share) => safely(() => given.progress?.(what, share)),
+    access: access && { write: line => ignoreRejection(access.write(line)), pendingBytes: () => access.pendingBytes() }
   }
   signal?.throwIfAborted()
   const opened = await open(settings, log, prefix, init)
@@ -197,10 +202,11 @@ function embedded(
     getPassword: async id => { await readBarrier(); return store.entry(idFrom(id)) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
+      const wanted = shaped(UPDATE_SHAPE, changes) // as it is now: the caller may change it while others are asked
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await readBarrier() // it would be refused as of what is known here
-      return store.updateEntry(idFrom(id), shaped(UPDATE_SHAPE, changes), null, isExpected)
+      return store.updateEntry(idFrom(id), wanted, null, isExpected)
     },
     deletePassword: async id => store.deleteEntry(idFrom(id), null),
     handle: (request, response) => {

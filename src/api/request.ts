@@ -125,8 +125,8 @@ function takeBody(ctx: RouteContext): void {
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
   ctx.isBodyRead = ctx.request.readableEnded
-  if (Array.isArray(body)) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
-  if (typeof body !== 'object' || body === null || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
+  if (Array.isArray(body) || body === null) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
+  if (typeof body !== 'object' || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 

@@ -44,7 +44,8 @@ export function check<S extends Shape>(shape: S, object: { readonly [field: stri
     const given = Object.hasOwn(object, field) ? object[field] : undefined
     if (given === undefined && rule.optional) continue
     const fault = rule.fault(field, given)
-    if (fault === undefined) { value[field] = given; continue }
+    // A list is the caller's, who may change it later: what was checked is a copy.
+    if (fault === undefined) { value[field] = Array.isArray(given) ? [...given] : given; continue }
     errors[field] = [fault]
     ok = false
   }

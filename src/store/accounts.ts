@@ -194,8 +194,9 @@ export class Accounts {
 
   /** The tokens that have not expired. */
   tokens(): ListedToken[] {
-    return this.liveTokens()
-      .map(({ hash, user, ...token }) => ({ id: tokenId(hash), email: this.#state.users.get(user)!.email, ...token }))
+    return this.liveTokens().map(({ hash, user, abilities, ...token }) => ({
+      id: tokenId(hash), email: this.#state.users.get(user)!.email, abilities: [...abilities], ...token
+    }))
   }
 
   /** The same, each as it is kept. */
@@ -247,13 +248,16 @@ export class Accounts {
         }),
         outcome: ({ tokens }) => {
           const { abilities, expires } = tokens.get(hash)!
-          return { token, abilities, user: { id, email, name }, expires }
+          return { token, abilities: [...abilities], user: { id, email, name }, expires }
         }
       }
     })
   }
 }
 
-function listed({ id, email, name, abilities }: User): ListedUser { return { id, email, name, abilities } }
+/** With a list of its own, as everything that is given out: who changes that changes nobody's abilities. */
+function listed({ id, email, name, abilities }: User): ListedUser {
+  return { id, email, name, abilities: [...abilities] }
+}
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }

@@ -464,6 +464,49 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
     'eva@example.org')
 })
 
+/** Changes everything that can be changed in what a caller has given, or was given. */
+function scramble(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  Object.values(value).forEach(scramble)
+  if (Array.isArray(value)) value.push('*', 5)
+  else for (const key of Object.keys(value)) Object.assign(value, { [key]: ['*'] })
+}
+
+test('what a caller changes in what it has given, or was given, changes nothing that is kept', async t => {
+  const dataDir = freshFolder(t)
+  const service = await openService({ dataDir, auth: 'bearer', page: false, rateLimit: 0 })
+  const { accounts } = service
+  const address = 'ana@example.org'
+  /** Calls with a copy of what is given, and changes that at once, and then what has come back. */
+  const call = async (name: string, ...given: unknown[]): Promise<void> => {
+    const owner = (name in service ? service : accounts) as unknown as { [name: string]: (...given: unknown[]) => unknown }
+    const copies = structuredClone(given)
+    const result = owner[name]!(...copies)
+    scramble(copies)
+    scramble(await result)
+  }
+  const kept = async (): Promise<unknown> => structuredClone([
+    accounts.users(), accounts.tokens().map(({ id, ...token }) => token), await service.listPassword(), await service.getPassword(1)])
+  await call('createPassword', ENTRY)
+  await call('updatePassword', 1, { usuario: 'd' })
+  await call('updatePassword', 1, { usuario: 'e' }, { ifUnchanged: await service.getPassword(1) })
+  await call('addUser', address, 'Ana', ['password:read', 'password:create'], 'a long password')
+  await call('issue', address, ['password:read'], 60)
+  await call('issue', address)
+  await call('changeUser', address, 'Ana M.', ['password:read'])
+  const before = await kept()
+  const entry = { id: 1, ...ENTRY, usuario: 'e', status: 1 }
+  const abilities = ['password:read']
+  const [users, tokens, ...entries] = before as [unknown, readonly { readonly abilities: unknown }[], ...unknown[]]
+  assert.deepEqual([users, entries], [[{ id: 1, email: address, name: 'Ana M.', abilities }], [[entry], entry]])
+  assert.deepEqual(tokens.map(({ abilities }) => abilities), [abilities, abilities])
+  for (const name of ['users', 'tokens', 'listPassword']) await call(name)
+  await call('getPassword', 1)
+  assert.deepEqual(await kept(), before)
+  await service.close()
+  assert.doesNotMatch(await done(dataDir, 'user list --json'), /\*/)
+})
+
 test('log functions that throw are reported, and hinder no request nor the close, which releases the folder', async t => {
   const dataDir = freshFolder(t)
   const fail = (): never => { throw new Error('the host\'s own') }
@@ -482,9 +525,11 @@ test('log functions that throw are reported, and hinder no request nor the close
   }
   assert.equal(warnings.filter(line => line.includes('the host\'s own')).length, 3, warnings.join('\n'))
   assert.deepEqual(written, ['{"dropped":1}\n'], 'where nobody knows what waits, nothing is added to it')
-  const service = await openService({ dataDir })
-  assert.equal((await service.listPassword()).length, 3)
-  await service.close()
+  const later = async (): Promise<never> => fail()
+  const slow = { info: later, warn: later, progress: later, access: { write: later, pendingBytes: () => 0 } }
+  const service = await openService({ dataDir, port: 0, accessLog: true, log: slow })
+  assert.equal(JSON.parse((await send(await service.listen(), 'GET', '/api/listPassword')).text).length, 3)
+  await service.close() // a rejection that nobody has taken fails this test
 })
 
 test('in production a folder without a journal is refused, unless it is to be made', async t => {
@@ -520,8 +565,10 @@ test('a body that middleware has parsed is used, and one that it has only read i
   const [status, { errors }] = await create('yes', { password: 7, sistema: 's' })
   assert.deepEqual([status, Object.keys(errors)], [400, ['password', 'usuario']])
   for (const parsed of ['yes', 'none']) {
-    const [status, { errors }] = await create(parsed, [1])
-    assert.deepEqual([status, /^The body is not an object/.test(errors.body)], [400, true], parsed)
+    for (const body of [[1], null]) {
+      const [status, { errors }] = await create(parsed, body)
+      assert.deepEqual([status, /^The body is not an object/.test(errors.body)], [400, true], parsed)
+    }
   }
   for (const [parsed, body] of [['no', {}], ['text', {}], ['raw', { password: 'p', sistema: 's', usuario: 'u' }]] as const) {
     const [status, { message }] = await create(parsed, body)
