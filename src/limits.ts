@@ -89,8 +89,8 @@ export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
 /** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
 export const TOKEN_SWEEP_MS: number = 60_000
-/** Clients that one generation of the rate limit's table holds; it holds two generations. */
-export const MAX_RATE_LIMIT_CLIENTS: number = 50_000
+/** Clients that one generation of a rate limit's table holds; it holds two, and there are up to three tables. */
+export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
 
 /** Records that one write to the journal may hold. */
 export const MAX_COMMIT_RECORDS: number = 1024

@@ -42,10 +42,10 @@ function updated(store: Store, password: Entry): Reply {
  */
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
-  // Taken apart when it is asked: a change that waits holds no more than was sent.
+  // Not taken apart: a change that waits holds no more than was sent, and many may be decided at once.
   return (_entry, revision) => {
-    const wanted = tags.split(',').map(tag => tag.trim())
-    return wanted.includes('*') || (revision !== undefined && wanted.includes(`"${revision}"`))
+    const wanted = revision === undefined ? '\\*' : `\\*|"${revision}"`
+    return new RegExp(`(?:^|,)\\s*(?:${wanted})\\s*(?:,|$)`).test(tags)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Who a request comes from: the client's address as the key that limits are counted by. */
+import { Buffer } from 'node:buffer'
 import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
 /** Who is at the other end of a connection. */
@@ -54,8 +55,11 @@ export function clientAddress(peer: Peer, forwardedFor: string | undefined, trus
     if (isIP(hop) === 0) break
     address = unmapped(hop)
   }
-  return address
+  return address === peer.address ? address : ownCopy(address)
 }
+
+/** A text cut out of another one may keep that in memory, however long it is, where the limits keep the address. */
+function ownCopy(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Some proxies write the port of the client as well: `1.2.3.4:5678`, `[::1]:5678`. */
 function withoutPort(hop: string): string {

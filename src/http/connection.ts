@@ -29,7 +29,7 @@ export class Connection {
   peer: Peer
   /** Over TLS, that of the handshake until it has ended. */
   socket: Socket
-  /** The answer to the newest request that is carried out. */
+  /** The answer to the newest request that is carried out, until it was sent; the last one stays. */
   #newest: ServerResponse | undefined
   /** What that was at the last `boundSilence`. */
   #seen: ServerResponse | undefined
@@ -69,8 +69,15 @@ export class Connection {
     }
     if (before?.shouldKeepAlive === false) return this.#stopReading() // nothing is carried out behind the last answer
     this.#newest = response
+    response.on('finish', () => this.#forget(response))
     if (this.#heldBytes >= MAX_HELD_ANSWER_BYTES) endWith(response)
     handle(request, response, request.url ?? '', this.peer, this.#done)
+  }
+
+  /** An answer that was sent keeps its request, whose head is long: an idle connection has to be small. */
+  #forget(response: ServerResponse): void {
+    if (this.#seen === response) this.#seen = undefined
+    if (this.#newest === response && response.shouldKeepAlive) this.#newest = undefined
   }
 
   /** Leaves with the client what it goes on to send, once node:http is through with what it has read. */

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { preconditionIn } from '../../src/api/entry-routes.ts'
 import { openService } from '../../src/index.ts'
 import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
 import { failure } from '../support/journal.ts'
 import { fileStore } from '../support/compose.ts'
+import { randomOf } from '../support/random.ts'
 import { compact } from '../support/rewrite.ts'
 import { startService, type Started } from '../support/service.ts'
 
@@ -27,6 +29,18 @@ async function started(t: TestContext, flags: Record<string, string> = {}): Prom
   await ask(service, 'POST', '/api/createPassword', FIELDS)
   return service
 }
+
+test('If-Match is a list of tags apart by commas, of which one must be the entry\'s, whatever is between them', t => {
+  const random = randomOf(t)
+  const parts = [',', ' ', '\t', '*', '"5"', '"55"', 'W/"5"', '"', '5', 'a'] as const
+  for (let n = 0; n < 20_000; n++) {
+    const tags = Array.from({ length: random.int(8) }, () => random.pick(parts)).join('')
+    const isExpected = preconditionIn({ method: 'POST', path: '/', 'if-match': tags })!
+    const wanted = tags.split(',').map(tag => tag.trim())
+    const seen = [5, undefined].map(revision => isExpected({ id: 1, ...FIELDS, status: 1 }, revision))
+    assert.deepEqual(seen, [wanted.includes('*') || wanted.includes('"5"'), wanted.includes('*')], tags)
+  }
+})
 
 test('an entry that was created says where it is, and is got there', async t => {
   const service = await started(t)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RateLimit, type Verdict } from '../../src/api/rate-limit.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../../src/limits.ts'
+import { heldMiB } from '../support/heap.ts'
 import { randomOf, type Random } from '../support/random.ts'
 
 /** A limit with a clock that the test moves. */
@@ -72,6 +73,17 @@ test('§8 by itself the table holds 100,000 addresses, none of them forgotten, a
   assert.equal(bench.limit.peek(keys[0]!).remaining, 0)
   bench.take('one more')
   assert.equal(bench.limit.clients, MAX_RATE_LIMIT_CLIENTS + 1)
+})
+
+test('§8 three full tables, as many as there are, fit into a heap of 64 MiB beside all else', () => {
+  const before = heldMiB()
+  const limits = [1, 2, 3].map(() => new Bench(60, 0).limit)
+  for (let i = 0; i < 2 * MAX_RATE_LIMIT_CLIENTS; i++) {
+    for (const limit of limits) limit.take(`2001:db8:${(i >> 12).toString(16)}:${(i & 4095).toString(16)}::/64`)
+  }
+  const added = heldMiB() - before
+  assert.equal(limits[0]!.clients, 2 * MAX_RATE_LIMIT_CLIENTS)
+  assert.ok(added < 60, `${added} MiB`)
 })
 
 test('§8 clients that are gone for two minutes are no longer held', () => {

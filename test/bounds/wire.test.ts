@@ -31,6 +31,8 @@ interface Row {
   readonly mostMiB: number
   /** The connections at once, and what each sends; what is answered is read only where it says so. */
   readonly connections: number
+  /** From how many addresses they come. */
+  readonly clients?: number
   readonly sends: readonly (string | Buffer)[]
   readonly isRead?: boolean
   /** Where it is somebody else's server that decides. */
@@ -64,6 +66,8 @@ const ROWS: readonly Row[] = [
     sends: ['GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] },
   { way: 'whole bodies at once', connections: 480, mostMiB: 190, isRead: true, sends: [message('POST', '/api/createPassword',
     JSON.stringify({ password: `ł${'x'.repeat(65_000)}`, sistema: 's', usuario: 'u' }))] },
+  { way: 'long heads, whose connections stay when they are answered', connections: 4_000, clients: 5, mostMiB: 90, not: 'TLS',
+    isRead: true, sends: [message('GET', '/nope', undefined, [`X: ${'x'.repeat(15_500)}`])] },
   { way: 'connections that never say a word', connections: 2_000, mostMiB: 90, sends: [] },
   { way: 'long targets, not read', connections: 300, mostMiB: 90, not: 'embedded',
     sends: [`GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5)] },
@@ -178,9 +182,9 @@ async function serve(t: TestContext, over: Over) {
   void program.ended.then(() => { isOver = true })
   await program.printed(ADDRESS)
   const port = Number(ADDRESS.exec(program.stdout)![1])
-  const connect = async (): Promise<Socket> => {
-    const socket = over === 'TLS' ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
-      : connectTcp({ port, host: '127.0.0.1' })
+  const connect = async (client = 1): Promise<Socket> => {
+    const place = { port, host: '127.0.0.1', localAddress: `127.0.0.${client}` }
+    const socket = over === 'TLS' ? connectTls({ ...place, rejectUnauthorized: false }) : connectTcp(place)
     t.after(() => { socket.destroy() })
     socket.on('error', () => {})
     await Promise.race([once(socket, over === 'TLS' ? 'secureConnect' : 'connect'), once(socket, 'close')]).catch(() => {})
@@ -213,7 +217,7 @@ for (const over of OVER) {
     const shared = await serve(t, over)
     const alike = [...SHAPES, ...await routes(t, over)]
     for (const row of [...ROWS, ...alike]) {
-      const { way, mostMiB, connections, sends, isRead = false, not } = row
+      const { way, mostMiB, connections, clients = 1, sends, isRead = false, not } = row
       if (not === over) continue
       await t.test(way, async t => {
         const { program, connect, isAlive } = alike.includes(row) ? shared : await serve(t, over)
@@ -235,7 +239,8 @@ for (const over of OVER) {
         }
         const sockets: Socket[] = []
         while (sockets.length < connections && isAlive()) {
-          const batch = await Promise.all(Array.from({ length: Math.min(100, connections - sockets.length) }, connect))
+          const batch = await Promise.all(Array.from(
+            { length: Math.min(100, connections - sockets.length) }, (_, i) => connect(1 + i % clients)))
           for (const socket of batch) {
             if (isRead) socket.resume()
             else socket.pause()

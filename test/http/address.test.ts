@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { heapMiB } from '../support/heap.ts'
 import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer } from '../../src/http/address.ts'
 import type { AddressSet } from '../../src/http/address.ts'
 
@@ -102,4 +103,14 @@ test('X-Forwarded-For names the client as far as proxies are trusted', () => {
     assert.equal(clientAddress(peerAt(peer), forwardedFor, proxies), client, what)
   }
   assert.equal(clientAddress(peerAt('10.0.0.1'), '192.0.2.7', undefined), '10.0.0.1')
+})
+
+test('an address that is kept keeps nothing of the header field that it came in', () => {
+  for (const address of ['203.100.100.', '::ffff:203.100.100.', '2001:db8::1:', 'fe80::1%']) {
+    const before = heapMiB()
+    const kept = Array.from({ length: 1_000 }, (_, i) =>
+      clientAddress(peerAt('10.0.0.1'), `${'x'.repeat(15_000)}${i}, ${address}${i % 200}`, proxies))
+    const added = heapMiB() - before
+    assert.ok(added < 2, `${address}: ${added} MiB for ${kept.length}`) // all fields are 15 MB
+  }
 })

@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { PAGE_ENTRIES } from '../../src/limits.ts'
 import { entryText, type Entry } from '../../src/store/entry.ts'
 import { EntryTable } from '../../src/store/entry-pages.ts'
+import { heapMiB } from '../support/heap.ts'
 import { randomOf } from '../support/random.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-function heapMiB(): number {
-  collect()
-  return getHeapStatistics().used_heap_size / 2 ** 20
-}
 
 const entry = (id: number, password: string, status: 0 | 1 = 1): Entry =>
   ({ id, password, sistema: 's', usuario: 'u', status })

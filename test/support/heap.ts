@@ -1,0 +1,19 @@
+/** What is in memory once the garbage is gone. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** The heap, and what buffers hold outside of it. */
+export function heldMiB(): number {
+  collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return (heapUsed + arrayBuffers) / 2 ** 20
+}
+
+/** The heap alone. */
+export function heapMiB(): number {
+  collect()
+  return process.memoryUsage().heapUsed / 2 ** 20
+}
