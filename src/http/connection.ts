@@ -29,7 +29,7 @@ export class Connection {
   peer: Peer
   /** Over TLS, that of the handshake until it has ended. */
   socket: Socket
-  /** The answer to the newest request that is carried out, until it was sent; the last one stays. */
+  /** The answer to the newest request that is carried out, until both are at an end; the last one stays. */
   #newest: ServerResponse | undefined
   /** What that was at the last `boundSilence`. */
   #seen: ServerResponse | undefined
@@ -74,8 +74,10 @@ export class Connection {
     handle(request, response, request.url ?? '', this.peer, this.#done)
   }
 
-  /** An answer that was sent keeps its request, whose head is long: an idle connection has to be small. */
+  /** Lets go of an answer that was sent, and so of its request, whose head may be long: who is idle has to be small. */
   #forget(response: ServerResponse): void {
+    const { req } = response
+    if (!req.complete && !req.destroyed) { req.once('close', () => this.#forget(response)); return }
     if (this.#seen === response) this.#seen = undefined
     if (this.#newest === response && response.shouldKeepAlive) this.#newest = undefined
   }

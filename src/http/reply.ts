@@ -13,7 +13,10 @@ export interface Reply {
   readonly logged?: Partial<Pick<LoggedRequest, 'user' | 'token' | 'entry'>>
 }
 
-type Body = string | readonly Buffer[]
+/** Bytes in pieces, and how many they are in all. */
+interface Pieces extends Iterable<Buffer> { readonly bytes: number }
+
+type Body = string | readonly Buffer[] | Pieces
 
 export interface Kind {
   readonly type: string
@@ -69,7 +72,8 @@ export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra:
 }
 
 export function bodyBytes(body: Body): number {
-  return typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, piece) => sum + piece.length, 0)
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 /** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */

@@ -28,7 +28,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
   const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
   if (bodyBytes(pieces) > SHORT_BODY_BYTES) sendPieces(response, pieces)
-  else response.end(Buffer.concat(pieces)) // a copy, so that a slow reader keeps no page of entries
+  else response.end(Buffer.concat([...pieces])) // a copy, so that a slow reader keeps no page of entries
 }
 
 /** Writes a head, whose fields are names and values in turn. */
@@ -46,19 +46,20 @@ export function endWith(response: ServerResponse): void {
 }
 
 /** Writes pieces, and further ones when those before were taken. `drain` is what every middleware passes on. */
-function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
+function sendPieces(response: ServerResponse, pieces: Iterable<Buffer>): void {
   const { socket } = response.req
   const mostBytes = 'encrypted' in socket ? SEND_COPIED_BYTES : SEND_BYTES
-  let index = 0
+  const rest = pieces[Symbol.iterator]()
+  let next = rest.next()
   let offset = 0
   const send = (): void => {
     let given = 0
     let bytes = 0
-    while (index < pieces.length) {
-      const whole = pieces[index]!
+    while (next.done !== true) {
+      const whole = next.value
       const piece = whole.length <= mostBytes ? whole : whole.subarray(offset, offset + mostBytes)
       offset += piece.length
-      if (offset >= whole.length) { index++; offset = 0 }
+      if (offset >= whole.length) { next = rest.next(); offset = 0 }
       given++
       bytes += piece.length
       if (!response.write(piece) && (bytes >= mostBytes || given >= SEND_PIECES)) return

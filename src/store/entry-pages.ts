@@ -16,7 +16,7 @@ export class EntryTable implements Table<number, Entry> {
   #deleted = 0
   #purged = 0
   /** The list as it was last asked for; undefined since a change. */
-  #list: readonly Buffer[] | undefined
+  #list: EntryList | undefined
 
   /** What entries are marked with that are set from now on. */
   revision = 0
@@ -84,9 +84,9 @@ export class EntryTable implements Table<number, Entry> {
    * The list of the active entries, ascending by id, as a JSON array in pieces; undefined if there are none. The pieces
    * are never changed: a slow reader still reads the list of that moment.
    */
-  list(): readonly Buffer[] | undefined {
+  list(): EntryList | undefined {
     if (this.active === 0) return undefined
-    return this.#list ??= listOf(this.#pages.flatMap(page => page.list()))
+    return this.#list ??= new EntryList(this.#pages.map(page => page.list()))
   }
 
   /** The same of the deleted entries below an id, the newest first: as many as `maxBytes` hold, and one at least. */
@@ -104,6 +104,32 @@ const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 /** Short entries of a page that have changed and stand alone; with one more, they are packed. */
 const MAX_LOOSE = 16
+
+/** A list in pieces. It has no copy of what did not change: many slow readers may each have another list. */
+export class EntryList implements Iterable<Buffer> {
+  readonly #pages: readonly (readonly Buffer[])[]
+  /** How many bytes all pieces have. */
+  readonly bytes: number
+
+  /** At least one entry; each piece begins with a comma. */
+  constructor(pages: readonly (readonly Buffer[])[]) {
+    this.#pages = pages
+    const bytesOf = (page: readonly Buffer[]): number => page.reduce((sum, piece) => sum + piece.length, 0)
+    this.bytes = pages.reduce((sum, page) => sum + bytesOf(page), 0) - 1 + OPEN.length + CLOSE.length
+  }
+
+  * [Symbol.iterator](): Generator<Buffer, void, void> {
+    yield OPEN
+    let commas = 1 // that of the first piece is left out
+    for (const page of this.#pages) {
+      for (const piece of page) {
+        yield commas === 0 ? piece : piece.subarray(commas)
+        commas = 0
+      }
+    }
+    yield CLOSE
+  }
+}
 
 /** A JSON array of pieces that each begin with a comma. */
 function listOf(pieces: readonly Buffer[]): Buffer[] {

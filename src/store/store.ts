@@ -7,6 +7,7 @@ import { Failure } from '../errors.ts'
 import type { Journal, JournalHealth } from '../journal/journal.ts'
 import { CommitLoop, type Command, type Decision, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
+import type { EntryList } from './entry-pages.ts'
 import { OPERATOR } from './events.ts'
 import { assertStands, type Session } from './session.ts'
 import { assertFits, decidable, event, type CommittedState, type State } from './state.ts'
@@ -83,7 +84,7 @@ export class Store {
   }
 
   /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
-  list(): readonly Buffer[] | undefined { return this.state.entries.list() }
+  list(): EntryList | undefined { return this.state.entries.list() }
 
   /** Creates an active entry and returns it (contract §2). */
   createEntry(fields: EntryFields, by: Session | null): Promise<Entry> {

@@ -187,12 +187,12 @@ class Life {
     // next restart is a second replay as well.
     if (!this.#repaired && this.#random.next() < 0.7) return
     const first = this.#applied
-    const list = Buffer.concat(this.#store.list() ?? [])
+    const list = Buffer.concat([...this.#store.list() ?? []])
     await this.#store.close()
     await this.#start()
     assertStartsWith(this.#applied, first, 'a second replay gives the same')
     assert.equal(this.#applied.length, first.length)
-    assert.ok(list.equals(Buffer.concat(this.#store.list() ?? [])))
+    assert.ok(list.equals(Buffer.concat([...this.#store.list() ?? []])))
   }
 
   /** Four bytes a number: the journal asks for thousands at each start. */

@@ -30,7 +30,7 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
 
 function shown(store: FullStore): unknown {
   const { accounts, lastId } = store
-  return [store.list()?.map(String).join(''), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),
+  return [Buffer.concat([...store.list() ?? []]).toString(), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),
     accounts.users(), accounts.tokens(), store.entryCount, store.activeCount]
 }
 
