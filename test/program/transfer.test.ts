@@ -81,6 +81,7 @@ test('imported entries are served at once, and sealed', async t => {
   assert.equal(json[3_001].password, 'last')
   assert.ok(!readFileSync(join(folder, 'journal.jsonl'), 'latin1').includes('SECRET'))
   await refused(folder, 'key rewrite --to-prefix /pes-2', 2, /has no such flag/)
+  await refused(folder, 'user list --stale-reads on', 2, /has no such flag/) // a service's alone
 })
 
 const HOSTILE = [

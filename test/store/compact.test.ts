@@ -1,9 +1,11 @@
 /** A compaction of a store: the same state from fewer records, and the old journal or the new one whatever happens. */
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import type { Event } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts/operator/checkpoint.ts'
 import type { PasswordHasher } from '../../src/store/password-hash.ts'
 import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
@@ -253,6 +255,18 @@ test('a device that keeps another state than it was given ends it, and the journ
     const changed = compact(store, true, () => {}, checkpoint =>
       ({ ...checkpoint, events: Array.from(checkpoint.events).filter(({ type }) => type !== lose) }))
     await assert.rejects(changed, /would be|does not exist/, lose)
+  }
+  const others: readonly [type: string, rows: string, other: object][] = [
+    ['entries.kept', 'entries', { usuario: 'other' }], ['users.kept', 'users', { name: 'other' }],
+    ['tokens.kept', 'tokens', { abilities: ['other'] }]
+  ]
+  for (const [type, rows, other] of others) {
+    const first = (event: Event): Event => {
+      const data = event.data as { readonly [rows: string]: readonly object[] }
+      return event.type === type ? { ...event, data: { ...data, [rows]: [{ ...data[rows]![0], ...other }, ...data[rows]!.slice(1)] } } : event
+    }
+    const changed = compact(store, true, () => {}, checkpoint => ({ ...checkpoint, events: Array.from(checkpoint.events).map(first) }))
+    await assert.rejects(changed, /would be/, type)
   }
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
   await store.close()
