@@ -108,7 +108,7 @@ function safely(call: () => unknown): void {
 
 /** A host's function may be asynchronous; a rejection that nobody takes would end its process. */
 function ignoreRejection(result: unknown): void {
-  if (result instanceof Promise) result.catch(ignore)
+  if (result !== undefined) Promise.resolve(result).catch(ignore)
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }

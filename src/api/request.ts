@@ -184,7 +184,7 @@ function giveRest(ctx: RouteContext, wanted: object): void {
 function callHandler(ctx: RouteContext, body: unknown): void {
   const { head, request: { socket }, route, params, client, session } = ctx
   const reply = route.handle({ head, params, body, client, isGone: () => !socket.readable, session })
-  if (!(reply instanceof Promise)) return answer(ctx, reply)
+  if (!('then' in reply)) return answer(ctx, reply) // a host may have put another Promise in the place of Node's
   reply.then(reply => attempt(ctx, () => answer(ctx, reply)), error => fail(ctx, error))
 }
 

@@ -532,6 +532,21 @@ test('log functions that throw are reported, and hinder no request nor the close
   await service.close() // a rejection that nobody has taken fails this test
 })
 
+test('a host may have put another Promise in the place of Node\'s', async t => {
+  const fail = async (): Promise<never> => { throw new Error('the host\'s own') }
+  const service = await inMemory(t, { port: 0, log: { info: fail, warn: fail } })
+  const { Promise: own } = globalThis
+  globalThis.Promise = class extends own<unknown> {} as PromiseConstructor
+  try {
+    const url = await service.listen() // a rejection that nobody has taken fails this test
+    for (const path of ['createPassword', 'updatePassword/1', 'deletePassword/1']) {
+      assert.equal((await send(url, 'POST', `/api/${path}`, ENTRY)).status, 200, path)
+    }
+  } finally {
+    globalThis.Promise = own
+  }
+})
+
 test('in production a folder without a journal is refused, unless it is to be made', async t => {
   const dataDir = freshFolder(t)
   const options = { dataDir, production: true }

@@ -176,7 +176,8 @@ test('a file with any error imports nothing, nor does a dry run', async t => {
   const large = (id: number, length: number): string =>
     `${JSON.stringify({ id, password: 'x'.repeat(length), sistema: 's', usuario: 'u', status: 1 })}\n`
   const { length } = large(1, 0)
-  await refused(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 2))}`, 1, /line 1: an entry may have 18874336 bytes/)
+  await refused(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 8))}`, 1, /line 1: an entry may have 18874368 bytes/)
+  assert.match(await done(folder, `import ${fileOf(t, large(1, MAX_ENTRY_BYTES - length + 1))} --dry-run`), /would make +1$/m)
   const halves = [1, 2].map(id => large(id, MAX_IMPORT_BYTES / 2)).join('')
   await refused(folder, `import ${fileOf(t, halves)}`, 1, /line 2: .* split the file/)
   await refused(folder, 'import', 2, /usage/)

@@ -17,9 +17,6 @@ import { listOf, oneOf } from './request-rules.ts'
 /** The entries of one import, as JSON: they are one record. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
 
-/** One of them, which has no id yet. */
-export const MAX_IMPORTED_ENTRY_BYTES: number = MAX_ENTRY_BYTES - 32
-
 assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
 assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
@@ -27,7 +24,7 @@ const ADDED = messageReply(200, 'added')
 const OVER = messageReply(409, 'this import is over: it was made, another one has begun, or the service was ' +
   'restarted; look which entries are there, and import what is not')
 const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES} bytes, ` +
-  `${MAX_IMPORTED_ENTRY_BYTES} of them for each entry; nothing was imported`)
+  `${MAX_ENTRY_BYTES} of them for each entry; nothing was imported`)
 
 /** What an imported entry must be. */
 export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = { ...CREATE_SHAPE, status: oneOf(0, 1) }
@@ -57,7 +54,7 @@ export function importRoutes(store: Store): readonly Route[] {
           current.entries.push(entry)
           current.bytes += bytes
         }
-        if (current.bytes <= MAX_IMPORT_BYTES && largest <= MAX_IMPORTED_ENTRY_BYTES) return ADDED
+        if (current.bytes <= MAX_IMPORT_BYTES && largest <= MAX_ENTRY_BYTES) return ADDED
         current = undefined
         return TOO_LARGE
       }

@@ -3,6 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { eitherOf } from '../../config/values.ts'
 import { disk } from '../../disk/files.ts'
+import { MAX_ENTRY_BYTES } from '../../limits.ts'
 import { counted } from '../../log.ts'
 import { rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes } from '../../store/extra-commands.ts'
@@ -11,7 +12,7 @@ import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
-import { MAX_IMPORT_BYTES, MAX_IMPORTED_ENTRY_BYTES } from './import-routes.ts'
+import { MAX_IMPORT_BYTES } from './import-routes.ts'
 import type { Source } from './import-row.ts'
 
 /** After how many bytes of entries another part of an import begins. */
@@ -46,8 +47,8 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
     if (!isOwn) known.add(key)
     if (losesAddress) plan.addresses++
     const entryBytes = importedBytes(entry)
-    if (entryBytes > MAX_IMPORTED_ENTRY_BYTES) {
-      throw new OperatorError(`line ${line}: an entry may have ${MAX_IMPORTED_ENTRY_BYTES} bytes; nothing was imported`)
+    if (entryBytes > MAX_ENTRY_BYTES) {
+      throw new OperatorError(`line ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
     }
     bytes += entryBytes
     if (bytes > MAX_IMPORT_BYTES) {
