@@ -65,7 +65,7 @@ test('§8, §8.1, §8.2, §8.3 whatever comes when, the limit answers as a list 
   }
 })
 
-test('§8 by itself the table holds 100,000 addresses, none of them forgotten, and no more than two generations', () => {
+test('§8 by itself the table holds 30,000 addresses, none of them forgotten, and no more than two generations', () => {
   const bench = new Bench(1, 0)
   const keys = Array.from({ length: 2 * MAX_RATE_LIMIT_CLIENTS }, (_, i) => `client ${i}`)
   for (const key of keys) assert.equal(bench.take(key).allowed, true)
