@@ -90,13 +90,13 @@ export class EntryTable implements Table<number, Entry> {
   }
 
   /** The same of the deleted entries below an id, the newest first: as many as `maxBytes` hold, and one at least. */
-  deletedBelow(id: number, maxBytes: number): Buffer[] {
+  deletedBelow(id: number, maxBytes: number): EntryList {
     const pieces: Buffer[] = []
     let left = maxBytes
     for (let at = Math.min(pageOf(id - 1), this.#pages.length - 1); at >= 0 && left > 0; at--) {
       left = this.#pages[at]!.takeDeleted(id - at * PAGE_ENTRIES - 1, left, pieces)
     }
-    return listOf(pieces)
+    return new EntryList([pieces])
   }
 }
 
@@ -111,11 +111,12 @@ export class EntryList implements Iterable<Buffer> {
   /** How many bytes all pieces have. */
   readonly bytes: number
 
-  /** At least one entry; each piece begins with a comma. */
+  /** Each piece begins with a comma. */
   constructor(pages: readonly (readonly Buffer[])[]) {
     this.#pages = pages
     const bytesOf = (page: readonly Buffer[]): number => page.reduce((sum, piece) => sum + piece.length, 0)
-    this.bytes = pages.reduce((sum, page) => sum + bytesOf(page), 0) - 1 + OPEN.length + CLOSE.length
+    const bytes = pages.reduce((sum, page) => sum + bytesOf(page), 0)
+    this.bytes = OPEN.length + Math.max(0, bytes - 1) + CLOSE.length
   }
 
   * [Symbol.iterator](): Generator<Buffer, void, void> {
@@ -129,11 +130,6 @@ export class EntryList implements Iterable<Buffer> {
     }
     yield CLOSE
   }
-}
-
-/** A JSON array of pieces that each begin with a comma. */
-function listOf(pieces: readonly Buffer[]): Buffer[] {
-  return pieces.length === 0 ? [OPEN, CLOSE] : [OPEN, pieces[0]!.subarray(1), ...pieces.slice(1), CLOSE]
 }
 
 /** Up to `PAGE_ENTRIES` entries, by their place in the page. In bytes, each has a comma before it. */

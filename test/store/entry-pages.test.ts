@@ -87,7 +87,9 @@ test('entries of every length are given as they were set, whatever is asked for 
       const texts = model.slice(0, below - 1).filter(one => one?.status === 0).reverse().map(one => entryText(one!))
       const fits = texts.findIndex((text, i) => (left -= Buffer.byteLength(text) + 1) < 0 && i > 0)
       const wanted = `[${texts.slice(0, fits < 0 ? texts.length : fits).join()}]`
-      assert.equal(Buffer.concat(table.deletedBelow(below, maxBytes)).toString(), wanted, `the deleted of step ${step}`)
+      const deleted = table.deletedBelow(below, maxBytes)
+      assert.equal(Buffer.concat([...deleted]).toString(), wanted, `the deleted of step ${step}`)
+      assert.equal(deleted.bytes, Buffer.byteLength(wanted), `the bytes of step ${step}`)
     }
   }
 })
