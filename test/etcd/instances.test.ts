@@ -149,12 +149,14 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     member!.start()
     const other = await startService(t, next)
     assert.equal((await send(other.url, 'POST', '/api/createPassword', { ...FIELDS, password: 'kept' })).status, 200)
-    assert.deepEqual(await head(), before, 'the fork is where the lost record was')
+    const fork = await head()
+    // Not the newest revision: where the first answer came late, the change was asked for again, which takes a turn.
+    assert.equal(fork[1], before[1], 'the fork is where the lost record was')
     proxy.isCut = false
     assert.equal((await send(paused.url, 'GET', '/api/getPassword/2')).status, 503)
     assert.equal((await send(paused.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
     assert.match(paused.service.store.journal.health().fault!, /no longer in etcd, or is another one/)
-    assert.deepEqual(await head(), before, 'nothing was put onto the fork')
+    assert.deepEqual(await head(), fork, 'nothing was put onto the fork')
     assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
   })
 
