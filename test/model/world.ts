@@ -2,12 +2,13 @@
 import { fork, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { adoptChanged, adoptCreated, Defect, emptyState, listed, shown, type Entry, type State, type Unanswered } from './state.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -106,10 +107,10 @@ export class World {
 
   /** Starts a command in a process of its own, and waits until it is held, or over. */
   async begin(words: string, on: 'rewrite' | 'read', file: string, becomes?: State): Promise<void> {
-    writeFileSync(join(this.hold, on), file)
+    hold(this.hold, on, file)
     const inService = this.server !== undefined && !this.isSocketGone
     const env = { DATA_DIR: this.data, KEY_FILE: this.keyFile, HOLD: this.hold }
-    const child = spawn(process.execPath, ['--import', join(HERE, 'hold.js'), join(PROGRAM, 'dist/admin.js'), ...words.split(' ')],
+    const child = spawn(process.execPath, ['--import', HELD, join(PROGRAM, 'dist/admin.js'), ...words.split(' ')],
       { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let [out, error] = ['', '']
     child.stdout.setEncoding('utf8').on('data', text => { out += text })
@@ -117,16 +118,14 @@ export class World {
     let isOver = false
     const ended = once(child, 'close').then(([code]) => { isOver = true; return { code, out, error } })
     this.pending = { words, child, ended, becomes, changes: this.changes, inService }
-    await this.#until(() => isOver || existsSync(join(this.hold, 'reached')), words)
+    await this.#until(() => isOver || isReached(this.hold), words)
   }
-
-  free(): void { for (const name of readdirSync(this.hold)) rmSync(join(this.hold, name)) }
 
   /** Lets the command that is held go on to its end, and judges it. */
   async release(): Promise<void> {
     const { pending } = this
     if (pending === undefined) return
-    this.free()
+    letGo(this.hold)
     const late = pause(WAIT_MS, undefined, { ref: false }).then(() => { throw new Defect(`a command does not end: ${pending.words}`) })
     const done = this.#judged(pending.words, await Promise.race([pending.ended, late]))
     this.pending = undefined
@@ -142,7 +141,7 @@ export class World {
     this.pending?.child.kill('SIGKILL')
     await this.pending?.ended
     this.pending = undefined
-    this.free()
+    letGo(this.hold)
   }
 
   rewritten(isRotation = false): void {
@@ -183,7 +182,7 @@ export class World {
     const isNew = this.isMissing()
     const mustNot = production && isNew && !this.isBegun
     const may = this.pending !== undefined || (production && isNew) || this.lackingKeys().length > 0 || this.isSocketGone
-    const args = ['--import', join(HERE, 'hold.js'), join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
+    const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
       `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production' } }
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -210,7 +209,7 @@ export class World {
     const { server } = this
     if (server === undefined) return
     server.child.kill(signal)
-    const timer = setTimeout(() => this.free(), 200) // what is held would hold up the stop
+    const timer = setTimeout(() => letGo(this.hold), 200) // what is held would hold up the stop
     const late = pause(WAIT_MS, 'late', { ref: false })
     if (await Promise.race([server.ended, late]) === 'late') throw new Defect(`no end after ${signal}`)
     clearTimeout(timer)

@@ -1,12 +1,13 @@
 /** `journal compact` as its user runs it, archives that must join, heads that were noted, and what ends it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { admin, atTerminal, done, initialized, refused } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
+import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -166,20 +167,20 @@ test('the verifier says the same of archives that join, with the key, and refuse
 })
 
 test('a stop does not wait for a compaction, which leaves the journal as it was, and says why', async t => {
-  const [folder, hold] = [await initialized(t), freshFolder(t)]
-  const command = [process.execPath, '--import', fileURLToPath(new URL('../model/hold.js', import.meta.url)), SERVER]
-  const program = await startProgram(t, { command, flags: { data: folder }, env: { HOLD: hold } })
+  const [folder, holds] = [await initialized(t), freshFolder(t)]
+  const command = [process.execPath, '--import', HELD, SERVER]
+  const program = await startProgram(t, { command, flags: { data: folder }, env: { HOLD: holds } })
   for (let n = 0; n < 5; n++) await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   const before = readFileSync(join(folder, 'journal.jsonl'))
-  writeFileSync(join(hold, 'rewrite'), '')
+  hold(holds, 'rewrite')
   const compaction = admin(folder, 'journal compact')
-  await until('the compaction is held', () => existsSync(join(hold, 'reached')))
+  await until('the compaction is held', () => isReached(holds))
   // Nor does it for a change that waits behind the compaction.
   const waiting = send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   await until('the change waits', async () => /^pes_journal_queue_length 1$/m.test(await (await fetch(`${program.url}/metrics`)).text()))
   const stopped = program.stop('SIGTERM')
   await new Promise(resolve => setTimeout(resolve, 200))
-  for (const name of readdirSync(hold)) rmSync(join(hold, name))
+  letGo(holds)
   const [{ code, error }, ended] = await Promise.all([compaction, stopped])
   await waiting
   assert.equal(code, 1)

@@ -7,15 +7,14 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { ADMIN, admin, done, refused } from '../support/admin.ts'
+import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/compose.ts'
 
 const JOURNAL = 'journal.jsonl'
 const ENTRIES = 3
-const HELD = fileURLToPath(new URL('../model/hold.js', import.meta.url))
 
 /** A folder with a key and an empty journal, and a copy of what was in it. */
 async function emptied(t: TestContext): Promise<{ readonly folder: string, readonly copy: string }> {
@@ -31,20 +30,20 @@ async function emptied(t: TestContext): Promise<{ readonly folder: string, reado
 
 test('a restore replaces no journal that was written while it read, nor one that has appeared', async t => {
   const { folder, copy } = await emptied(t)
-  const hold = freshFolder(t)
+  const holds = freshFolder(t)
   for (const begin of ['empty', 'missing']) {
     if (begin === 'missing') renameSync(join(folder, JOURNAL), join(freshFolder(t), JOURNAL))
     else writeFileSync(join(folder, JOURNAL), '')
-    writeFileSync(join(hold, 'read'), copy)
-    const env = { DATA_DIR: folder, HOLD: hold }
+    hold(holds, 'read', copy)
+    const env = { DATA_DIR: folder, HOLD: holds }
     const child = spawn(process.execPath, ['--import', HELD, ADMIN, 'journal', 'restore', copy], { env })
     t.after(() => { child.kill('SIGKILL') })
     let error = ''
     child.stderr.setEncoding('utf8').on('data', text => { error += text })
     const ended = once(child, 'close')
-    await until('the restore to read', () => existsSync(join(hold, 'reached')))
+    await until('the restore to read', () => isReached(holds))
     writeFileSync(join(folder, JOURNAL), 'what another program wrote')
-    for (const name of readdirSync(hold)) rmSync(join(hold, name))
+    letGo(holds)
     assert.deepEqual(await ended, [1, null])
     assert.match(error, /^error: .*journal\.jsonl (was changed by another program, and was left as it is|exists already)\n$/)
     assert.deepEqual(readdirSync(folder).sort(), [JOURNAL, 'journal.key'])
