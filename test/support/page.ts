@@ -261,3 +261,12 @@ export async function holdTime(browser: Browser): Promise<() => Promise<unknown>
     window.timeIsOver = () => { const now = [...due]; for (const [id, f] of now) if (due.delete(id)) f() }`)
   return () => browser.run('timeIsOver()')
 }
+
+/** Lets minutes pass, and something happen; gives whether the page is locked at once, which looks each second as well. */
+export function laterBy(browser: Browser, minutes: number, event: string = 'visibilitychange'): Promise<boolean> {
+  return browser.run(`
+    const now = window.Date.now
+    window.Date.now = () => now() + arguments[0] * 60000
+    document.dispatchEvent(new Event(arguments[1]))
+    return !document.getElementById('locked').hidden`, minutes, event)
+}
