@@ -54,7 +54,7 @@ describe('access to etcd', { concurrency: true }, () => {
       const missing = etcdMissing(program)
       test(name, { skip: missing }, async t => {
         const folder = freshFolder(t)
-        const { endpoints, members: [member] } = await startCluster(t, { program, args: argsOf(folder) })
+        const { endpoints, members: [member], ready } = await startCluster(t, { program, args: argsOf(folder) })
         const flags = await flagsOf(t, endpoints, randomBytes(32))
         await enableUsers((path, body) => callEtcd(endpoints, path, body))
         const { url } = await startService(t, {
@@ -69,6 +69,7 @@ describe('access to etcd', { concurrency: true }, () => {
         assert.deepEqual(await createAndGet(), [200, 200], 'once the token has ended')
         await member!.stop()
         member!.start()
+        await ready()
         assert.deepEqual(await createAndGet(), [200, 200], 'once the member was restarted')
       })
     }
@@ -91,8 +92,10 @@ describe('access to etcd', { concurrency: true }, () => {
         else reject(new Error(`${answer.statusCode}`))
       }).on('error', reject).end(JSON.stringify(body))
     })
-    const isReady = (): Promise<boolean> => call('/v3/kv/range', { key: 'AA==' }).then(() => true, () => false)
-    for (let tries = 0; tries < 200 && !await isReady(); tries++) await pause(50)
+    const isReady = (): Promise<boolean> => // 4xx: it asks for a user
+      call('/v3/kv/range', { key: 'AA==' }).then(() => true, (error: Error) => error.message.startsWith('4'))
+    const ready = async (): Promise<void> => { for (let tries = 0; tries < 600 && !await isReady(); tries++) await pause(50) }
+    await ready()
     await enableUsers(call)
     const flags: Record<string, string> = {
       ...await flagsOf(t, endpoints, randomBytes(32)), 'etcd-ca': cert, 'etcd-cert': cert, 'etcd-key': key,
@@ -104,12 +107,14 @@ describe('access to etcd', { concurrency: true }, () => {
     assert.equal((await send(url, 'POST', '/api/createPassword', FIELDS)).status, 200)
     await member!.stop()
     member!.start()
+    await ready()
     assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'x' })).status, 200, 'with a new token')
     assert.equal((await send(url, 'GET', '/api/getPassword/1')).json.passwords.password, 'x')
     const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'r' })
     await call('/v3/auth/user/changepw', { name: 'pes', password: 'another' }, token)
     await member!.stop()
     member!.start()
+    await ready()
     assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 500, 'it is not known yet')
     put(folder, 'password', 'another\n')
     assert.equal((await send(url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200, 'once the file has it')

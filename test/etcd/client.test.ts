@@ -18,21 +18,22 @@ async function endpoint(t: TestContext, answer: RequestListener): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-for (const [what, ends, expected] of [['silent', false, 'near'], ['cut off', true, 'far']] as const) {
+// A silence far longer than this process, which is both sides, may stand still; who is cut off waits for none.
+for (const [what, silenceMs, expected] of [['silent', 3_000, 'near'], ['cut off', undefined, 'far']] as const) {
   test(`a watch that is ${what} leaves the client at the ${expected} endpoint`, async t => {
     const near = await endpoint(t, (request, response) => {
       if (request.url !== '/v3/watch') { response.end('{"at":"near"}'); return }
       response.write('{"result":{}}\n')
-      if (ends) setTimeout(() => response.destroy(), 50)
+      if (silenceMs === undefined) setTimeout(() => response.destroy(), 50)
     })
     const far = await endpoint(t, (_request, response) => { response.end('{"at":"far"}') })
     const client = new EtcdClient({ endpoints: [near, far] })
     atEnd(t, () => client.close())
     const messages: unknown[] = []
     const { signal } = new AbortController()
-    await assert.rejects(client.follow('/v3/watch', {}, message => messages.push(message), signal, 200))
+    await assert.rejects(client.follow('/v3/watch', {}, message => messages.push(message), signal, silenceMs))
     assert.equal(messages.length, 1)
-    assert.equal((await client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000)).at, expected)
+    assert.equal((await client.ask('/v3/kv/txn', () => ({}), performance.now() + 10_000)).at, expected)
   })
 }
 
@@ -87,8 +88,8 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
     const client = new EtcdClient({ endpoints: [near, far] })
     atEnd(t, () => client.close())
     const beganMs = performance.now()
-    assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), performance.now() + 5_000), { attempt: 1 })
-    assert.ok(performance.now() - beganMs < 3_500, 'within the time for one attempt')
+    assert.deepEqual(await client.ask('/v3/kv/txn', attempt => ({ attempt }), performance.now() + 30_000), { attempt: 1 })
+    assert.ok(performance.now() - beganMs < 10_000, 'long before the end')
   })
 
   test('so is one that lets the user wait for a token, and the watch for its beginning', async t => {
@@ -101,7 +102,7 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
       assert.rejects(client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000), failure('journal-unreachable', /no answer in time/)),
       assert.rejects(client.follow('/v3/watch', {}, () => {}, signal), /no answer in time/)
     ])
-    assert.ok(performance.now() - beganMs < 4_500)
+    assert.ok(performance.now() - beganMs < 20_000) // else never
   })
 
   test('an answer of something that is not etcd is reported as that', async t => {
@@ -112,7 +113,7 @@ describe('answers that come slowly, or are none', { concurrency: true }, () => {
       const other = await endpoint(t, (_request, response) => { response.writeHead(status).end(text) })
       const client = new EtcdClient({ endpoints: [other] })
       atEnd(t, () => client.close())
-      await assert.rejects(client.ask('/v3/kv/txn', () => ({}), performance.now() + 1_000),
+      await assert.rejects(client.ask('/v3/kv/txn', () => ({}), performance.now() + 3_000),
         failure(code, new RegExp(`HTTP status ${status}, and no answer of etcd's$`)))
     }))
   })

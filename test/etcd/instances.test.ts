@@ -61,6 +61,7 @@ test('a closed service asks etcd nothing more, also where it was asking whether 
   await asked
   await pause(20) // by then it waits before it asks again
   await one.service.close()
+  await pause(200) // what was on its way has come
   proxy.before = () => {}
   proxy.isCut = false
   const { requests } = proxy
@@ -124,7 +125,7 @@ test('of several `init` at once, each in a folder of its own, no two say that th
 
 test('a snapshot that is restored under a paused instance is noticed, even at the same revision', { skip: NO_ETCD },
   async t => {
-    const { members: [member] } = await startCluster(t)
+    const { members: [member], ready } = await startCluster(t)
     const secret = randomBytes(32)
     const proxy = await startProxy(t, member!.url)
     proxy.hidesChanges = true
@@ -134,6 +135,7 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     await member!.stop('SIGTERM')
     cpSync(member!.folder, `${next['data']}/snapshot`, { recursive: true })
     member!.start()
+    await ready()
     assert.equal((await send(paused.url, 'POST', '/api/createPassword', { ...FIELDS, password: 'lost' })).status, 200)
     const head = async (): Promise<[string, string]> => {
       const { header, kvs } = await callEtcd(member!.url, '/v3/kv/range', {
@@ -147,6 +149,7 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     rmSync(member!.folder, { recursive: true })
     cpSync(`${next['data']}/snapshot`, member!.folder, { recursive: true })
     member!.start()
+    await ready()
     const other = await startService(t, next)
     assert.equal((await send(other.url, 'POST', '/api/createPassword', { ...FIELDS, password: 'kept' })).status, 200)
     const fork = await head()
@@ -201,7 +204,7 @@ test('what stands in an etcd that was emptied under an instance is told from its
 })
 
 test('a compaction and a restart do not break the watch off', { skip: NO_ETCD }, async t => {
-  const { endpoints, members: [member] } = await startCluster(t)
+  const { endpoints, members: [member], ready } = await startCluster(t)
   const [one, other] = await startInstances(t, endpoints, 2)
   const followed = async (entries: number): Promise<void> => { // nobody reads: the watch alone brings it
     const endMs = performance.now() + 20_000
@@ -212,7 +215,8 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
   await followed(3)
   await member!.stop('SIGTERM')
   member!.start()
-  await send(one!.url, 'POST', '/api/createPassword', FIELDS)
+  await ready()
+  assert.equal(await create(one!), 200)
   const { header } = await callEtcd(member!.url, '/v3/kv/range', { key: 'AA==' })
   await callEtcd(member!.url, '/v3/kv/compaction', { revision: header.revision })
   await followed(4)

@@ -188,17 +188,20 @@ test('a copy of a journal that is opened again meanwhile is none', { skip: NO_ET
   const [one] = await startInstances(t, endpoints, 1)
   assert.equal(await create(one!), 200)
   const proxy = await startProxy(t, endpoints)
-  let isOpened = false
+  let opening: Promise<void> | undefined
   proxy.before = async body => {
-    if (isOpened || !body.includes('count_only') || !body.includes('"failure"')) return // it reads the records
-    isOpened = true
-    await done(freshFolder(t), `journal reopen --etcd-endpoints ${endpoints}`)
-    assert.equal(await create(one!), 200)
+    if (!body.includes('count_only') || !body.includes('"failure"')) return // it reads the records
+    // Once, and also for who asks again because that takes its time.
+    await (opening ??= (async () => {
+      await done(freshFolder(t), `journal reopen --etcd-endpoints ${endpoints}`)
+      assert.equal(await create(one!), 200)
+    })())
   }
   const back = freshFolder(t)
   writeKeys(back, readSecret(one!.folder))
   await refused(back, `journal copy --to file --etcd-endpoints ${proxy.url}`, 1, /\/pes was changed meanwhile; look again/)
-  assert.ok(isOpened)
+  await opening
+  assert.notEqual(opening, undefined)
   assert.equal(existsSync(join(back, 'journal.jsonl')), false)
   assert.equal(await create(one!), 200)
 })

@@ -46,7 +46,7 @@ describe('an instance that is farther away than the others', () => {
       const creates = await timed(10, async () => { await one.service.store.createEntry(FIELDS, null) })
       const nothing = await timed(10, async () => { await one.service.store.updateEntry(1, {}, null) })
       t.diagnostic(`creates ${creates.join()}, what changes nothing ${nothing.join()} ms`)
-      assert.ok(creates[8]! < 1_500 && nothing[8]! < 500)
+      assert.ok(creates[8]! < 2_500 && nothing[8]! < 2_500) // a change that starves is refused after five seconds
       assert.equal((await fetch(`${one.url}/api/logout`, { method: 'POST', headers })).status, 200)
       assert.equal((await fetch(`${one.url}/api/listPassword`, { headers })).status, 401)
     })
@@ -84,7 +84,7 @@ test('turns that are not taken delay the others once, all at the same time, and 
     }
     const beganMs = performance.now()
     assert.deepEqual(await Promise.all([create(one), create(other)]), [200, 200])
-    assert.ok(performance.now() - beganMs < 3_000)
+    assert.ok(performance.now() - beganMs < 4_500)
     for (const endMs = performance.now() + 10_000; await turns() !== undefined && performance.now() < endMs;) await pause(50)
     assert.equal(await turns(), undefined, 'no turn is left')
   }

@@ -179,7 +179,7 @@ test('a stop does not wait for a compaction, which leaves the journal as it was,
   const waiting = send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   await until('the change waits', async () => /^pes_journal_queue_length 1$/m.test(await (await fetch(`${program.url}/metrics`)).text()))
   const stopped = program.stop('SIGTERM')
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await until('the stop has begun', async () => await fetch(program.url).then(() => false, () => true))
   letGo(holds)
   const [{ code, error }, ended] = await Promise.all([compaction, stopped])
   await waiting

@@ -20,8 +20,8 @@ const NO_STRACE = straceMissing()
 const REFUSED = '{"message":"Error creating password","status":500}'
 /** strace counts the calls of each thread: with one thread, those of the program. */
 const ONE_THREAD = { UV_THREADPOOL_SIZE: '1' }
-/** In what time an answer counts as given at once. */
-const AT_ONCE_MS = 1_000
+/** In what time answers count as given at once: less than a change waits for the journal, and than a busy machine takes. */
+const AT_ONCE_MS = 4_000
 
 /** A client that knows what was acknowledged. */
 class Client {
@@ -211,7 +211,8 @@ for (const [what, act] of [
 
 describe('a data folder that goes away under the running program', () => {
   const ways: readonly (readonly [what: string, away: (folder: string) => void, back?: (folder: string) => void])[] = [
-    ['removed', folder => rmSync(folder, { recursive: true })],
+    // In one step: between its files and itself the program may make the socket of its lock again in it.
+    ['removed', folder => { renameSync(folder, `${folder}-away`); rmSync(`${folder}-away`, { recursive: true }) }],
     ['renamed', folder => renameSync(folder, `${folder}-away`), folder => renameSync(`${folder}-away`, folder)],
     ['hidden by another file system mounted over it', folder => system('mount', '-t', 'tmpfs', 'tmpfs', folder),
       folder => system('umount', folder)]

@@ -66,7 +66,8 @@ test('a service whose lock another process has by now refuses changes until it h
   await first.printed(/no changes until it is back: another process has the lock/)
   const health = await send(first.url, 'GET', '/healthz')
   assert.equal(health.status, 503)
-  assert.equal(socketsIn(first.folder).length, 1)
+  // It tries again every second, and has a socket of its own then, for a moment.
+  await until('the socket of the other one alone', () => socketsIn(first.folder).length === 1)
   await second.stop()
   await until('changes are taken again', async () => await create(first, 'c') === 200)
   assert.equal((await send(first.url, 'GET', '/healthz')).status, 200)

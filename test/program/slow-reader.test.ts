@@ -12,7 +12,7 @@ import { message } from '../support/raw.ts'
 import { freshFolder } from '../support/service.ts'
 
 const LIMITS = {
-  SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 1_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250,
+  SOCKET_TIMEOUT_MS: 1_000, HEADERS_TIMEOUT_MS: 3_000, KEEP_ALIVE_TIMEOUT_MS: 500, TIMEOUT_CHECK_MS: 250,
   MAX_HASH_WAIT_MS: 500
 }
 /** More of these than the system's buffers hold. */
@@ -48,7 +48,7 @@ async function holdSlowReaders(t: TestContext, isTls: boolean): Promise<void> {
     await until('its end', async () => /^pes_http_connections 1$/m.test(await metrics()))
     const tookMs = performance.now() - askedMs
     const { SOCKET_TIMEOUT_MS } = LIMITS
-    assert.ok(tookMs > SOCKET_TIMEOUT_MS - 100 && tookMs < 2 * SOCKET_TIMEOUT_MS + 1_000, `${what}: ${tookMs} ms`)
+    assert.ok(tookMs > SOCKET_TIMEOUT_MS - 100 && tookMs < 2 * SOCKET_TIMEOUT_MS + 5_000, `${what}: ${tookMs} ms`)
     socket.destroy()
   }
   await stop()
@@ -69,21 +69,22 @@ describe('a client that takes its time', { concurrency: true }, () => {
       t.after(() => socket.destroy())
       if (start.length > 0) socket.write(start)
       await once(socket.on('error', () => {}).resume(), 'close')
-      assert.ok(performance.now() - beganMs >= LIMITS.HEADERS_TIMEOUT_MS)
+      assert.ok(performance.now() - beganMs > LIMITS.HEADERS_TIMEOUT_MS - 100)
     })
     await Promise.all(begun)
-    assert.ok(performance.now() - beganMs < LIMITS.HEADERS_TIMEOUT_MS + 2_000)
+    assert.ok(performance.now() - beganMs < LIMITS.HEADERS_TIMEOUT_MS + 5_000)
     const garbage = connectTcp(port)
     garbage.on('error', () => {}).resume().write('GET / HTTP/1.1\r\n\r\n')
     await once(garbage, 'close')
     const asking = message('GET', '/metrics', undefined, ['Connection: close'])
     const metrics = await answerOn(connectTls({ port, rejectUnauthorized: false }), asking)
+    assert.match(metrics, /^HTTP\/1\.1 200 /)
     assert.doesNotMatch(metrics, /^http_(malformed_)?requests_total\{/m)
   })
 
   for (const isTls of [false, true]) {
     test(`a connection whose answer took long to be read is kept as long as any, over ${isTls ? 'TLS' : 'TCP'}`, async t => {
-      const limits = { ...LIMITS, KEEP_ALIVE_TIMEOUT_MS: 65_000 }
+      const limits = { ...LIMITS, SOCKET_TIMEOUT_MS: 2_000, KEEP_ALIVE_TIMEOUT_MS: 65_000 }
       const flags = { journal: 'memory', 'max-body-bytes': '1000000', ...isTls ? certificateFiles(freshFolder(t)) : {} }
       const { url } = await startProgram(t, { command: programWithin(t, limits), flags })
       const port = Number(new URL(url).port)
@@ -102,7 +103,7 @@ describe('a client that takes its time', { concurrency: true }, () => {
         if (bytes < pausesAt) return
         pausesAt += 2_000_000
         socket.pause()
-        setTimeout(() => socket.resume(), 250)
+        setTimeout(() => socket.resume(), 400)
       })
       await until('its end', () => bytes > Number(/Content-Length: (\d+)/.exec(text)?.[1]))
       assert.match(text, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=65\r\n/)

@@ -95,8 +95,9 @@ const TYPIST = [
   'import fcntl, json, os, pty, signal, struct, sys, termios',
   'typed = json.loads(sys.argv[1])',
   'pid, fd = pty.fork()',
-  'if pid == 0: os.execv(sys.argv[2], sys.argv[2:])',
-  'fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))',
+  'if pid == 0:',
+  '  fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))', // before the program can look
+  '  os.execv(sys.argv[2], sys.argv[2:])',
   'seen = b""',
   'for prompt, answer in typed:',
   '  while prompt.encode() not in seen: seen += os.read(fd, 1024)',

@@ -1,6 +1,7 @@
 /** Clusters of real etcd on this machine: members in children of the test, on free ports, data in a folder that goes. */
 import { Buffer } from 'node:buffer'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createHttpServer, request as requestHttp } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -87,7 +88,9 @@ export async function startCluster(t: TestContext, options: ClusterOptions = {})
     ready: async () => {
       const endMs = performance.now() + 30_000
       const key = Buffer.from('ready').toString('base64')
-      while (!await callEtcd(members[0]!.url, '/v3/kv/range', { key }).then(() => true, () => false)) {
+      // Who asks for a user says so only once it could answer.
+      const isAsked = (error: unknown): boolean => /user name is empty/.test(String(error))
+      while (!await callEtcd(members[0]!.url, '/v3/kv/range', { key }).then(() => true, isAsked)) {
         if (performance.now() > endMs) throw new Error('the cluster is not ready')
         await pause(50)
       }
@@ -132,11 +135,16 @@ export async function makeRoom(url: string): Promise<void> {
 
 export function pause(ms: number): Promise<void> { return new Promise(resolve => setTimeout(resolve, ms)) }
 
+/**
+ * Ports on which nobody listens. Not those that the system gives away: until a program has taken its own, or while it
+ * is started again, another test may get one of these for any connection.
+ */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    return server
+    for (;;) {
+      const server = createServer().listen(10_000 + randomInt(10_000), '127.0.0.1')
+      if (await once(server, 'listening').then(() => true, () => false)) return server
+    }
   }))
   const ports = servers.map(server => (server.address() as AddressInfo).port)
   await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))

@@ -227,9 +227,9 @@ export function openProtected(
 
 /** Waits until something holds in this process, where the service is. */
 export async function until(holds: () => boolean): Promise<void> {
-  const endMs = performance.now() + 8_000
+  const endMs = performance.now() + 30_000
   while (!holds()) {
-    if (performance.now() > endMs) throw new Error(`waited 8 s for ${holds}`)
+    if (performance.now() > endMs) throw new Error(`waited 30 s for ${holds}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
-import { freshFolder } from './service.ts'
+import { atEnd, freshFolder } from './service.ts'
 
 export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 /** Far above what anything waited for here takes, also on a machine with other things to do. */
@@ -54,9 +54,6 @@ export interface Program extends Launched {
 
 /** Starts the program and does not wait for anything. */
 export function launchProgram(t: TestContext, options: ProgramOptions = {}): Launched {
-  // The child has to be gone before its folder: hooks run in the order in which they were given.
-  let clean = async (): Promise<void> => {}
-  t.after(() => clean())
   const { flags = {}, env = {}, cwd } = options
   const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
   const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
@@ -95,7 +92,8 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
   }
   // Who is measured (`npm run test:coverage`) tells at its own end what it has run.
   const isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined
-  clean = async () => { if (!isOver) await stop(isMeasured ? 'SIGTERM' : 'SIGKILL') }
+  // Before its folder goes, whoever made that: a program that runs makes the socket of its lock again in it.
+  atEnd(t, async () => { if (!isOver) await stop(isMeasured ? 'SIGTERM' : 'SIGKILL') })
   return {
     child, pid: child.pid ?? 0, folder, ended, stop,
     get stdout() { return stdout },
