@@ -19,18 +19,27 @@ export function peerOf(socket: Socket): Peer | undefined {
   return { address, key: clientKey(address), isSecure: 'encrypted' in socket }
 }
 
-export type AddressSet = BlockList
+/** A list for each family: one alone would take a range of IPv6 to hold the IPv4 addresses that are mapped into it. */
+export type AddressSet = { readonly [family in 'ipv4' | 'ipv6']: BlockList }
 
-/** Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. */
+const MAPPED_BITS = 96
+
+/**
+ * Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. What is mapped into IPv6 is IPv4,
+ * and its range says 96 bits more.
+ */
 export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
-  const set = new BlockList()
+  const set = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const item of items) {
     const [address = '', prefix, ...rest] = item.split('/')
     const family = isIP(address)
     const bits = family === 4 ? 32 : 128
     if (family === 0 || rest.length > 0) return undefined
     if (prefix !== undefined && (!/^(0|[1-9][0-9]{0,2})$/.test(prefix) || Number(prefix) > bits)) return undefined
-    set.addSubnet(address, prefix === undefined ? bits : Number(prefix), family === 4 ? 'ipv4' : 'ipv6')
+    const [length, type] = [Number(prefix ?? bits), family === 4 ? 'ipv4' : 'ipv6'] as const
+    if (!isMapped(address)) set[type].addSubnet(address, length, type)
+    else if (length > MAPPED_BITS) set.ipv4.addSubnet(unmapped(address), length - MAPPED_BITS, 'ipv4')
+    else return undefined
   }
   return set
 }
@@ -71,8 +80,8 @@ function withoutPort(hop: string): string {
 export function isTrusted(address: string, trusted: AddressSet | undefined): boolean {
   if (trusted === undefined) return false
   const bare = unmapped(address)
-  const family = isIP(bare)
-  return family !== 0 && trusted.check(bare, family === 4 ? 'ipv4' : 'ipv6')
+  const family = isIPv4(bare) ? 'ipv4' : 'ipv6'
+  return isIP(bare) !== 0 && trusted[family].check(bare, family)
 }
 
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */

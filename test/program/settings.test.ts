@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { calledAs, type Variables } from '../../src/config/read.ts'
+import { isTrusted } from '../../src/http/address.ts'
 import { readSettings, SETTINGS, type ServiceSettings, type Settings } from '../../src/settings.ts'
 import { Failure } from '../../src/errors.ts'
 import { ADMIN } from '../support/admin.ts'
@@ -107,7 +108,7 @@ function partner(name: Name): Variables {
 function valueOf(settings: ServiceSettings, name: Name): unknown {
   const value = settings[name]
   if (name !== 'trustProxy' || value === undefined) return value
-  return settings.trustProxy?.check('10.1.2.3') ? 'in' : 'out'
+  return isTrusted('10.1.2.3', settings.trustProxy) ? 'in' : 'out'
 }
 
 function refusalOf(args: readonly string[], env: Variables = {}): string {
