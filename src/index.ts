@@ -65,7 +65,7 @@ export interface Service {
 /** How an entry is changed. */
 export interface UpdateOptions {
   /** The entry as it was read: if others have changed it since, nothing is changed. */
-  readonly ifUnchanged?: Entry
+  readonly ifUnchanged?: Entry | undefined
 }
 
 /** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
@@ -77,21 +77,21 @@ export type Options = {
 /** What a service is opened with besides its settings. */
 export interface HostOptions {
   /** Gets the messages for the operator; without it there are none. */
-  readonly log?: Log
+  readonly log?: Log | undefined
   /** Closes the service when it is aborted. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /**
    * The path below which `handle` answers, such as `/vault`; empty: every path. Answers of `listen` name it too, as
    * for a proxy that cuts it off.
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /**
    * Whether to refuse what did not come by HTTPS, and a folder whose journal does not exist or is empty; as
    * `NODE_ENV=production` does for the program.
    */
-  readonly production?: boolean
+  readonly production?: boolean | undefined
   /** Whether the journal is made where there is none, in production too; as the operator's `init` does. */
-  readonly init?: boolean
+  readonly init?: boolean | undefined
 }
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }

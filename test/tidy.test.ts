@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     { name: 'log', holds: ['log.ts'], ofNode: [] },
     { name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }
   ],
-  [{ name: 'api', holds: ['api/'], ofNode: ['node:buffer', 'node:crypto'] }],
+  [{ name: 'api', holds: ['api/'], ofNode: ['node:async_hooks', 'node:buffer', 'node:crypto'] }],
   [{
     name: 'part', holds: ['part', 'command', 'saved-journal', 'system-error', 'terminal'].map(name => `parts/${name}.ts`),
     ofNode: ['node:buffer', 'node:path', 'node:readline', 'node:stream']

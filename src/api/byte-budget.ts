@@ -1,8 +1,9 @@
 /** A bound on the bodies that are worked on at once: what is made of one takes several times its bytes. */
+import { AsyncResource } from 'node:async_hooks'
 
 interface Waiting {
   readonly bytes: number
-  readonly begin: (hasWaited: boolean) => void
+  begin: (hasWaited: boolean) => void
 }
 
 /** Lets work begin as long as its bytes fit; what comes then waits, in its order, until others have ended. */
@@ -16,9 +17,11 @@ export class ByteBudget {
 
   /** Calls `begin`, at once or later; `give` has to follow. What does not fit at all is begun alone. */
   take(bytes: number, begin: (hasWaited: boolean) => void): void {
-    const newest = { bytes, begin }
+    const newest: Waiting = { bytes, begin }
     this.#waiting.push(newest)
     this.#beginAll(newest)
+    // What waits begins where another one ends: in that one's asynchronous context, which an embedder may have set.
+    if (this.#waiting.at(-1) === newest) newest.begin = AsyncResource.bind(begin)
   }
 
   give(bytes: number): void {

@@ -2,6 +2,7 @@
  * The way of a request, from its head to its answer, in the order in which it happens. Only `readBody` reads a body,
  * and only `admit` leads there: behind every guard.
  */
+import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
@@ -116,12 +117,17 @@ function takeBody(ctx: RouteContext): void {
   if (kind === 'none') return validate(ctx, {})
   if (kind === 'other') return answer(ctx, UNSUPPORTED)
   if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
-  if (request.readableEnded || request.readableEncoding !== null) return takeParsed(ctx)
+  // What listens for `readable` keeps it to itself.
+  const isTaken = request.readableEnded || request.readableEncoding !== null || request.listenerCount('readable') > 0
+  if (isTaken) return takeParsed(ctx)
   if (head.expect !== undefined) sendContinue(response)
-  readBody(request, maxBodyBytes, body => attempt(ctx, () => bodyTaken(ctx, body)))
+  const { readableDidRead: isBegun } = request
+  // Node's events of a body are not in the asynchronous context that an embedder has given the request.
+  const take = AsyncResource.bind((body: BodyRead) => attempt(ctx, () => bodyTaken(ctx, body, isBegun)))
+  readBody(request, maxBodyBytes, take)
 }
 
-/** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
+/** A body that an embedder's middleware reads, has read, or has as text: what it has made of that, if it was JSON. */
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
   ctx.isBodyRead = ctx.request.readableEnded
@@ -130,7 +136,8 @@ function takeParsed(ctx: RouteContext): void {
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 
-function bodyTaken(ctx: RouteContext, body: BodyRead): void {
+/** `isBegun`: somebody has read some of it before, who may have put that back. */
+function bodyTaken(ctx: RouteContext, body: BodyRead, isBegun: boolean): void {
   if (body === 'too-large') return answer(ctx, TOO_LARGE)
   if (body === 'too-many-pieces') return answer(ctx, FRAGMENTED)
   ctx.isBodyRead = true
@@ -142,6 +149,9 @@ function bodyTaken(ctx: RouteContext, body: BodyRead): void {
     endWith(ctx.response)
     return answer(ctx, statusReply(body))
   }
+  const { 'content-length': promised } = ctx.head
+  const isPart = promised === undefined ? isBegun && body.length === 0 : body.length !== Number(promised)
+  if (isPart) return answer(ctx, READ_BEFORE)
   const sinceMs = ctx.options.nowMs()
   ctx.bodies.take(body.length, hasWaited => {
     ctx.heldBytes = body.length

@@ -30,6 +30,10 @@ export function createSecure(
 
 /** OpenSSL compares the two only where both are of one kind, such as RSA; else each handshake would fail. */
 function assertFit({ cert, key }: Certificate): void {
+  if (key.includes('ENCRYPTED')) {
+    const way = 'give one without: openssl pkey -in KEY -out NEW'
+    throw new Failure('certificate-invalid', `TLS_KEY: this key has a passphrase; ${way}`)
+  }
   if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }

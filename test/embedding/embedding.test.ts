@@ -1,5 +1,6 @@
 /** The service in somebody else's process, by what `index.ts` exports and nothing else. */
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, get } from 'node:https'
@@ -9,7 +10,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure, openService, type Options, type Service } from '../../src/index.ts'
-import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
+import { MAX_BODIES_BYTES, SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { done } from '../support/admin.ts'
 import { certificate } from '../support/certificate.ts'
 import { ask, connectRaw, exchange, message } from '../support/raw.ts'
@@ -205,7 +206,7 @@ test('an upload to a route of the host is not read into memory, also on a connec
   await client.send(get, get, get)
   await client.answers(3)
   void client.send(message('POST', '/own', 'x'.repeat(20_000_000)))
-  await new Promise(resolve => setTimeout(resolve, 500))
+  for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 50)) // in turns of the event loop, in which it comes
   assert.ok(held() > 0 && held() < 300_000, `${held()} bytes`)
 })
 
@@ -229,7 +230,7 @@ test('a request whose client is gone, or whose answer has begun, does nothing, t
     await client.send(message('GET', '/api/getPassword/7')) // so the connection is known
     await client.answer()
     await client.send(bytes)
-    await new Promise(resolve => setTimeout(resolve, 30))
+    for (let n = 0; n < 5; n++) await new Promise(resolve => setTimeout(resolve, 10)) // in turns of the event loop, in which it is read
     client.reset()
   }
   for (const path of ['/api/listPassword', '/elsewhere']) assert.equal(await (await fetch(url + path)).text(), 'begun')
@@ -591,6 +592,62 @@ test('a body that middleware has parsed is used, and one that it has only read i
     assert.match(message, /^Middleware has read the body/)
   }
   assert.equal((await service.listPassword()).length, 1)
+})
+
+test('a body that the host has begun to read changes nothing; what it has put back is used', async t => {
+  const service = await inMemory(t)
+  const ways: { readonly [way: string]: (request: IncomingMessage, goOn: () => void) => void } = {
+    data: (request, goOn) => request.once('data', goOn),
+    paused: (request, goOn) => request.once('data', () => { request.pause(); goOn() }),
+    loop: async (request, goOn) => {
+      for await (const _ of request.iterator({ destroyOnReturn: false })) break
+      goOn()
+    },
+    read: (request, goOn) => request.once('readable', () => { request.read(5); goOn() }),
+    listens: (request, goOn) => request.on('readable', () => {}) && goOn(),
+    'puts back': (request, goOn) => request.once('data', piece => { request.unshift(piece); goOn() })
+  }
+  const url = await serverOf(t, (request, response) => {
+    ways[String(request.headers['x-way'])]!(request, () => service.handle(request, response))
+  })
+  await service.createPassword(ENTRY)
+  for (const way of Object.keys(ways)) {
+    for (const isChunked of [false, true]) {
+      const body = JSON.stringify({ password: way })
+      const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Way': way } }
+      const answer = await fetch(`${url}/api/updatePassword/1`, isChunked
+        ? { ...init, body: new Blob([body]).stream(), duplex: 'half' } as RequestInit : { ...init, body })
+      const { password } = (await service.getPassword(1))!
+      if (way === 'puts back') assert.deepEqual([answer.status, password], [200, way])
+      else {
+        // In chunks, nobody knows how much has been read: it is no JSON any more.
+        assert.ok(answer.status === 500 || (isChunked && answer.status === 400), `${way}: ${answer.status}`)
+        if (answer.status === 500) assert.match(await answer.text(), /Middleware has read the body/)
+        assert.equal(password, ENTRY.password, way)
+      }
+    }
+  }
+})
+
+test('what a host has in the asynchronous context of a request stays that of the same request', async t => {
+  const context = new AsyncLocalStorage<string>()
+  const service = await inMemory(t, { maxBodyBytes: MAX_BODIES_BYTES, dataDir: freshFolder(t), journal: 'file' })
+  const found: (string | undefined)[][] = []
+  const url = await serverOf(t, (request, response) => {
+    const { end } = response
+    response.end = (...given: unknown[]) => {
+      found.push([request.url, context.getStore()])
+      return end.apply(response, given as never)
+    }
+    context.run(request.url!, () => service.handle(request, response))
+  })
+  // So large that they wait for each other.
+  const body = JSON.stringify({ ...ENTRY, password: 'p'.repeat(MAX_BODIES_BYTES / 4) })
+  await Promise.all(Array.from({ length: 20 }, (_, n) =>
+    fetch(`${url}/api/createPassword?${n}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+      .then(answer => answer.text())))
+  assert.equal(found.length, 20)
+  for (const [asked, store] of found) assert.equal(store, asked)
 })
 
 test('middleware that turns header fields into an object of their own, or whose own code throws, spoils no answer', async t => {

@@ -94,7 +94,8 @@ void (async () => {
 
 /** A bundle of the program above, run by Node: without the page, which says so where it is asked for. */
 function bundle(format: 'esm' | 'cjs'): string {
-  const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED })
+  const foreign = { 'browser/page.html': 'not the page of the service' } // in CommonJS a bundle does not know where it is
+  const folder = project(`esbuild ${format}`, ['esbuild'], { 'main.mjs': BUNDLED, ...format === 'cjs' ? foreign : {} })
   const out = format === 'esm' ? 'out.mjs' : 'out.cjs'
   run(folder, 'npx', 'esbuild', 'main.mjs', '--bundle', '--platform=node', `--format=${format}`, '--target=node20', '--log-level=error', `--outfile=${out}`)
   rmSync(join(folder, 'node_modules/password-entry-service'), { recursive: true })

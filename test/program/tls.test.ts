@@ -1,6 +1,6 @@
 /** HTTPS (contract §5.9): a certificate, its renewal under load, and what production asks for. */
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
@@ -229,6 +229,13 @@ test('a start with a pair that is missing, broken or does not fit is refused in 
   writeFileSync(garbage, 'garbage')
   const rsa = join(folder, 'rsa')
   writeFileSync(rsa, rsaKey())
+  for (const type of ['pkcs8', 'sec1'] as const) { // the two forms of a key that has a passphrase
+    const key = join(folder, type)
+    writeFileSync(key, createPrivateKey(readFileSync(one.key)).export({ type, format: 'pem', cipher: 'aes-128-cbc', passphrase: 'p' }))
+    const { code, stderr } = await runProgram(t, { flags: { 'tls-cert': one.cert, 'tls-key': key } })
+    assert.deepEqual([code, stderr], [1, 'error: the certificate or its key is not valid: TLS_KEY: this key has a passphrase; ' +
+      'give one without: openssl pkey -in KEY -out NEW\n'])
+  }
   const wrong = [[one.cert, two.key], [one.cert, rsa], [garbage, one.key], [one.cert, garbage], [join(folder, 'none'), one.key]]
   await Promise.all(wrong.map(async ([cert, key]) => {
     const ended = await runProgram(t, { flags: { 'tls-cert': cert!, 'tls-key': key! } })

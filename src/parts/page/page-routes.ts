@@ -7,12 +7,11 @@ import type { Head } from '../../http/head.ts'
 import { jsonReply, type Reply } from '../../http/reply.ts'
 import { Asset } from './asset.ts'
 
-/** What a bundle in CommonJS does not have: there the page is not found, and the start says so. */
-const { dirname = '', filename = '' } = import.meta
+/** What a bundle in CommonJS does not have: it does not know where it is. */
+const { dirname, filename = '' } = import.meta
 
 /** Beside this program, also where that runs from its sources: the page is always the compiled one. */
-const FOLDER = join(dirname, filename.endsWith('.ts')
-  ? '../../../dist/parts/page/browser' : 'browser')
+const BROWSER = filename.endsWith('.ts') ? '../../../dist/parts/page/browser' : 'browser'
 
 const TYPES: { readonly [extension: string]: string } = {
   '.html': 'text/html; charset=utf-8',
@@ -52,16 +51,22 @@ export function pageRoutes(files: Files, served: () => readonly Route[]): readon
       operation: 'page', method: 'GET', path, isPublic: true, allowsStaleReads: true, handle: ({ head }) => answer(head)
     }
   }
+  if (dirname === undefined) throw unusable('a bundle in CommonJS does not have its files')
+  const folder = join(dirname, BROWSER)
   const fileRoute = (name: string): Route => {
-    const asset = new Asset(files.read(join(FOLDER, name)), TYPES[extname(name)]!, HEADERS)
+    const asset = new Asset(files.read(join(folder, name)), TYPES[extname(name)]!, HEADERS)
     return route(name, head => asset.reply(head))
   }
   const operations = (): Reply => jsonReply(200, Object.fromEntries(served()
     .filter(({ path }) => path.startsWith('/api/')).map(({ operation, ability }) => [operation, ability ?? null])))
   try {
-    const others = files.list(FOLDER).filter(name => extname(name) in TYPES && name !== 'page.html')
+    const others = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
     return [...['page.html', ...others].map(fileRoute), route('operations.json', operations)]
   } catch (error) {
-    throw new Failure('page-unusable', `${FOLDER}: ${systemCode(error)}; PAGE=off serves without it`, { cause: error })
+    throw unusable(`${folder}: ${systemCode(error)}`, error)
   }
+}
+
+function unusable(why: string, cause?: unknown): Failure {
+  return new Failure('page-unusable', `${why}; PAGE=off, or the option page: false, serves without it`, { cause })
 }
