@@ -15,9 +15,9 @@ import { runFile, type FileResult } from './support/test-file.ts'
 const TEST = fileURLToPath(new URL('.', import.meta.url))
 /** What builds the program, measures or floods it, compiles sources, cuts disks: once is enough. */
 const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power-cut']
-/** What takes long, on any machine: kills at each moment, floods, restrictions, damage, terminals, shells, this run. */
+/** What takes long, on any machine: damage, kills at each moment, floods, restrictions, terminals, shells, this run. */
 const TRIALS = [
-  'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
+  'journal/verifier', 'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
   'program/slow-reader', 'program/terminal', 'runner'
 ]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
@@ -32,8 +32,7 @@ const NEEDY = { command: 'npm test', names: ['etcd', 'model', 'page'] }
 /** They take half of the time of all that is not needy. */
 const NOT_QUICK = {
   command: 'npm test', names: [
-    'fuzz', 'journal/verifier', 'program/compact', 'program/restore', 'program/transfer',
-    'simulation', 'store/compact'
+    'fuzz', 'program/compact', 'program/restore', 'program/transfer', 'simulation', 'store/compact'
   ]
 }
 /** What looks at the sources as they are, or builds them. All others run compiled, which takes 0.3 s less a file. */

@@ -21,7 +21,9 @@ export class ByteBudget {
     this.#waiting.push(newest)
     this.#beginAll(newest)
     // What waits begins where another one ends: in that one's asynchronous context, which an embedder may have set.
-    if (this.#waiting.at(-1) === newest) newest.begin = AsyncResource.bind(begin)
+    if (this.#waiting.at(-1) !== newest) return
+    const scope = new AsyncResource('body that waits')
+    newest.begin = hasWaited => scope.runInAsyncScope(begin, undefined, hasWaited)
   }
 
   give(bytes: number): void {

@@ -117,22 +117,27 @@ function takeBody(ctx: RouteContext): void {
   if (kind === 'none') return validate(ctx, {})
   if (kind === 'other') return answer(ctx, UNSUPPORTED)
   if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
-  // What listens for `readable` keeps it to itself.
-  const isTaken = request.readableEnded || request.readableEncoding !== null || request.listenerCount('readable') > 0
-  if (isTaken) return takeParsed(ctx)
+  if (request.readableEnded || request.readableEncoding !== null) return takeParsed(ctx)
   if (head.expect !== undefined) sendContinue(response)
   const { readableDidRead: isBegun } = request
   // Node's events of a body are not in the asynchronous context that an embedder has given the request.
-  const take = AsyncResource.bind((body: BodyRead) => attempt(ctx, () => bodyTaken(ctx, body, isBegun)))
-  readBody(request, maxBodyBytes, take)
+  const scope = new AsyncResource('body')
+  const take = (body: BodyRead): void => attempt(ctx, () => bodyTaken(ctx, body, isBegun))
+  readBody(request, maxBodyBytes, body => scope.runInAsyncScope(take, undefined, body))
 }
 
-/** A body that an embedder's middleware reads, has read, or has as text: what it has made of that, if it was JSON. */
+/** No object with a field is shorter. */
+const LEAST_FIELD_BYTES = '{"a":1}'.length
+
+/** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
 function takeParsed(ctx: RouteContext): void {
   const { body } = ctx.request as { readonly body?: unknown }
   ctx.isBodyRead = ctx.request.readableEnded
   if (Array.isArray(body) || body === null) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
   if (typeof body !== 'object' || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
+  // Middleware that parses other types leaves such an object, too, where it has not parsed what came.
+  const isEmpty = Object.keys(body).length === 0 && !(Number(ctx.head['content-length']) < LEAST_FIELD_BYTES)
+  if (isEmpty) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 

@@ -36,10 +36,12 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
     const bits = family === 4 ? 32 : 128
     if (family === 0 || rest.length > 0) return undefined
     if (prefix !== undefined && (!/^(0|[1-9][0-9]{0,2})$/.test(prefix) || Number(prefix) > bits)) return undefined
-    const [length, type] = [Number(prefix ?? bits), family === 4 ? 'ipv4' : 'ipv6'] as const
-    if (!isMapped(address)) set[type].addSubnet(address, length, type)
-    else if (length > MAPPED_BITS) set.ipv4.addSubnet(unmapped(address), length - MAPPED_BITS, 'ipv4')
-    else return undefined
+    const bare = unmapped(address)
+    const type = isIPv4(bare) ? 'ipv4' : 'ipv6'
+    const isOfMapped = family === 6 && type === 'ipv4'
+    const length = Number(prefix ?? bits) - (isOfMapped ? MAPPED_BITS : 0)
+    if (isOfMapped && length <= 0) return undefined
+    set[type].addSubnet(bare, length, type)
   }
   return set
 }

@@ -71,6 +71,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   }
   request.on('data', take).on('end', () => end(body.subarray(0, pieces.bytes)))
     .on(BROKEN, end).resume() // middleware may have paused it
+  // Beside who listens for `readable`, that does nothing; whatever anybody reads is told as `data`.
+  if (request.listenerCount('readable') > 0) request.on('readable', () => { while (request.read() !== null); })
   // The request says nothing of that where middleware has answered it meanwhile.
   request.socket.on('close', gone).on('end', cut)
 }

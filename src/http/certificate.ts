@@ -30,7 +30,7 @@ export function createSecure(
 
 /** OpenSSL compares the two only where both are of one kind, such as RSA; else each handshake would fail. */
 function assertFit({ cert, key }: Certificate): void {
-  if (key.includes('ENCRYPTED')) {
+  if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
     const way = 'give one without: openssl pkey -in KEY -out NEW'
     throw new Failure('certificate-invalid', `TLS_KEY: this key has a passphrase; ${way}`)
   }

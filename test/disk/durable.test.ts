@@ -5,7 +5,7 @@ import { constants, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cutBack, makeDurable } from '../../src/disk/durable.ts'
-import { disk, type Files } from '../../src/disk/files.ts'
+import { disk, lineAppender, type Files } from '../../src/disk/files.ts'
 import { makeWhole } from '../../src/disk/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
@@ -116,6 +116,40 @@ for (const [what, code, refusals, kept] of [
     assert.deepEqual([readdirSync(folder), readFileSync(path, 'latin1')], [['file'], kept])
   })
 }
+
+test('a new file takes its place where it can have no second name, and not where the system refuses for another reason', async t => {
+  for (const [code, names] of [['EPERM', ['file']], ['EIO', []]] as const) {
+    const folder = freshFolder(t)
+    const faulty = new FaultyFiles()
+    faulty.fail({ of: 'link', code })
+    const made = makeWhole(faulty.files, join(folder, 'file'), file => file.write('x'))
+    if (names.length > 0) await made
+    else await assert.rejects(made, { code })
+    assert.deepEqual(readdirSync(folder), names)
+  }
+})
+
+test('lines follow each other, and behind one that was cut off the next begins on a line of its own', t => {
+  const path = join(freshFolder(t), 'lines')
+  const descriptor = disk.createToAppend(path)
+  let room = Infinity
+  const appendSync: Files['appendSync'] = (to, bytes) => {
+    if (room === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+    const written = disk.appendSync(to, bytes.subarray(0, room))
+    room -= written
+    return written
+  }
+  const append = lineAppender({ ...disk, appendSync }, descriptor)
+  append('a\n')
+  append('b\n')
+  room = 4
+  assert.throws(() => append('half and half\n'), { code: 'ENOSPC' })
+  room = Infinity
+  append('c\n')
+  append('d\n')
+  disk.close(descriptor)
+  assert.equal(readFileSync(path, 'utf8'), 'a\nb\nhalf\nc\nd\n')
+})
 
 test('where the names in a folder cannot be made durable, the error names the folder, and says what helps', async t => {
   const folder = freshFolder(t)

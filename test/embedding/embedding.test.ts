@@ -604,21 +604,28 @@ test('a body that the host has begun to read changes nothing; what it has put ba
       goOn()
     },
     read: (request, goOn) => request.once('readable', () => { request.read(5); goOn() }),
+    // As body-parser 1 leaves it where it has not parsed what came.
+    'reads all': async (request, goOn) => { for await (const _ of request); goOn() },
+    // What it reads comes here, too, and so does what it leaves.
     listens: (request, goOn) => request.on('readable', () => {}) && goOn(),
+    digests: (request, goOn) => request.on('readable', () => { while (request.read() !== null); }) && goOn(),
+    'reads a byte': (request, goOn) => request.on('readable', () => { request.read(1) }) && goOn(),
     'puts back': (request, goOn) => request.once('data', piece => { request.unshift(piece); goOn() })
   }
+  const whole = ['listens', 'digests', 'reads a byte', 'puts back']
   const url = await serverOf(t, (request, response) => {
-    ways[String(request.headers['x-way'])]!(request, () => service.handle(request, response))
+    ways[String(request.headers['x-way'])]!(Object.assign(request, { body: {} }), () => service.handle(request, response))
   })
   await service.createPassword(ENTRY)
   for (const way of Object.keys(ways)) {
     for (const isChunked of [false, true]) {
       const body = JSON.stringify({ password: way })
-      const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Way': way } }
+      const headers = { 'Content-Type': 'application/json', 'X-Way': way }
+      const init = { method: 'POST', headers, signal: AbortSignal.timeout(20_000) }
       const answer = await fetch(`${url}/api/updatePassword/1`, isChunked
         ? { ...init, body: new Blob([body]).stream(), duplex: 'half' } as RequestInit : { ...init, body })
       const { password } = (await service.getPassword(1))!
-      if (way === 'puts back') assert.deepEqual([answer.status, password], [200, way])
+      if (whole.includes(way)) assert.deepEqual([answer.status, password], [200, way])
       else {
         // In chunks, nobody knows how much has been read: it is no JSON any more.
         assert.ok(answer.status === 500 || (isChunked && answer.status === 400), `${way}: ${answer.status}`)

@@ -41,7 +41,7 @@ test('a range that is written as mapped into IPv6 is one of IPv4, and no range o
     const held = ['10.1.2.3', '::ffff:10.1.2.3', '11.1.2.3', '::ffff:11.1.2.3', '::'].map(address => isTrusted(address, set))
     assert.deepEqual(held, [true, true, false, false, false], item)
   }
-  for (const item of ['::ffff:10.1.2.3', '::ffff:10.1.2.3/128']) {
+  for (const item of ['::ffff:10.1.2.3', '0::ffff:10.1.2.3', '0:0:0::ffff:a01:203', '::ffff:10.1.2.3/128', '::ffff:10.1.2.3%eth0']) {
     assert.deepEqual(['10.1.2.3', '10.1.2.4'].map(address => isTrusted(address, setOf(item))), [true, false], item)
   }
   for (const item of ['::/1', '::/8', '::/80', '::fffe:0:0/95']) {

@@ -309,6 +309,17 @@ for (const forGood of [false, true]) {
   })
 }
 
+test('where another process has taken the lock meanwhile, a torn tail stays, and the refusal is that of the lock', async t => {
+  const origin = await made(t, events(1, 2))
+  const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from('{"seq"')]))
+  const before = journalBytes(folder)
+  const lock = {
+    isHeld: () => true, fault: () => undefined, keep: async () => { throw new Failure('folder-held', 'another process has it') }
+  } as const
+  await assert.rejects(openJournal(folder, { lock }), { code: 'folder-held' })
+  assert.deepEqual(journalBytes(folder), before)
+})
+
 test('on a full disk a torn tail stays where it is; reads go on, and changes are refused', async t => {
   const origin = await made(t, events(1, 2))
   const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from('{"seq"')]))

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { seedFromEnv } from '../support/random.ts'
 import { idleSteps, kindOf, live, programOf, shortened, textOf, type Program } from './lives.ts'
 
-const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 15)
+const LIVES_MS = 1000 * Number(process.env['LIVES_S'] ?? 10)
 const SHORTEN_MS = 60_000
 
 type Steps = Program['steps']

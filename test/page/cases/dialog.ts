@@ -248,6 +248,9 @@ inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, 
   ] as const) {
     await browser.fill('#password', text)
     assert.equal(await textOf(browser, '#rating span'), rating, text)
+    const shown = await browser.run(`const { value, low, high } = document.querySelector('#rating meter')
+      return ['Débil', 'Aceptable', 'Segura'][value < low ? 0 : value < high ? 1 : 2]`)
+    assert.equal(shown, rating.split('.')[0], `the meter of ${text}`)
   }
   await browser.click('#editor [data-close]')
   await browser.click('#discard')
