@@ -119,15 +119,11 @@ function takeBody(ctx: RouteContext): void {
   if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
   if (request.readableEnded || request.readableEncoding !== null) return takeParsed(ctx)
   if (head.expect !== undefined) sendContinue(response)
-  const { readableDidRead: isBegun } = request
   // Node's events of a body are not in the asynchronous context that an embedder has given the request.
   const scope = new AsyncResource('body')
-  const take = (body: BodyRead): void => attempt(ctx, () => bodyTaken(ctx, body, isBegun))
+  const take = (body: BodyRead): void => attempt(ctx, () => bodyTaken(ctx, body))
   readBody(request, maxBodyBytes, body => scope.runInAsyncScope(take, undefined, body))
 }
-
-/** No object with a field is shorter. */
-const LEAST_FIELD_BYTES = '{"a":1}'.length
 
 /** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
 function takeParsed(ctx: RouteContext): void {
@@ -135,16 +131,13 @@ function takeParsed(ctx: RouteContext): void {
   ctx.isBodyRead = ctx.request.readableEnded
   if (Array.isArray(body) || body === null) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
   if (typeof body !== 'object' || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
-  // Middleware that parses other types leaves such an object, too, where it has not parsed what came.
-  const isEmpty = Object.keys(body).length === 0 && !(Number(ctx.head['content-length']) < LEAST_FIELD_BYTES)
-  if (isEmpty) return answer(ctx, READ_BEFORE)
   validate(ctx, body as { readonly [field: string]: unknown })
 }
 
-/** `isBegun`: somebody has read some of it before, who may have put that back. */
-function bodyTaken(ctx: RouteContext, body: BodyRead, isBegun: boolean): void {
+function bodyTaken(ctx: RouteContext, body: BodyRead): void {
   if (body === 'too-large') return answer(ctx, TOO_LARGE)
   if (body === 'too-many-pieces') return answer(ctx, FRAGMENTED)
+  if (body === 'read-before') return answer(ctx, READ_BEFORE)
   ctx.isBodyRead = true
   if (body === 'gone') {
     ctx.response.destroy()
@@ -154,9 +147,6 @@ function bodyTaken(ctx: RouteContext, body: BodyRead, isBegun: boolean): void {
     endWith(ctx.response)
     return answer(ctx, statusReply(body))
   }
-  const { 'content-length': promised } = ctx.head
-  const isPart = promised === undefined ? isBegun && body.length === 0 : body.length !== Number(promised)
-  if (isPart) return answer(ctx, READ_BEFORE)
   const sinceMs = ctx.options.nowMs()
   ctx.bodies.take(body.length, hasWaited => {
     ctx.heldBytes = body.length

@@ -9,8 +9,8 @@ export const BROKEN = 'broken'
 /** It comes in too many small pieces; it is no HTTP, or too slow, and answered by this status; its client is gone. */
 type Broken = 'too-many-pieces' | Refused | 'gone'
 
-/** A whole body; that it exceeds its bound; why it broke off. */
-export type BodyRead = Buffer | 'too-large' | Broken
+/** A whole body; that it exceeds its bound; that a host has read of it, or reads it as text; why it broke off. */
+export type BodyRead = Buffer | 'too-large' | 'read-before' | Broken
 
 /** Counts a body's pieces: each costs an object and a call, however few bytes it holds. */
 class Pieces {
@@ -39,10 +39,11 @@ export class BoundedRequest extends IncomingMessage {
   }
 }
 
-/** Reads a body of at most `maxBytes`, which nobody has begun to read, and hands it on, once. */
+/** Reads a body of at most `maxBytes`, of which what was read before was put back, and hands it on, once. */
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void): void {
   if (request.destroyed) return done('gone')
   if (request instanceof BoundedRequest && request.isCut) return done('too-many-pieces')
+  const { readableDidRead: isBegun, headers: { 'content-length': promised } } = request
   const pieces = new Pieces()
   let body = Buffer.alloc(0)
   let isOver = false
@@ -56,7 +57,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
   }
   const gone = (): void => end('gone')
   const cut = (): void => { if (!request.complete) gone() } // node:http lets it pass behind an offer to upgrade
-  const take = (piece: Buffer): void => {
+  const take = (piece: Buffer | string): void => {
+    if (typeof piece === 'string') return end('read-before')
     const at = pieces.bytes
     const areTooMany = pieces.areTooMany(piece)
     if (areTooMany || pieces.bytes > maxBytes) {
@@ -69,12 +71,19 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
       piece.copy(body, at)
     }
   }
-  request.on('data', take).on('end', () => end(body.subarray(0, pieces.bytes)))
-    .on(BROKEN, end).resume() // middleware may have paused it
-  // Beside who listens for `readable`, that does nothing; whatever anybody reads is told as `data`.
-  if (request.listenerCount('readable') > 0) request.on('readable', () => { while (request.read() !== null); })
+  const whole = (): void => {
+    const { bytes } = pieces
+    const isPart = promised === undefined ? isBegun && bytes === 0 : bytes !== Number(promised)
+    end(isPart ? 'read-before' : body.subarray(0, bytes))
+  }
+  request.on('data', take).on('end', whole).on(BROKEN, end).resume() // middleware may have paused it
   // The request says nothing of that where middleware has answered it meanwhile.
   request.socket.on('close', gone).on('end', cut)
+  if (request.listenerCount('readable') === 0) return
+  // Beside who listens for that, `resume` does nothing; whatever anybody reads is told as `data`.
+  const read = (): void => { while (request.read() !== null); }
+  request.on('readable', read)
+  read()
 }
 
 function grown(old: Buffer, bytes: number, size: number): Buffer {

@@ -604,17 +604,18 @@ test('a body that the host has begun to read changes nothing; what it has put ba
       goOn()
     },
     read: (request, goOn) => request.once('readable', () => { request.read(5); goOn() }),
-    // As body-parser 1 leaves it where it has not parsed what came.
-    'reads all': async (request, goOn) => { for await (const _ of request); goOn() },
+    'reads as text': (request, goOn) => request.on('readable', () => { request.setEncoding('utf8'); request.read() }) && goOn(),
+    'sets the encoding late': (request, goOn) => { goOn(); request.setEncoding('utf8') },
     // What it reads comes here, too, and so does what it leaves.
     listens: (request, goOn) => request.on('readable', () => {}) && goOn(),
+    'listens before': (request, goOn) => request.on('readable', () => {}) && setTimeout(goOn, 20),
     digests: (request, goOn) => request.on('readable', () => { while (request.read() !== null); }) && goOn(),
     'reads a byte': (request, goOn) => request.on('readable', () => { request.read(1) }) && goOn(),
     'puts back': (request, goOn) => request.once('data', piece => { request.unshift(piece); goOn() })
   }
-  const whole = ['listens', 'digests', 'reads a byte', 'puts back']
+  const whole = ['listens', 'listens before', 'digests', 'reads a byte', 'puts back']
   const url = await serverOf(t, (request, response) => {
-    ways[String(request.headers['x-way'])]!(Object.assign(request, { body: {} }), () => service.handle(request, response))
+    ways[String(request.headers['x-way'])]!(request, () => service.handle(request, response))
   })
   await service.createPassword(ENTRY)
   for (const way of Object.keys(ways)) {
