@@ -210,8 +210,10 @@ function embedded(
     },
     deletePassword: async id => store.deleteEntry(idFrom(id), null),
     handle: (request, response) => {
-      const peer = peerOf(request.socket)
-      if (peer === undefined || request.socket.destroyed) return // its client is gone
+      const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
+      if (socket === null) return void response.destroy() // the host has destroyed it
+      const peer = peerOf(socket)
+      if (peer === undefined || socket.destroyed) return // its client is gone
       if (response.headersSent || response.writableEnded) {
         log.warn('handle was given a request whose answer has begun; nothing was done')
         return

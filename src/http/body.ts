@@ -43,15 +43,16 @@ export class BoundedRequest extends IncomingMessage {
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void): void {
   if (request.destroyed) return done('gone')
   if (request instanceof BoundedRequest && request.isCut) return done('too-many-pieces')
-  const { readableDidRead: isBegun, headers: { 'content-length': promised } } = request
+  // A host that destroys it, as by a pipeline that fails, takes its socket away.
+  const { socket, readableDidRead: isBegun, headers: { 'content-length': promised } } = request
   const pieces = new Pieces()
   let body = Buffer.alloc(0)
   let isOver = false
   const end = (result: BodyRead): void => {
     if (isOver) return
     isOver = true
-    request.off('data', take).off(BROKEN, end)
-    request.socket.off('close', gone).off('end', cut)
+    request.off('data', take).off(BROKEN, end).off('close', gone)
+    socket.off('close', gone).off('end', cut)
     body = Buffer.alloc(0) // the request is kept until it is answered
     done(result)
   }
@@ -76,9 +77,9 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
     const isPart = promised === undefined ? isBegun && bytes === 0 : bytes !== Number(promised)
     end(isPart ? 'read-before' : body.subarray(0, bytes))
   }
-  request.on('data', take).on('end', whole).on(BROKEN, end).resume() // middleware may have paused it
+  request.on('data', take).on('end', whole).on(BROKEN, end).on('close', gone).resume() // middleware may have paused it
   // The request says nothing of that where middleware has answered it meanwhile.
-  request.socket.on('close', gone).on('end', cut)
+  socket.on('close', gone).on('end', cut)
   if (request.listenerCount('readable') === 0) return
   // Beside who listens for that, `resume` does nothing; whatever anybody reads is told as `data`.
   const read = (): void => { while (request.read() !== null); }

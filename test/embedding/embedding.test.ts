@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, get } from 'node:https'
+import { pipeline, Writable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -635,6 +636,31 @@ test('a body that the host has begun to read changes nothing; what it has put ba
       }
     }
   }
+})
+
+test('a request that the host has destroyed is ended, hinders no close and no other request, and changes nothing', async t => {
+  const service = await inMemory(t)
+  await service.createPassword(ENTRY)
+  const failing = (): Writable => new Writable({ write(_piece, _encoding, done) { done(new Error('full')) } })
+  const leave = async (request: IncomingMessage): Promise<void> => { for await (const _ of request) break }
+  const ways: { readonly [way: string]: (request: IncomingMessage, goOn: () => void) => unknown } = {
+    'before, left': async (request, goOn) => { await leave(request); goOn() },
+    'meanwhile, left': (request, goOn) => { goOn(); return leave(request) },
+    'meanwhile, by a pipeline': (request, goOn) => { pipeline(request, failing(), () => {}); goOn() }
+  }
+  const url = await serverOf(t, (request, response) => {
+    void ways[String(request.headers['x-way'])]!(request, () => service.handle(request, response))
+  })
+  for (const way of Object.keys(ways)) {
+    for (const isWhole of [true, false]) {
+      const client = await connectRaw(t, url)
+      const bytes = message('POST', '/api/updatePassword/1', JSON.stringify({ password: 'x' }), [`X-Way: ${way}`])
+      await client.send(isWhole ? bytes : bytes.subarray(0, -4))
+      assert.deepEqual(await client.untilEnd(), [], way)
+    }
+  }
+  assert.equal((await service.getPassword(1))?.password, ENTRY.password)
+  await service.close()
 })
 
 test('what a host has in the asynchronous context of a request stays that of the same request', async t => {
