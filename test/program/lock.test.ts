@@ -166,6 +166,19 @@ test('a command whose service cuts off every connection, as without descriptors,
   await held.release()
 })
 
+test('a command that a busy service has answered for long goes on where it then ends with a connection cut off', async t => {
+  const folder = await initialized(t)
+  const beganMs = performance.now()
+  const held = await lockJournal(disk, folder, localSockets((request, response) => {
+    if (performance.now() - beganMs < 7_000) response.writeHead(503, { 'Content-Type': 'application/json' }).end('{}')
+    else {
+      request.socket.destroy()
+      void held.release()
+    }
+  }))
+  await done(folder, 'user list --json')
+})
+
 test('a start that loses its lock before it cuts a torn write off leaves what another process has acknowledged since', async t => {
   const folder = await initialized(t)
   const add = (system: string): void => {

@@ -29,7 +29,7 @@ import { readSameFile, statusWithFile } from './same-file.ts'
 import type { Terminal } from '../terminal.ts'
 
 const STATUS = '/operator/status'
-/** How often, and how long apart, a process is asked again that is just opening or closing. */
+/** How often, and how long apart, a process is asked again that is just opening or closing, and gives no answer. */
 const TRIES = 50
 const PAUSE_MS = 100
 /** The same of one that says that it is busy, or closes, which may take as long as its slowest client. */
@@ -78,16 +78,18 @@ export class StoreAccess implements Reached {
   async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
     let timer: NodeJS.Timeout | undefined
     try {
-      for (let tries = 1; ; tries++) {
+      for (let tries = 1, answered = 0; ; tries++) {
         try {
           const asked = await this.#socket() ?? this.#folder
           timer ??= this.#noteLater()
           const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
           if (answer.status === 200) return answer.body
           if (answer.status !== 503 || tries >= BUSY_TRIES) throw errorOf(answer)
+          answered = tries
         } catch (error) {
           if (!isTransition(error)) throw error
-          if (tries >= TRIES) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
+          const isOver = tries - answered >= TRIES
+          if (isOver) throw error instanceof Failure ? error : new OperatorError(NO_ANSWER, { cause: error })
         }
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
