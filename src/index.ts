@@ -3,7 +3,7 @@
  * sets no signal handlers, never ends the process, and prints only to the log that it is given.
  */
 import { setMaxListeners } from 'node:events'
-import { readValues } from './config/read.ts'
+import { readValues } from './read-settings.ts'
 import { Failure } from './errors.ts'
 import { peerOf } from './http/address.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'

@@ -1,6 +1,6 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
-import { calledAs, settingsHelp } from './config/read.ts'
-import { disk, fileFault, isFile, lineAppender, workingFolder } from './disk/files.ts'
+import { calledAs, settingsHelp } from './read-settings.ts'
+import { disk, fileFault, isFile, lineAppender, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
 import { showProgress, type Log } from './log.ts'

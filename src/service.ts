@@ -1,12 +1,12 @@
 /** The composition: from settings to a service. It knows no signals and never ends the process. */
 import { randomUUID } from 'node:crypto'
-import { entryRoutes } from './api/entry-routes.ts'
-import { RateLimit } from './api/rate-limit.ts'
-import { createLocalPipeline, createPipeline } from './api/request.ts'
-import { routerOf, withAbility, type Route } from './api/route.ts'
+import { entryRoutes } from './http/routes.ts'
+import { RateLimit } from './http/rate-limit.ts'
+import { createLocalPipeline, createPipeline } from './http/request.ts'
+import { routerOf, withAbility, type Route } from './http/route.ts'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
-import { disk } from './disk/files.ts'
+import { disk } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { isLoopback } from './http/address.ts'
@@ -16,7 +16,7 @@ import { RequestGate } from './http/request-gate.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { OpenPart, PartContext } from './parts/part.ts'
+import type { OpenPart, PartContext } from './part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -131,7 +131,7 @@ async function openSession(
 ): Promise<{ readonly accounts: Accounts | undefined, readonly routes: readonly Route[] }> {
   if (auth !== 'bearer') return { accounts: undefined, routes: [] }
   const [{ Accounts }, { sessionRoutes }] =
-    await Promise.all([import('./store/accounts.ts'), import('./api/login-routes.ts')])
+    await Promise.all([import('./store/accounts.ts'), import('./http/login-routes.ts')])
   const accounts = new Accounts(store, { abilities: abilities.values() })
   return { accounts, routes: sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }) }
 }

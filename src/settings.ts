@@ -1,13 +1,13 @@
 /** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
 import {
   coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
-} from './config/core-settings.ts'
-import { readFlags, readValues, type Variables } from './config/read.ts'
+} from './core-settings.ts'
+import { readFlags, readValues, type Variables } from './read-settings.ts'
 import { OPERATIONS } from './contract.ts'
-import { workingFolder } from './disk/files.ts'
+import { workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import * as parts from './parts.ts'
-import type { Part } from './parts/part.ts'
+import type { Part } from './part.ts'
 
 export const PARTS: readonly Part[] = Object.values(parts)
 

@@ -31,25 +31,23 @@ const LAYERS: readonly (readonly Module[])[] = [
     // What runs in the browser imports nothing but itself, and nothing imports it.
     { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
   ],
-  [
-    { name: 'json', holds: ['json/'], ofNode: ['node:buffer'] },
-    { name: 'disk', holds: ['disk/'], ofNode: ['node:buffer', 'node:fs', 'node:os', 'node:path'] }
-  ],
-  [
-    {
-      name: 'http', holds: ['http/'],
-      ofNode: ['node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net', 'node:path']
-    },
-    { name: 'journal', holds: ['journal/'], ofNode: ['node:buffer', 'node:crypto', 'node:path'] }
-  ],
-  [
-    { name: 'config', holds: ['config/'], ofNode: ['node:util'] },
-    { name: 'log', holds: ['log.ts'], ofNode: [] },
-    { name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }
-  ],
-  [{ name: 'api', holds: ['api/'], ofNode: ['node:async_hooks', 'node:buffer', 'node:crypto'] }],
   [{
-    name: 'part', holds: ['part', 'command', 'saved-journal', 'system-error', 'terminal'].map(name => `parts/${name}.ts`),
+    name: 'journal', holds: ['journal/'], ofNode: ['node:buffer', 'node:crypto', 'node:fs', 'node:os', 'node:path']
+  }],
+  [{ name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }],
+  [{
+    name: 'http', holds: ['http/', 'log.ts'],
+    ofNode: [
+      'node:async_hooks', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net', 'node:path'
+    ]
+  }],
+  [{
+    name: 'setting table', holds: ['core-settings', 'read-settings', 'setting-values'].map(name => `${name}.ts`),
+    ofNode: ['node:util']
+  }],
+  [{
+    name: 'part',
+    holds: ['part.ts', ...['command', 'saved-journal', 'system-error', 'terminal'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
   }],
   [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto', 'node:path'] }],
@@ -366,10 +364,10 @@ const RULES: { readonly [title: string]: Rule } = {
   'imports point downward only, types included': {
     find: upwardImports,
     bad: {
-      'src/json/a.ts': ["import { b } from '../http/b.ts'", "import { Failure } from '../errors.ts'"],
-      'src/http/b.ts': ["import type { Entry } from '../store/events.ts'", "import { a } from './a.ts'"],
+      'src/journal/a.ts': ["import { b } from '../http/b.ts'", "import { Failure } from '../errors.ts'"],
+      'src/http/b.ts': ["import type { Entry } from '../settings.ts'", "import { a } from '../store/a.ts'"],
       'src/errors.ts': ["import { MAX } from './limits.ts'"],
-      'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../api/d.ts'"],
+      'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../journal/d.ts'"],
       'src/service.ts': ["import { run } from './parts/operator/run.ts'", "import { SETTINGS } from './settings.ts'"],
       'src/parts/operator/run.ts': ["import { open } from '../../storage.ts'", "import { e } from '../etcd/e.ts'"],
       'src/parts.ts': ["export { operator } from './parts/operator/part.ts'"],
@@ -377,9 +375,9 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/cellar/e.ts': []
     },
     found: [
-      'src/cellar/e.ts is in no module', 'src/json/a.ts:1 imports http from json',
-      'src/http/b.ts:1 imports store from http', 'src/errors.ts:1 imports limits from errors',
-      'src/store/c.ts:2 imports api from store', 'src/service.ts:1 imports operator from service',
+      'src/cellar/e.ts is in no module', 'src/journal/a.ts:1 imports http from journal',
+      'src/http/b.ts:1 imports settings from http', 'src/errors.ts:1 imports limits from errors',
+      'src/store/c.ts:1 imports http from store', 'src/service.ts:1 imports operator from service',
       'src/parts/operator/run.ts:2 imports etcd from operator',
       'src/parts/page/browser/main.ts:1 imports limits from browser'
     ]
@@ -387,13 +385,13 @@ const RULES: { readonly [title: string]: Rule } = {
   'no circle of imports remains at run time': {
     find: circles,
     bad: {
-      'src/json/c.ts': ["import { a } from './a.ts'"],
-      'src/json/a.ts': ["import { type B } from './b.ts'"],
-      'src/json/b.ts': ["import { c } from './c.ts'", "import type { D } from './d.ts'"],
-      'src/json/d.ts': ["import { b } from './b.ts'"],
+      'src/journal/c.ts': ["import { a } from './a.ts'"],
+      'src/journal/a.ts': ["import { type B } from './b.ts'"],
+      'src/journal/b.ts': ["import { c } from './c.ts'", "import type { D } from './d.ts'"],
+      'src/journal/d.ts': ["import { b } from './b.ts'"],
       'src/store/e.ts': ["import { e } from './e.ts'"]
     },
-    found: ['src/json/c.ts', 'src/json/a.ts', 'src/json/b.ts', 'src/store/e.ts']
+    found: ['src/journal/c.ts', 'src/journal/a.ts', 'src/journal/b.ts', 'src/store/e.ts']
   },
   'each module imports the modules of Node that it is allowed': { find: strayModules },
   'what a module is allowed of Node is used': { find: idleAllowances },
@@ -461,10 +459,10 @@ for (const [title, { find, bad = {}, found = [], tree = SRC }] of Object.entries
   })
 }
 
-test('the allowances themselves keep the disk in disk/, and sockets in http/, etcd/ and operator/', () => {
+test('the allowances themselves keep the disk in journal/, and sockets in http/, etcd/ and operator/', () => {
   const allowed = (pattern: RegExp): string[] =>
     MODULES.filter(({ ofNode }) => ofNode.some(one => pattern.test(one))).map(({ name }) => name)
-  assert.deepEqual(allowed(/^node:fs/), ['disk'])
+  assert.deepEqual(allowed(/^node:fs/), ['journal'])
   assert.deepEqual(allowed(/^node:(http|http2|https|net|tls|dgram|dns)\b/), ['http', 'etcd', 'operator'])
   assert.deepEqual(allowed(/^node:(child_process|cluster|worker_threads|vm|module|process|inspector)\b/), [])
 })

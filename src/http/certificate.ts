@@ -5,7 +5,7 @@ import type { Server } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import { Failure, systemCode } from '../errors.ts'
 import type { Certificate } from './listener.ts'
-import type { Files } from '../disk/files.ts'
+import type { Files } from '../journal/files.ts'
 import { HEADERS_TIMEOUT_MS, TLS_CHECK_MS } from '../limits.ts'
 
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const

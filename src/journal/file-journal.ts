@@ -10,10 +10,10 @@
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
 import { nonces, sealBatch } from './batch.ts'
-import { cutBack, isFull } from '../disk/durable.ts'
-import type { Files } from '../disk/files.ts'
-import type { FolderLock } from '../disk/lock.ts'
-import { OwnFile } from '../disk/own-file.ts'
+import { cutBack, isFull } from './durable.ts'
+import type { Files } from './files.ts'
+import type { FolderLock } from './lock.ts'
+import { OwnFile } from './own-file.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
   Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,

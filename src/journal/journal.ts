@@ -3,7 +3,7 @@
  * what an event means, and keeps no queue.
  */
 import type { Buffer } from 'node:buffer'
-import type { Files } from '../disk/files.ts'
+import type { Files } from './files.ts'
 import type { Keyring } from './keys.ts'
 
 /** An event to be recorded: its data is any JSON value. */

@@ -5,8 +5,8 @@
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { Failure, systemCode } from '../errors.ts'
-import { fileFault, type Files } from '../disk/files.ts'
-import { WatchedFile } from '../disk/watched-file.ts'
+import { fileFault, type Files } from './files.ts'
+import { WatchedFile } from './watched-file.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {

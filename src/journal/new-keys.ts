@@ -4,9 +4,9 @@
  */
 import type { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
-import { isForbidden } from '../disk/durable.ts'
-import type { Files } from '../disk/files.ts'
-import { makeWhole } from '../disk/whole-file.ts'
+import { isForbidden } from './durable.ts'
+import type { Files } from './files.ts'
+import { makeWhole } from './whole-file.ts'
 import { Failure, systemCode } from '../errors.ts'
 import { readKeyFile, type Keyring } from './keys.ts'
 

@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import { readPieces, type Files } from '../disk/files.ts'
+import { readPieces, type Files } from './files.ts'
 import { REWRITTEN, WHOLE, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
 import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'

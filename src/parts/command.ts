@@ -1,6 +1,6 @@
 /** What a command of the operator's program is, and what it may use. */
-import type { StorageSettings } from '../config/core-settings.ts'
-import type { Files, FileStat } from '../disk/files.ts'
+import type { StorageSettings } from '../core-settings.ts'
+import type { Files, FileStat } from '../journal/files.ts'
 import type { JournalHealth, JournalLocation, JournalRecord } from '../journal/journal.ts'
 import type { Recovered } from '../journal/recover.ts'
 import type { CommittedState } from '../store/state.ts'

@@ -1,7 +1,7 @@
 /** Files that commands make, a copy of the journal among them. */
 import { resolve } from 'node:path'
-import { disk, type Files, type FileStat } from '../disk/files.ts'
-import { makeWhole, type NewFile } from '../disk/whole-file.ts'
+import { disk, type Files, type FileStat } from '../journal/files.ts'
+import { makeWhole, type NewFile } from '../journal/whole-file.ts'
 import { systemCode } from '../errors.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal } from '../journal/recover.ts'

@@ -1,6 +1,6 @@
 /** What the operator is told of an error of the system: what happened, to which file, and what to do. */
-import { isFull } from '../disk/durable.ts'
-import { disk, fileFault } from '../disk/files.ts'
+import { isFull } from '../journal/durable.ts'
+import { disk, fileFault } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
 import { OperatorError } from './command.ts'
 

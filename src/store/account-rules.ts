@@ -1,7 +1,7 @@
 /** The rules for users and tokens: the same for the operator's program, for embedders, and for logins. */
 import { Failure } from '../errors.ts'
-import { email, number, texts, textUpTo } from '../json/rules.ts'
-import { check, optional, sentenceOf, text, type Rule, type Shape, type Shaped } from '../json/validator.ts'
+import { email, number, texts, textUpTo } from './rules.ts'
+import { check, optional, sentenceOf, text, type Rule, type Shape, type Shaped } from './validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
 import { LONE_SURROGATE } from './password-hash.ts'
 import { ANY_ABILITY } from './session.ts'

@@ -2,7 +2,7 @@
  * What an entry is (contract §2): which fields a client gives, in the order in which they are served, and their rules.
  * Shapes, events, the reducer, checkpoints, comparison, history, import, export and the description derive from this.
  */
-import { optional, text, type Rule } from '../json/validator.ts'
+import { optional, text, type Rule } from './validate.ts'
 
 /** The fields that a client gives, all texts; one that may be missing has a `?`. */
 export interface EntryFields {

@@ -1,6 +1,6 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
-import { withAbility, type Route } from '../../src/api/route.ts'
+import { withAbility, type Route } from '../../src/http/route.ts'
 import { hasAbility } from '../../src/store/session.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,9 +1,9 @@
 /** What a failure is answered (api/answers.ts), and that a request is recorded once, whatever fails on the way. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { failureReply } from '../../src/api/answers.ts'
-import { createPipeline } from '../../src/api/request.ts'
-import type { Route } from '../../src/api/route.ts'
+import { failureReply } from '../../src/http/answers.ts'
+import { createPipeline } from '../../src/http/request.ts'
+import type { Route } from '../../src/http/route.ts'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { listen } from '../../src/http/listener.ts'
 import { Router } from '../../src/http/router.ts'

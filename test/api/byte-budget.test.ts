@@ -1,9 +1,9 @@
 /** What all bodies that are worked on may hold together. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { ByteBudget } from '../../src/api/byte-budget.ts'
-import { route } from '../../src/api/route.ts'
-import { text } from '../../src/json/validator.ts'
+import { ByteBudget } from '../../src/http/byte-budget.ts'
+import { route } from '../../src/http/route.ts'
+import { text } from '../../src/store/validate.ts'
 import { MAX_BODIES_BYTES } from '../../src/limits.ts'
 import { composeService } from '../support/compose.ts'
 import { until } from '../support/program.ts'

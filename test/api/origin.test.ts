@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HeadContext } from '../../src/api/context.ts'
-import { isHostAllowed, refusalOf, UNCOUNTED_GUARDS } from '../../src/api/guards.ts'
+import type { HeadContext } from '../../src/http/context.ts'
+import { isHostAllowed, refusalOf, UNCOUNTED_GUARDS } from '../../src/http/guards.ts'
 import { ask, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 

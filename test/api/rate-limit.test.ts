@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RateLimit, type Verdict } from '../../src/api/rate-limit.ts'
+import { RateLimit, type Verdict } from '../../src/http/rate-limit.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../../src/limits.ts'
 import { heldMiB } from '../support/heap.ts'
 import { randomOf, type Random } from '../support/random.ts'

@@ -7,7 +7,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { disk, type Files } from '../../src/disk/files.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
 import { Failure } from '../../src/errors.ts'
 import type { Event } from '../../src/journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../../src/limits.ts'

@@ -8,7 +8,7 @@ import {
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { disk, readPieces, type Files } from '../../src/disk/files.ts'
+import { disk, readPieces, type Files } from '../../src/journal/files.ts'
 import type { JournalRecord, Event } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { copyFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
-import { disk, type Files } from '../../src/disk/files.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
 import {
   assertRecovered, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf, long, makeJournal,
   offsetOf, openJournal, putJournal, recordsOf, snapshot, startAndStop, verify, withoutContinued

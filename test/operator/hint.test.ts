@@ -1,7 +1,7 @@
 /** The line that says at a start when compacting the journal is worth it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PartContext } from '../../src/parts/part.ts'
+import type { PartContext } from '../../src/part.ts'
 import { operator } from '../../src/parts/operator/part.ts'
 import { memoryStore } from '../support/compose.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, optional, text } from '../../src/json/validator.ts'
+import { check, optional, text } from '../../src/store/validate.ts'
 import { listOf, oneOf } from '../../src/parts/operator/request-rules.ts'
 
 const note = { title: text, remark: optional(text) }

@@ -6,7 +6,7 @@ import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSy
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { disk } from '../../src/disk/files.ts'
+import { disk } from '../../src/journal/files.ts'
 import { localSockets } from '../../src/http/local-socket.ts'
 import { RequestGate } from '../../src/http/request-gate.ts'
 import { lockJournal, openStorage } from '../../src/storage.ts'

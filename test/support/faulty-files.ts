@@ -3,7 +3,7 @@
  * good, and an append can be cut short or held back. A call that fails does not reach the disk.
  */
 import type { Buffer } from 'node:buffer'
-import { disk, type Descriptor, type Files } from '../../src/disk/files.ts'
+import { disk, type Descriptor, type Files } from '../../src/journal/files.ts'
 
 export type FileCall = keyof Files
 

@@ -10,8 +10,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
-import { disk, type Files } from '../../src/disk/files.ts'
-import type { FolderLock } from '../../src/disk/lock.ts'
+import { disk, type Files } from '../../src/journal/files.ts'
+import type { FolderLock } from '../../src/journal/lock.ts'
 import {
   type Event, type JournalLocation, type JournalRecord, type Rotated
 } from '../../src/journal/journal.ts'

@@ -10,7 +10,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
-import type { Descriptor, FileStat, Files } from '../../src/disk/files.ts'
+import type { Descriptor, FileStat, Files } from '../../src/journal/files.ts'
 import { BLOCK_BYTES, SECTOR_BYTES } from '../../src/limits.ts'
 import type { Random } from './random.ts'
 

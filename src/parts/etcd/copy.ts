@@ -1,5 +1,5 @@
 /** The whole journal in etcd at once, for the operator: reading it, and moving one between a folder and etcd. */
-import { disk } from '../../disk/files.ts'
+import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/open-file.ts'
@@ -7,7 +7,7 @@ import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { counted } from '../../log.ts'
 import { OperatorError, type Context } from '../command.ts'
-import type { JournalSource } from '../part.ts'
+import type { JournalSource } from '../../part.ts'
 import { saveJournal } from '../saved-journal.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {

@@ -12,7 +12,7 @@ import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { finished } from 'node:stream/promises'
-import type { Files } from '../../disk/files.ts'
+import type { Files } from '../../journal/files.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import {
   ETCD_ATTEMPT_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES

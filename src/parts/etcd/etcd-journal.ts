@@ -9,8 +9,8 @@
  * **The key** to seal with is the one that the marker names (`sealing.ts`). Without that key changes are refused, and
  * without the key of a line reads are, until the operator has put it into the key file.
  */
-import type { StorageSettings } from '../../config/core-settings.ts'
-import { disk } from '../../disk/files.ts'
+import type { StorageSettings } from '../../core-settings.ts'
+import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
 import type { Apply, DurableJournal, JournalOptions } from '../../journal/journal.ts'

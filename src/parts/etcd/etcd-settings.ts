@@ -1,6 +1,6 @@
 /** The settings of the journal in etcd. */
-import { setting, type SettingRows, type StorageSettings } from '../../config/core-settings.ts'
-import { fail, parseList, parseNonEmpty, parseSwitch } from '../../config/values.ts'
+import { setting, type SettingRows, type StorageSettings } from '../../core-settings.ts'
+import { fail, parseList, parseNonEmpty, parseSwitch } from '../../setting-values.ts'
 import { isLoopback } from '../../http/address.ts'
 
 export interface EtcdSettings {

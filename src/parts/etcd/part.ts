@@ -1,5 +1,5 @@
 /** The journal in etcd, which several instances share. */
-import type { Part } from '../part.ts'
+import type { Part } from '../../part.ts'
 import { ETCD_SETTINGS, settingsFault, type EtcdSettings } from './etcd-settings.ts'
 
 export const etcd: Part<EtcdSettings> = {

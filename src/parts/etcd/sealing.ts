@@ -3,7 +3,7 @@
  * operator may replace that file at any time; it is read again when a key is asked for that it lacked.
  */
 import type { Buffer } from 'node:buffer'
-import type { Files } from '../../disk/files.ts'
+import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Rotated } from '../../journal/journal.ts'
 import { KeyWatch, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'

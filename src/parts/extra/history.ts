@@ -2,7 +2,7 @@
  * The history of an entry, read back from the journal a piece at a time, so that other requests are answered
  * meanwhile.
  */
-import { disk } from '../../disk/files.ts'
+import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'

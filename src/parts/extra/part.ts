@@ -1,7 +1,7 @@
 /** Routes beyond the contract: deleted entries, the history of an entry, and the password of the user who asks. */
-import { setting } from '../../config/core-settings.ts'
-import { parseSwitch } from '../../config/values.ts'
-import type { Part } from '../part.ts'
+import { setting } from '../../core-settings.ts'
+import { parseSwitch } from '../../setting-values.ts'
+import type { Part } from '../../part.ts'
 
 interface ExtraSettings {
   /** Whether the history of an entry and a change of one's own password are served; off unless given. */

@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
-import type { PartContext } from '../part.ts'
+import type { PartContext } from '../../part.ts'
 import type { Histogram, Metrics } from './metrics.ts'
 
 /** The format's content type. */

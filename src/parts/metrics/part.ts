@@ -1,7 +1,7 @@
 /** `/healthz` and `/metrics`, for monitoring. */
-import { setting } from '../../config/core-settings.ts'
-import { parseWord } from '../../config/values.ts'
-import type { Part } from '../part.ts'
+import { setting } from '../../core-settings.ts'
+import { parseWord } from '../../setting-values.ts'
+import type { Part } from '../../part.ts'
 
 /** Who may ask: clients on this machine and those with a token; everyone; no one. */
 export type Audience = 'local' | 'public' | 'off'

@@ -2,12 +2,12 @@
  * The description of the interface: OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). The example of a request and that of
  * its answer have the same name.
  */
-import * as common from '../../api/answers.ts'
-import type { RouteDescription, Schema } from '../../api/route-description.ts'
-import type { Route } from '../../api/route.ts'
+import * as common from '../../http/answers.ts'
+import type { RouteDescription, Schema } from '../../http/route-description.ts'
+import type { Route } from '../../http/route.ts'
 import { BUSY, messageReply, statusReply, type Reply } from '../../http/reply.ts'
 import { VERSION } from '../../version.ts'
-import type { PartContext } from '../part.ts'
+import type { PartContext } from '../../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
 
 type Settings = PartContext<object>['settings']

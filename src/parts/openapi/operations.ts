@@ -1,7 +1,7 @@
 /** What is particular to each operation of the contract: its words, its body, and an example of each answer. */
-import { invalid } from '../../api/answers.ts'
-import { UNKNOWN } from '../../api/entry-routes.ts'
-import type { RouteDescription, Schema } from '../../api/route-description.ts'
+import { invalid } from '../../http/answers.ts'
+import { UNKNOWN } from '../../http/routes.ts'
+import type { RouteDescription, Schema } from '../../http/route-description.ts'
 import { TEXTS } from '../../contract.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'

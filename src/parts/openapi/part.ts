@@ -1,6 +1,6 @@
 /** `/openapi.json`, the description of the interface. */
 import { jsonReply, type Reply } from '../../http/reply.ts'
-import type { Part } from '../part.ts'
+import type { Part } from '../../part.ts'
 
 export const openapi: Part = {
   settings: {},

@@ -1,6 +1,6 @@
 /** Root in a folder of another user: what it makes there must belong to that user, or the service cannot read it. */
 import { dirname, relative, resolve } from 'node:path'
-import { disk, workingFolder, type Files } from '../../disk/files.ts'
+import { disk, workingFolder, type Files } from '../../journal/files.ts'
 
 /** The disk as the other user sees it, until `end` is called. */
 interface AsOwner {

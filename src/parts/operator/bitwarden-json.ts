@@ -1,7 +1,7 @@
 /** Bitwarden's JSON, as its programs export it unencrypted. Cards, notes and identities have no password. */
 import type { Buffer } from 'node:buffer'
 import { OperatorError } from '../command.ts'
-import type { Json } from '../../json/parse.ts'
+import type { Json } from '../../http/json.ts'
 import { GENERATOR } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { membersOf, readObjects, readValue, type Numbered } from './json-objects.ts'

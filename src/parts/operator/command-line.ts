@@ -1,9 +1,9 @@
 /** A command line: which command is meant, its flags, and the help on them. */
 import { parseArgs } from 'node:util'
-import type { Setting, SettingsTable, StorageSettings } from '../../config/core-settings.ts'
-import { calledAs, nearest, settingsHelp } from '../../config/read.ts'
-import { fail, parseUtf8 } from '../../config/values.ts'
-import { workingFolder } from '../../disk/files.ts'
+import type { Setting, SettingsTable, StorageSettings } from '../../core-settings.ts'
+import { calledAs, nearest, settingsHelp } from '../../read-settings.ts'
+import { fail, parseUtf8 } from '../../setting-values.ts'
+import { workingFolder } from '../../journal/files.ts'
 import { JOURNALS, PARTS, SETTINGS } from '../../settings.ts'
 import { UsageError, type Arguments, type Command, type Option } from '../command.ts'
 

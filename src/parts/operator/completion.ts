@@ -1,5 +1,5 @@
 /** Completion of the command line: each shell asks this program what may follow. */
-import { eitherOf } from '../../config/values.ts'
+import { eitherOf } from '../../setting-values.ts'
 import { UsageError, type Command } from '../command.ts'
 import { optionsOf, SCRIPT, settingsFor } from './command-line.ts'
 

@@ -1,6 +1,6 @@
 /** The commands on entries: what the page offers, at a terminal. */
 import { randomInt } from 'node:crypto'
-import { eitherOf } from '../../config/values.ts'
+import { eitherOf } from '../../setting-values.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
 import { ENTRY_FIELDS, FIELDS, fieldsOf, type Entry, type EntryChanges } from '../../store/entry.ts'

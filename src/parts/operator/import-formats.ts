@@ -19,8 +19,8 @@
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
-import { number } from '../../json/rules.ts'
-import { check, optional, sentenceOf } from '../../json/validator.ts'
+import { number } from '../../store/rules.ts'
+import { check, optional, sentenceOf } from '../../store/validate.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { bitwardenSource } from './bitwarden-json.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'

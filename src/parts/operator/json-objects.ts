@@ -3,7 +3,7 @@
  * them, such as JSON lines, or the items of one array.
  */
 import type { Buffer } from 'node:buffer'
-import { parseJson, parseJsonObject, type Json, type Parsed } from '../../json/parse.ts'
+import { parseJson, parseJsonObject, type Json, type Parsed } from '../../http/json.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../limits.ts'
 import { OperatorError } from '../command.ts'
 

@@ -1,5 +1,5 @@
 /** The keys of the key file, and what of the journal each has sealed. */
-import { disk } from '../../disk/files.ts'
+import { disk } from '../../journal/files.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { OperatorError, type Command, type Context } from '../command.ts'
 

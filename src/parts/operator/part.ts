@@ -1,5 +1,5 @@
 /** The operator's way to a running service: routes on the lock socket, which only the folder's owner can open. */
-import type { Part } from '../part.ts'
+import type { Part } from '../../part.ts'
 
 /** How long reading the journal takes, and how many records it has an entry, before compacting it is worth a line. */
 const LONG_READ_MS = 1_000
@@ -14,7 +14,7 @@ export const operator: Part = {
         : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
-    const { operatorRoutes } = await import('./routes.ts')
+    const { operatorRoutes } = await import('./operator-routes.ts')
     return { localRoutes: operatorRoutes(store, settings, journal, stopping) }
   },
   commands: async () => (await Promise.all([

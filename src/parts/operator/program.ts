@@ -3,7 +3,7 @@
  * that cannot be used); 2 usage error; 3 the journal or its keys are damaged,
  * or something was lost.
  */
-import { readValues } from '../../config/read.ts'
+import { readValues } from '../../read-settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
 import { assertLimits } from '../../limits.ts'
 import { PARTS, SETTINGS, validateCombinations } from '../../settings.ts'

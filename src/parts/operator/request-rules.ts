@@ -1,5 +1,5 @@
 /** Rules for fields that only the operator's requests have. */
-import { check, rule, type Rule, type Shape, type Shaped } from '../../json/validator.ts'
+import { check, rule, type Rule, type Shape, type Shaped } from '../../store/validate.ts'
 
 /** One of some numbers. */
 export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {

@@ -4,7 +4,7 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
-import { hasNoLinks, makeWhole, type NewFile } from '../../disk/whole-file.ts'
+import { hasNoLinks, makeWhole, type NewFile } from '../../journal/whole-file.ts'
 import { Failure } from '../../errors.ts'
 import { sealBatch } from '../../journal/batch.ts'
 import {

@@ -2,7 +2,7 @@
  * An archive in the place of a damaged checkpoint. The journal before a compaction makes the very state that the
  * compaction has written: so where lines of that are lost, its records are taken, and nothing is lost.
  */
-import type { Files } from '../../disk/files.ts'
+import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { CONTINUATIONS, REWRITTEN, type JournalRecord, type LostLines } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'

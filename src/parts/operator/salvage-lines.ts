@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { hash as digest } from 'node:crypto'
-import { readPieces, type Files } from '../../disk/files.ts'
+import { readPieces, type Files } from '../../journal/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, openLine, parseLine, type Line } from '../../journal/line.ts'

@@ -4,7 +4,7 @@
  * with the damage, and not with the file.
  */
 import { Buffer } from 'node:buffer'
-import { readPieces, type Files } from '../../disk/files.ts'
+import { readPieces, type Files } from '../../journal/files.ts'
 import { CONTINUATIONS, WHOLE, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'

@@ -1,7 +1,7 @@
 /** The command that makes a whole journal of what can be read of a damaged one. */
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
-import { disk, type Files } from '../../disk/files.ts'
+import { disk, type Files } from '../../journal/files.ts'
 import { RequestGate } from '../../http/request-gate.ts'
 import { localSockets } from '../../http/local-socket.ts'
 import { systemCode } from '../../errors.ts'

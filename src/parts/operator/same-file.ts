@@ -1,5 +1,5 @@
 /** The file of a journal, which has to be the same one from when it was asked about to when it was read. */
-import { isSameFile, type Files } from '../../disk/files.ts'
+import { isSameFile, type Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Recovered } from '../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../command.ts'

@@ -1,8 +1,8 @@
 /** `import` and `export`. */
 import type { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
-import { eitherOf } from '../../config/values.ts'
-import { disk } from '../../disk/files.ts'
+import { eitherOf } from '../../setting-values.ts'
+import { disk } from '../../journal/files.ts'
 import { MAX_ENTRY_BYTES } from '../../limits.ts'
 import { counted } from '../../log.ts'
 import { rowOf, type EntryRow } from '../../store/entry.ts'

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
-import { disk } from '../../disk/files.ts'
+import { disk } from '../../journal/files.ts'
 
 const FOLDER = join(import.meta.dirname, 'browser')
 const MAIN = 'main.js'

@@ -1,8 +1,8 @@
 /** The page of the service: its files, read at the start, and what a browser may do with them. */
 import { extname, join } from 'node:path'
-import type { Route } from '../../api/route.ts'
+import type { Route } from '../../http/route.ts'
 import { Failure, systemCode } from '../../errors.ts'
-import type { Files } from '../../disk/files.ts'
+import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import { jsonReply, type Reply } from '../../http/reply.ts'
 import { Asset } from './asset.ts'

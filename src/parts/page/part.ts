@@ -1,8 +1,8 @@
 /** The page for people. */
-import { setting } from '../../config/core-settings.ts'
-import { parseSwitch } from '../../config/values.ts'
-import { disk } from '../../disk/files.ts'
-import type { Part } from '../part.ts'
+import { setting } from '../../core-settings.ts'
+import { parseSwitch } from '../../setting-values.ts'
+import { disk } from '../../journal/files.ts'
+import type { Part } from '../../part.ts'
 
 interface PageSettings {
   /** Whether there is a page for people at `/`; on unless given. */

@@ -1,7 +1,7 @@
 /** What the page does when the service fails, or asks to wait. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { disk } from '../../../src/disk/files.ts'
+import { disk } from '../../../src/journal/files.ts'
 import { Failure } from '../../../src/errors.ts'
 import { pageRoutes } from '../../../src/parts/page/page-routes.ts'
 import { atEnd } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /** Rules for fields that an entry does not have: those of users and tokens. */
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
-import { isText, rule, text, type Rule } from './validator.ts'
+import { isText, rule, text, type Rule } from './validate.ts'
 
 /** A string of at least one and at most `maxLength` UTF-16 units. */
 export function textUpTo(maxLength: number): Rule<string> {

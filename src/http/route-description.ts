@@ -1,5 +1,5 @@
 /** How a route describes itself to programs, beside what can be seen of it. */
-import type { Reply } from '../http/reply.ts'
+import type { Reply } from './reply.ts'
 
 /** A JSON Schema. */
 export type Schema = { readonly [keyword: string]: unknown }

@@ -1,8 +1,8 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
-import type { Head } from '../http/head.ts'
-import type { Reply } from '../http/reply.ts'
-import { Router, type Params } from '../http/router.ts'
-import type { Shape, Shaped } from '../json/validator.ts'
+import type { Head } from './head.ts'
+import type { Reply } from './reply.ts'
+import { Router, type Params } from './router.ts'
+import type { Shape, Shaped } from '../store/validate.ts'
 import type { Session } from '../store/session.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { RouteDescription } from './route-description.ts'

@@ -2,7 +2,7 @@
  * The media type of a body (RFC 9110 §8.3.1): `type/subtype`, then parameters `;name=value`. White space may stand
  * around each semicolon, but not around `=`; a value is a token or a quoted string; names are the same in any case.
  */
-import type { Head } from '../http/head.ts'
+import type { Head } from './head.ts'
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'

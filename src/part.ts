@@ -2,15 +2,15 @@
  * What a part is: everything that the contract does not need. A part is a folder beside this file and one line in
  * `parts.ts`; without both, the program builds and serves the contract.
  */
-import type { Route } from '../api/route.ts'
-import type { CoreSettings, SettingRows, StorageSettings } from '../config/core-settings.ts'
-import type { Apply, DurableJournal, JournalOptions } from '../journal/journal.ts'
-import type { KeyFinder } from '../journal/keys.ts'
-import type { OnLine } from '../journal/recover.ts'
-import type { Log, Observer } from '../log.ts'
-import type { Accounts } from '../store/accounts.ts'
-import type { Store } from '../store/store.ts'
-import type { Command } from './command.ts'
+import type { Route } from './http/route.ts'
+import type { CoreSettings, SettingRows, StorageSettings } from './core-settings.ts'
+import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
+import type { KeyFinder } from './journal/keys.ts'
+import type { OnLine } from './journal/recover.ts'
+import type { Log, Observer } from './log.ts'
+import type { Accounts } from './store/accounts.ts'
+import type { Store } from './store/store.ts'
+import type { Command } from './parts/command.ts'
 
 /** A part with settings of its own. */
 export interface Part<S extends object = object> {

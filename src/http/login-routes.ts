@@ -1,8 +1,8 @@
 /** Login and logout (contract §5), which only the protected configuration has. */
 import { TEXTS } from '../contract.ts'
-import { clientKey } from '../http/address.ts'
-import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
-import { email, textUpTo } from '../json/rules.ts'
+import { clientKey } from './address.ts'
+import { jsonReply, messageReply, type Reply } from './reply.ts'
+import { email, textUpTo } from '../store/rules.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts, type Issued } from '../store/accounts.ts'
 import { tokenId } from '../store/session.ts'

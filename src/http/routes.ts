@@ -1,9 +1,9 @@
 /** The five operations (contract §1, §9). */
 import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
-import { jsonReply, messageReply, type Reply } from '../http/reply.ts'
-import type { Head } from '../http/head.ts'
-import type { Params } from '../http/router.ts'
+import { jsonReply, messageReply, type Reply } from './reply.ts'
+import type { Head } from './head.ts'
+import type { Params } from './router.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
 import type { Precondition, Store } from '../store/store.ts'
 import { idOf, route, type Route } from './route.ts'

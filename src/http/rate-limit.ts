@@ -7,8 +7,8 @@
  * becomes the older one, and the older one is dropped. So no client is forgotten within a minute unless more than a
  * whole generation of other clients came in between.
  */
-import { clientKey } from '../http/address.ts'
-import type { Reply } from '../http/reply.ts'
+import { clientKey } from './address.ts'
+import type { Reply } from './reply.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 import { TOO_MANY } from './answers.ts'
 import type { Context } from './context.ts'

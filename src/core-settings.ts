@@ -1,10 +1,10 @@
 /** The core's settings: one table, from which reading, `--help` and the README's table come. */
-import type { AddressSet } from '../http/address.ts'
-import { LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from '../limits.ts'
+import type { AddressSet } from './http/address.ts'
+import { LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from './limits.ts'
 import {
   parseAbilities, parseAddresses, parseHostName, parseInteger, parseList, parseListenAddress, parseMinutes,
   parseNonEmpty, parseOrigin, parseSwitch, parseWord
-} from './values.ts'
+} from './setting-values.ts'
 
 /** The settings, parsed; the table below says what each is. What is undefined was not given. */
 export interface CoreSettings {

@@ -1,8 +1,8 @@
 /** Reading settings from flags and variables, of which a flag beats its variable. */
 import { parseArgs } from 'node:util'
-import { Failure } from '../errors.ts'
+import { Failure } from './errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
-import { parseUtf8 } from './values.ts'
+import { parseUtf8 } from './setting-values.ts'
 
 export type Variables = { readonly [name: string]: string | undefined }
 

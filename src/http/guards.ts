@@ -2,9 +2,9 @@
  * The guards: what a request is refused for before its body is read. A guard gives the answer, or undefined to let the
  * request pass, and changes nothing. The three lists below are asked in their order, each from its top.
  */
-import { isOwnLiteral, isTrusted } from '../http/address.ts'
-import { PREFLIGHT } from '../http/cors.ts'
-import type { Reply } from '../http/reply.ts'
+import { isOwnLiteral, isTrusted } from './address.ts'
+import { PREFLIGHT } from './cors.ts'
+import type { Reply } from './reply.ts'
 import { hasAbility } from '../store/session.ts'
 import {
   FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, OPTIONS_OF_SERVER, UNAUTHENTICATED,
