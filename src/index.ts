@@ -192,20 +192,20 @@ function embedded(
   { store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
 ): Service {
   const { journal } = store
-  const readBarrier = async (): Promise<void> => {
+  const catchUp = async (): Promise<void> => {
     if (gate.isClosed()) throw new Failure('journal-closed', 'the service is closed')
-    await journal.readBarrier?.()
+    await journal.catchUp?.()
   }
   return {
     accounts,
-    listPassword: async () => { await readBarrier(); return store.activeList() },
-    getPassword: async id => { await readBarrier(); return store.entry(idFrom(id)) },
+    listPassword: async () => { await catchUp(); return store.activeList() },
+    getPassword: async id => { await catchUp(); return store.entry(idFrom(id)) },
     createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const wanted = shaped(UPDATE_SHAPE, changes) // as it is now: the caller may change it while others are asked
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
-      if (known !== undefined) await readBarrier() // it would be refused as of what is known here
+      if (known !== undefined) await catchUp() // it would be refused as of what is known here
       return store.updateEntry(idFrom(id), wanted, null, isExpected)
     },
     deletePassword: async id => store.deleteEntry(idFrom(id), null),

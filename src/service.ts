@@ -73,11 +73,11 @@ async function compose(
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
     .map(route => withAbility(route, settings.abilities))
   const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
-  storage.gate?.open(createLocalPipeline(localRoutes, store.journal.readBarrier, log.warn))
+  storage.gate?.open(createLocalPipeline(localRoutes, store.journal.catchUp, log.warn))
   const gate = new RequestGate()
   const handle = createPipeline({
     ...optionsOf(settings, accounts),
-    router: routerOf(routes), rateLimit, readBarrier: store.journal.readBarrier,
+    router: routerOf(routes), rateLimit, catchUp: store.journal.catchUp,
     headers: certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
     isStopping: gate.isClosed, nowMs, observers, log: accessLog?.log, warn: log.warn
   })

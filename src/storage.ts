@@ -116,7 +116,7 @@ async function openJournal(
     await openFileJournal({ ...options, ...locked, files, folder }, applyRecord)
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
-  const { records, head } = journal.health()
+  const { records, head } = journal.status()
   const { path, endpoints, isNew = false } = journal.location()
   if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
   const entries = counted(store.entryCount, 'entry', 'entries')

@@ -25,8 +25,8 @@ export interface PipelineOptions {
   readonly corsOrigins?: ReadonlySet<string> | undefined
   /** The protected configuration: who a token belongs to. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
-  /** See `Journal.readBarrier`. */
-  readonly readBarrier?: (() => Promise<void>) | undefined
+  /** See `Journal.catchUp`. */
+  readonly catchUp?: (() => Promise<void>) | undefined
   readonly maxBodyBytes: number
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]

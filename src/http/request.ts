@@ -51,10 +51,10 @@ export function createPipeline(options: PipelineOptions): Handle {
 
 /** Makes the function that answers the operator's requests on the lock socket, which only the folder's owner opens. */
 export function createLocalPipeline(
-  routes: readonly Route[], readBarrier: PipelineOptions['readBarrier'], warn: PipelineOptions['warn']
+  routes: readonly Route[], catchUp: PipelineOptions['catchUp'], warn: PipelineOptions['warn']
 ): Handle {
   return createPipeline({
-    router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true, readBarrier,
+    router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true, catchUp,
     isStopping: () => false, nowMs, warn
   })
 }
@@ -90,9 +90,9 @@ function authenticate({ options, head: { token } }: HeadContext): Session | unde
 
 /** Where others write too, waits until what they have written is known. */
 function awaitOthers(ctx: RouteContext): void {
-  const { readBarrier } = ctx.options
-  if (readBarrier === undefined || allowsStaleReads(ctx)) return admit(ctx)
-  readBarrier().then(() => attempt(ctx, () => {
+  const { catchUp } = ctx.options
+  if (catchUp === undefined || allowsStaleReads(ctx)) return admit(ctx)
+  catchUp().then(() => attempt(ctx, () => {
     ctx.session = authenticate(ctx)
     admit(ctx)
   }), error => fail(ctx, error, true))

@@ -16,7 +16,7 @@ import type { FolderLock } from './lock.ts'
 import { OwnFile } from './own-file.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, End, JournalHealth, JournalLocation, JournalOptions,
+  Apply, DurableJournal, EncodedEvent, End, Status, JournalLocation, JournalOptions,
   JournalRecord, QuietFile, Replacement, Rotated
 } from './journal.ts'
 import { KeyWatch, type Keyring } from './keys.ts'
@@ -51,8 +51,8 @@ interface OpenedFile {
 
 /** The journal in a file, and its operator's functions. An append, a replacement and a rotation exclude each other. */
 export class FileJournal implements DurableJournal {
-  readonly maxBatchRecords: number = MAX_COMMIT_RECORDS
-  readonly maxBatchBytes: number = MAX_COMMIT_BYTES
+  readonly maxRecords: number = MAX_COMMIT_RECORDS
+  readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly #options: FileJournalOptions
   readonly #apply: Apply
@@ -68,7 +68,7 @@ export class FileJournal implements DurableJournal {
   readonly #work = new OneAtATime()
 
   /** Without the lock another process may write: what was read is served while the file is as it was. */
-  readonly readBarrier?: () => Promise<void>
+  readonly catchUp?: () => Promise<void>
 
   constructor(options: FileJournalOptions, apply: Apply, opened: OpenedFile) {
     const { path, isNew, keys, usedKeys, end, tornBytes, fault } = opened
@@ -81,11 +81,11 @@ export class FileJournal implements DurableJournal {
     this.#nonce = nonces(options.random)
     this.#end = end
     this.#fault = fault
-    if (options.unlocked !== undefined) this.readBarrier = async () => this.#refuseStale(end.goodBytes + tornBytes)
+    if (options.unlocked !== undefined) this.catchUp = async () => this.#refuseStale(end.goodBytes + tornBytes)
   }
 
   /** Looks at the file and the keys, which warns, and fails the journal where the file is not what it should be. */
-  health(): JournalHealth {
+  status(): Status {
     if (!this.#work.isBusy) this.#check(this.#end.goodBytes)
     const { records, head } = this.#end
     if (this.#fault !== undefined) return { fault: this.#fault, records, head }

@@ -68,7 +68,7 @@ export const CONTINUATIONS: ReadonlySet<string> = new Set([CONTINUED, REWRITTEN]
 /** Takes each record once, in order; throws where one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void
 
-export interface JournalHealth {
+export interface Status {
   /** Why it takes no more writes; undefined while it does. */
   readonly fault: string | undefined
   /** Whether it may take some again without a restart. */
@@ -112,9 +112,9 @@ export interface JournalOptions {
 /** A journal, whatever it is kept in. */
 export interface Journal {
   /** How many events one append may have. */
-  readonly maxBatchRecords: number
+  readonly maxRecords: number
   /** How many bytes of JSON an append may have before its last event. */
-  readonly maxBatchBytes: number
+  readonly maxBytes: number
   readonly maxEventBytes: number
   /**
    * Calls `decide` when it is its turn, makes the events that it gives durable after the newest record, and applies
@@ -128,8 +128,8 @@ export interface Journal {
    * Where others write too: resolves once every record is applied that was acknowledged when this was called, unless
    * the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
    */
-  readonly readBarrier?: () => Promise<void>
-  health(): JournalHealth
+  readonly catchUp?: () => Promise<void>
+  status(): Status
   /** Releases everything that it holds. Not to be called while an append is under way. */
   close(): Promise<void>
 }

@@ -7,12 +7,12 @@ import { FIRST_HASH } from './line.ts'
 export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
   let records = 0
   return {
-    maxBatchRecords: MAX_COMMIT_RECORDS, maxBatchBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
+    maxRecords: MAX_COMMIT_RECORDS, maxBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
     append: async decide => {
       const time = new Date(wallMs()).toISOString()
       for (const { type, by, data } of decide()) apply({ seq: ++records, time, type, by, data })
     },
-    health: () => ({ fault: undefined, records, head: FIRST_HASH }),
+    status: () => ({ fault: undefined, records, head: FIRST_HASH }),
     close: async () => {}
   }
 }

@@ -1,7 +1,7 @@
 /** What a command of the operator's program is, and what it may use. */
 import type { StorageSettings } from '../core-settings.ts'
 import type { Files, FileStat } from '../journal/files.ts'
-import type { JournalHealth, JournalLocation, JournalRecord } from '../journal/journal.ts'
+import type { Status, JournalLocation, JournalRecord } from '../journal/journal.ts'
 import type { Recovered } from '../journal/recover.ts'
 import type { CommittedState } from '../store/state.ts'
 import type { Terminal } from './terminal.ts'
@@ -22,7 +22,7 @@ export interface Arguments {
  * Where a journal is, and what is known of it: without a service, its length is all there is. `progress` is that of a
  * re-encryption that is under way.
  */
-export type JournalStatus = JournalLocation & Partial<JournalHealth> & {
+export type JournalStatus = JournalLocation & Partial<Status> & {
   readonly progress?: number
   /** The file that has this length, where it is one: a compaction puts another in its place. */
   readonly file?: FileStat

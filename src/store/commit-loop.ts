@@ -7,7 +7,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { Failure, type FailureCode } from '../errors.ts'
-import type { EncodedEvent, Event, Journal, JournalHealth } from '../journal/journal.ts'
+import type { EncodedEvent, Event, Journal, Status } from '../journal/journal.ts'
 import { MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS, MAX_GATHER_TURNS } from '../limits.ts'
 
 /** What a command decides: the event to record where something changes, and what to answer once it is reduced. */
@@ -82,8 +82,8 @@ export class CommitLoop<S> {
   }
 
   /** The journal's health, and how many commands wait. */
-  health(): JournalHealth & { readonly waiting: number } {
-    return { ...this.#journal.health(), waiting: this.#queue.length }
+  status(): Status & { readonly waiting: number } {
+    return { ...this.#journal.status(), waiting: this.#queue.length }
   }
 
   /** Waits for what was queued, then closes the journal. */
@@ -110,7 +110,7 @@ export class CommitLoop<S> {
     for (let turns = 0, seen = 0; turns <= MAX_GATHER_TURNS; turns++) {
       await new Promise(resolve => setImmediate(resolve))
       const { length } = this.#queue
-      if (length === seen || length >= this.#journal.maxBatchRecords) break
+      if (length === seen || length >= this.#journal.maxRecords) break
       seen = length
     }
   }
@@ -162,12 +162,12 @@ export class CommitLoop<S> {
    * the same batch: it is said once that is durable.
    */
   #decide(max: number): { readonly batch: readonly Queued<S>[], readonly events: readonly EncodedEvent[] } {
-    const { maxBatchRecords, maxBatchBytes } = this.#journal
+    const { maxRecords, maxBytes } = this.#journal
     const overlay = this.#state.overlay()
     const batch: Queued<S>[] = []
     const events: EncodedEvent[] = []
     let next = 0
-    for (let bytes = 0; next < max && events.length < maxBatchRecords && bytes < maxBatchBytes; next++) {
+    for (let bytes = 0; next < max && events.length < maxRecords && bytes < maxBytes; next++) {
       const queued = this.#queue[next]
       if (queued === undefined) break
       try {

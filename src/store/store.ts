@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
-import type { Journal, JournalHealth } from '../journal/journal.ts'
+import type { Journal, Status } from '../journal/journal.ts'
 import { CommitLoop, type Command, type Decision, type JournalObserver } from './commit-loop.ts'
 import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
 import type { EntryList } from './entry-pages.ts'
@@ -24,7 +24,7 @@ export function expectedEntry(state: State, id: number, isExpected: Precondition
   throw new Failure('entry-changed', `entry ${id}`)
 }
 
-type Loop = Pick<CommitLoop<State>, 'commit' | 'health' | 'close'>
+type Loop = Pick<CommitLoop<State>, 'commit' | 'status' | 'close'>
 
 /**
  * All writes reject with the failures of `CommitLoop.commit`. `by` is who asks, null for none; where that token was
@@ -54,7 +54,7 @@ export class Store {
       return loop.commit(name === undefined ? decide : state => ofOperator(decide(state), name))
     }
     return new Store(this.journal, this.state, [], {
-      commit, health: () => loop.health(), close: () => loop.close()
+      commit, status: () => loop.status(), close: () => loop.close()
     })
   }
 
@@ -133,7 +133,7 @@ export class Store {
   }
 
   /** See `CommitLoop`. */
-  health(): JournalHealth & { readonly waiting: number } { return this.#loop.health() }
+  status(): Status & { readonly waiting: number } { return this.#loop.status() }
 
   /** Waits for what was queued and closes the journal. */
   close(): Promise<void> { return this.#loop.close() }

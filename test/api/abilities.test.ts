@@ -20,7 +20,7 @@ function assertUnauthenticated(answer: RawAnswer, why: string): void {
 }
 
 /** The hash of the chain's head: the same before and after what must have changed nothing. */
-const head = ({ service }: Started): string => service.store.journal.health().head
+const head = ({ service }: Started): string => service.store.journal.status().head
 
 test('§5.2 an operation without a token that is valid: 401, and nothing changes', async t => {
   const started = await startProtected(t)

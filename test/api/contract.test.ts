@@ -32,7 +32,7 @@ function apiOf(t: TestContext, url: string, store: Store): Api {
   const bytes = (body: unknown): string | Buffer | undefined =>
     body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   return {
-    url, store, records: () => store.journal.health().records,
+    url, store, records: () => store.journal.status().records,
     call: (method, target, body, fields) => ask(t, url, message(method, target, bytes(body), fields))
   }
 }
@@ -455,7 +455,7 @@ test('§4.3, §7 storing fails: each change has its 500, and nothing changes; a 
   for (const code of ['ENOSPC', 'EFBIG', 'EIO']) {
     const disk = new FaultyFiles()
     const { call, store, warnings } = await composed(t, { files: disk.files })
-    const before = store.journal.health()
+    const before = store.journal.status()
     disk.fail({ at: 1, of: 'append', code, forGood: true })
     const failed = (what: string): string => `{"message":"Error ${what} password","status":500}`
     assertAnswer(await call('POST', '/api/createPassword', whole), 500, failed('creating'), code)
@@ -466,7 +466,7 @@ test('§4.3, §7 storing fails: each change has its 500, and nothing changes; a 
     assertAnswer(await call('GET', '/api/listPassword'), 200, `[${entry(1)}]`)
     assertAnswer(await call('POST', '/api/updatePassword/9', { password: 'x' }), 404, UNKNOWN)
     assertAnswer(await call('POST', '/api/createPassword', {}), 400, missing(...FIELDS))
-    const { records, head } = store.journal.health()
+    const { records, head } = store.journal.status()
     assert.deepEqual([records, head], [before.records, before.head])
     assert.ok(warnings.length > 0, 'the operator hears of it')
     if (code !== 'ENOSPC') continue

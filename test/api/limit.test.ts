@@ -83,7 +83,7 @@ test('§8 what is not under /api is not counted, and says nothing of a limit', a
 test('§8 what is refused by the limit changes nothing, and its body is not waited for', async t => {
   const { url, service } = await startService(t, { 'rate-limit': '1' })
   await ask(t, url, message('POST', '/api/createPassword', entry))
-  const before = service.store.journal.health()
+  const before = service.store.journal.status()
   const requests = [
     message('POST', '/api/createPassword', entry), message('POST', '/api/updatePassword/1', '{"password":"q"}'),
     message('POST', '/api/deletePassword/1'), message('POST', '/api/createPassword', entry).subarray(0, -entry.length),
@@ -93,7 +93,7 @@ test('§8 what is refused by the limit changes nothing, and its body is not wait
   for (const request of requests) assertTooMany(await ask(t, url, request), '1')
   const head = await ask(t, url, message('HEAD', '/api/listPassword'))
   assert.deepEqual([head.status, head.headers['content-length'], head.text], [429, '31', ''])
-  assert.deepEqual(service.store.journal.health(), before)
+  assert.deepEqual(service.store.journal.status(), before)
 })
 
 const FORWARDED: readonly (readonly [from: string, fields: readonly string[], before: number])[] = [

@@ -39,7 +39,7 @@ const refused = (error: Error) => (store: Store): object => Object.assign(store.
   append: () => Promise.reject(error)
 })
 const faulty = (more: object = {}) => ({ journal }: Store): object => {
-  const health = { ...journal.health(), fault: 'as the test asked', ...more }
+  const health = { ...journal.status(), fault: 'as the test asked', ...more }
   return Object.assign(journal, { health: () => health })
 }
 const broken = (): never => { throw new Error('broken') }

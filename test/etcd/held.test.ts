@@ -114,7 +114,7 @@ describe('a message that is held back or lost, at every point of an attempt', { 
 })
 
 async function assertEqualJournals(instances: readonly Started[]): Promise<void> {
-  for (const { service } of instances) await service.store.journal.readBarrier?.()
-  const heads = instances.map(({ service }) => service.store.journal.health())
+  for (const { service } of instances) await service.store.journal.catchUp?.()
+  const heads = instances.map(({ service }) => service.store.journal.status())
   for (const { head, records, fault } of heads) assert.deepEqual([head, records, fault], [heads[0]!.head, heads[0]!.records, undefined])
 }

@@ -24,7 +24,7 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   await fillUp(member!.url)
   const refusal = await send(one!.url, 'POST', '/api/createPassword', FIELDS)
   assert.deepEqual([refusal.status, refusal.json.message], [500, 'Error creating password'])
-  assert.match(one!.service.store.journal.health().fault!, /database space exceeded/)
+  assert.match(one!.service.store.journal.status().fault!, /database space exceeded/)
   assert.match((await send(one!.url, 'GET', '/healthz')).json.message, /at the moment/)
   const started = await startService(t, await flagsOf(t, endpoints, readSecret(one!.folder)))
   for (const { url } of [one!, started]) {
@@ -35,7 +35,7 @@ test('a full quota fails writes with 500, shows in health, and heals', { skip: N
   await until(() => faultOf(one!) === undefined) // without a change: a load balancer sends none while health is 503
   assert.equal((await send(one!.url, 'GET', '/healthz')).status, 200)
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 200)
-  assert.equal(one!.service.store.journal.health().fault, undefined)
+  assert.equal(one!.service.store.journal.status().fault, undefined)
   const metrics = await (await fetch(`${one!.url}/metrics`)).text()
   assert.match(metrics, /^pes_journal_write_duration_seconds_count 3$/m)
   assert.match(metrics, /^pes_journal_write_errors_total 1$/m)
@@ -90,7 +90,7 @@ test('a journal that was deleted from etcd is not begun again while instances ha
   assert.equal((await send(one!.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
   for (const tries of [1, 2]) assert.equal((await send(other!.url, 'GET', '/api/getPassword/1')).status, 503, `${tries}`)
   assert.match((await send(other!.url, 'GET', '/healthz')).json.message, /at the moment/)
-  assert.match(one!.service.store.journal.health().fault!, /no longer in etcd/)
+  assert.match(one!.service.store.journal.status().fault!, /no longer in etcd/)
   assert.match(other!.warnings.join(), /takes no changes at the moment: the journal is damaged: \/pes: its newest record is no longer in etcd/)
   assert.equal((await callEtcd(member!.url, '/v3/kv/range', { key, range_end })).kvs, undefined, 'nothing was put there')
 })
@@ -158,7 +158,7 @@ test('a snapshot that is restored under a paused instance is noticed, even at th
     proxy.isCut = false
     assert.equal((await send(paused.url, 'GET', '/api/getPassword/2')).status, 503)
     assert.equal((await send(paused.url, 'POST', '/api/createPassword', FIELDS)).status, 500)
-    assert.match(paused.service.store.journal.health().fault!, /no longer in etcd, or is another one/)
+    assert.match(paused.service.store.journal.status().fault!, /no longer in etcd, or is another one/)
     assert.deepEqual(await head(), fork, 'nothing was put onto the fork')
     assert.equal((await send(other.url, 'GET', '/api/getPassword/2')).json.passwords.password, 'kept')
   })
@@ -341,7 +341,7 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   await fillEtcd(place, name, whole, async () => {})
   await assert.rejects(fillEtcd(place, '0badcafe', whole, otherwise), /^Error: \/broken holds a journal.* nothing was copied/)
   const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(folder)), 'etcd-prefix': '/broken' })
-  assert.equal(again.service.store.journal.health().records, whole.length)
+  assert.equal(again.service.store.journal.status().records, whole.length)
   const inEtcd = `${at} --journal etcd`
   assert.equal(await done(folder, `journal verify${inEtcd}`), verified)
   const instance = await startService(t, { data: folder, 'journal': 'etcd', 'etcd-endpoints': endpoints })

@@ -57,12 +57,12 @@ describe('an outage', { concurrency: true }, () => {
     const againMs = performance.now()
     assert.equal((await send(stale.url, 'GET', '/api/getPassword/1')).status, 200)
     assert.ok(performance.now() - againMs < 3_500, 'a stale read does not wait while it is known that etcd is gone')
-    assert.match(strict.service.store.journal.health().fault!, /^the journal cannot be reached: /)
+    assert.match(strict.service.store.journal.status().fault!, /^the journal cannot be reached: /)
     members[0]!.start()
     members[1]!.resume()
     while ((await send(strict.url, 'GET', '/api/getPassword/1')).status !== 200) await pause(50)
     assert.equal((await send(strict.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
-    while (stale.service.store.journal.health().fault !== undefined) await pause(50) // until then it answers what it knows
+    while (stale.service.store.journal.status().fault !== undefined) await pause(50) // until then it answers what it knows
     await assertEqual([strict, stale])
     for (const { warnings } of [strict, stale]) { // what was missing with the key file is said before
       const [began, ended, ...more] = warnings.filter(line => /^the journal takes/.test(line))
@@ -100,7 +100,7 @@ describe('an outage', { concurrency: true }, () => {
     const failed = await Promise.all([stale, unasked].map(({ url }) =>
       send(url, 'POST', '/api/updatePassword/1', { password: 'x' })))
     assert.deepEqual(failed.map(({ status }) => status), [500, 500])
-    for (const { service } of [stale, unasked]) assert.notEqual(service.store.journal.health().fault, undefined)
+    for (const { service } of [stale, unasked]) assert.notEqual(service.store.journal.status().fault, undefined)
     assert.equal((await send(other.url, 'POST', '/api/updatePassword/1', { password: 'y' })).status, 200)
     // May be old still, but has etcd asked.
     while ((await send(stale.url, 'GET', '/api/getPassword/1')).json.passwords.password !== 'y') await pause(50)

@@ -178,7 +178,7 @@ async function tryAll(t: TestContext, { kinds, calls, isFirst = false, isContend
   const again = await startService(t, { ...await flags(), data: program.folder })
   await assertEqual([other.started, again])
   const report = await done(again.folder, `journal verify --journal etcd --etcd-endpoints ${endpoints}`)
-  assert.match(report, new RegExp(`^head +${again.service.store.journal.health().head}$`, 'm'))
+  assert.match(report, new RegExp(`^head +${again.service.store.journal.status().head}$`, 'm'))
 }
 
 describe('an instance killed at each step', { concurrency: 2 }, () => {

@@ -132,7 +132,7 @@ const HOSTILE: readonly (readonly [string, string, string, string | undefined, r
 test('§8 open: a foreign page gets nothing, changes nothing, and uses up nothing of its visitor\'s limit', async t => {
   const { url, service } = await startService(t, { 'rate-limit': '5' })
   await service.store.createEntry({ password: 'the-secret', sistema: 'the-system', usuario: 'the-user' }, null)
-  const before = service.store.journal.health()
+  const before = service.store.journal.status()
   for (const [what, method, path, body, fields] of HOSTILE) {
     const { status, text, headers } = await call(t, url, method, path, { body, fields })
     const [why, setting] = fields[0]!.startsWith('Host') ? ['host', 'ALLOWED_HOSTS'] : ['origin', 'CORS_ORIGINS']
@@ -142,7 +142,7 @@ test('§8 open: a foreign page gets nothing, changes nothing, and uses up nothin
     assert.equal(headers['x-content-type-options'], 'nosniff')
     assert.deepEqual([headers['x-ratelimit-remaining'], headers['retry-after']], ['5', undefined])
   }
-  assert.deepEqual(service.store.journal.health(), before)
+  assert.deepEqual(service.store.journal.status(), before)
   for (const [i, site] of ['same-origin', 'none'].entries()) {
     const { status, headers } = await call(t, url, 'GET', '/api/listPassword', { fields: [`Sec-Fetch-Site: ${site}`] })
     assert.deepEqual([status, headers['x-ratelimit-remaining']], [200, String(4 - i)])

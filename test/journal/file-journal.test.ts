@@ -76,7 +76,7 @@ test('a decision without a record looks at the files alone, and the removal of o
   await journal.commit(decisionOn(undefined))
   assert.equal(changes(), before)
   unlinkSync(path)
-  assert.match(journal.health().fault!, /was removed/)
+  assert.match(journal.status().fault!, /was removed/)
 })
 
 test('a write waits for what each turn of the event loop still brings, and not for ever', async t => {
@@ -141,7 +141,7 @@ for (const [what, fail] of [
     fail(faulty, good.length)
     assert.deepEqual(await commitAll(journal, [2, 3]), ['write-failed', 'write-failed'])
     assert.deepEqual(readFileSync(path), good)
-    assert.deepEqual([journal.health().fault, journal.health().records, warnings.length], [undefined, 1, 1])
+    assert.deepEqual([journal.status().fault, journal.status().records, warnings.length], [undefined, 1, 1])
     assert.match(warnings[0]!, new RegExp(/E[A-Z]+/.exec(what)?.[0] ?? ''))
     assert.deepEqual(await commitAll(journal, [4]), ['done'])
     assert.deepEqual([journal.data, await recovered(folder)], [[1, 4], [1, 4]])
@@ -197,14 +197,14 @@ for (const [what, fail, fault] of [
     const rejected = journal.commit(decisionOn(undefined))
     await assert.rejects(rejected, error => error instanceof Failure && error.code === 'journal-failed' &&
       fault.test(error.message))
-    assert.match(journal.health().fault!, fault)
+    assert.match(journal.status().fault!, fault)
     assert.equal(calls.length, before)
     assert.equal(warnings.filter(line => line.includes('until a restart')).length, 1)
     assert.deepEqual(journal.data, [1])
     await journal.close()
     assert.equal(faulty.open.size, 0)
     const reopened = await openJournal(folder)
-    assert.equal(reopened.journal.health().fault, undefined)
+    assert.equal(reopened.journal.status().fault, undefined)
     assert.deepEqual(await commitAll(reopened.journal, [5]), ['done'])
     await reopened.journal.close()
     assert.deepEqual(await recovered(folder), [1, 5])
@@ -214,7 +214,7 @@ for (const [what, fail, fault] of [
 test('a look at the journal while a write is on its way finds nothing wrong', async t => {
   const { journal, faulty } = await openFaulty(t)
   const faults: unknown[] = []
-  faulty.afterAppend = () => { faults.push(journal.health().fault) }
+  faulty.afterAppend = () => { faults.push(journal.status().fault) }
   assert.deepEqual([await commitAll(journal, [1]), faults], [['done'], [undefined]])
 })
 
@@ -236,20 +236,20 @@ for (const [what, tamper, fault] of TAMPERINGS) {
     for (const isLooked of [true, false]) {
       const { journal, path, faulty, warnings } = await openFaulty(t)
       await commitAll(journal, [1])
-      assert.equal(journal.health().fault, undefined)
+      assert.equal(journal.status().fault, undefined)
       tamper(path)
       const before = faulty.count('append')
-      if (isLooked) for (let i = 0; i < 2; i++) assert.match(journal.health().fault!, fault)
+      if (isLooked) for (let i = 0; i < 2; i++) assert.match(journal.status().fault!, fault)
       assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
       assert.deepEqual([faulty.count('append'), journal.data, warnings.length], [before, [1], 1])
-      assert.match(journal.health().fault!, fault)
+      assert.match(journal.status().fault!, fault)
     }
     const { journal, path, faulty } = await openFaulty(t)
     await commitAll(journal, [1])
     faulty.afterAppend = () => { faulty.afterAppend = () => {}; tamper(path) }
     assert.deepEqual(await commitAll(journal, [2, 3]), ['journal-failed', 'journal-failed'])
-    assert.match(journal.health().fault!, fault)
-    assert.deepEqual([journal.data, journal.health().records], [[1], 1])
+    assert.match(journal.status().fault!, fault)
+    assert.deepEqual([journal.data, journal.status().records], [[1], 1])
   })
 }
 
@@ -476,12 +476,12 @@ test('without the lock nothing is repaired or written, and what was read is serv
   t.after(() => journal.close())
   assert.deepEqual([journal.data, warnings], [[1], ['the journal takes no writes until a restart: why']])
   assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
-  await journal.inner.readBarrier!()
+  await journal.inner.catchUp!()
   assert.deepEqual(snapshot(folder), before)
   for (const change of [() => appendFileSync(path, 'x'), () => { copyFileSync(path, `${path}.2`); renameSync(`${path}.2`, path) }]) {
     change()
     for (let n = 0; n < 2; n++) {
-      await assert.rejects(journal.inner.readBarrier!(), { code: 'journal-failed', message: /changed by another program|was replaced/ })
+      await assert.rejects(journal.inner.catchUp!(), { code: 'journal-failed', message: /changed by another program|was replaced/ })
     }
   }
   assert.equal(warnings.length, 3, 'each told once')

@@ -267,7 +267,7 @@ test('a folder of keys that may not be listed nor synced hinders no start; lefto
   }
   for (let starts = 0; starts < 2; starts++) {
     const journal = await openFileJournal({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} }, () => {})
-    assert.equal(journal.health().fault, undefined)
+    assert.equal(journal.status().fault, undefined)
     await journal.close()
   }
   assert.deepEqual(readdirSync(keys).sort(), ['k', 'k.1.part'])

@@ -12,5 +12,5 @@ test('records get consecutive numbers and the time, and the head never moves', a
   await journal.append(() => events)
   await journal.append(() => [])
   assert.deepEqual(applied, events.map(({ type, by, data }) => ({ seq: data, time, type, by, data })))
-  assert.deepEqual(journal.health(), { fault: undefined, records: 3, head: FIRST_HASH })
+  assert.deepEqual(journal.status(), { fault: undefined, records: 3, head: FIRST_HASH })
 })

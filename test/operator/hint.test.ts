@@ -15,7 +15,7 @@ for (const [what, readMs, records, endpoints, hint] of [
     const store = memoryStore()
     await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
     const lines: string[] = []
-    const journal = { health: () => ({ records }), location: () => ({ endpoints }) }
+    const journal = { status: () => ({ records }), location: () => ({ endpoints }) }
     const settings = { abilities: new Map() }
     const context = { settings, store, journal, readMs, log: { info: (line: string) => { lines.push(line) } } }
     await operator.open!(context as unknown as PartContext<object>)

@@ -65,7 +65,7 @@ async function longLived(t: TestContext) {
   const heads: string[] = []
   const add = async (sistema: string): Promise<void> => {
     await store.createEntry({ password: `pw-${sistema}`, sistema, usuario: 'u' }, null)
-    heads.push(store.health().head)
+    heads.push(store.status().head)
   }
   await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
   for (const sistema of ['a', 'b']) await add(sistema)

@@ -57,7 +57,7 @@ class Life {
       else if (chance < 0.95) this.#weather()
       else await this.#operate()
       checkState(this.#store.state)
-      if (this.#store.journal.health().fault !== undefined) {
+      if (this.#store.journal.status().fault !== undefined) {
         this.seen['stuck']!++
         await this.#stop()
       }

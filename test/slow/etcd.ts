@@ -92,7 +92,7 @@ for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of fail
       assert.ok(performance.now() < endOfOutageMs, 'etcd answers again')
     }
     await assertEqual(instances)
-    last.push(instances[0]!.service.store.journal.health().head)
+    last.push(instances[0]!.service.store.journal.status().head)
     const at = int(3)
     await instances[at]!.service.close()
     instances[at] = await startService(t, places[at]!)
@@ -116,5 +116,5 @@ for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of fail
   t.diagnostic(JSON.stringify({ rounds: last.length, ...total, ...faults }))
   assert.ok(total.acknowledged > 100)
   const report = await done(folders[0], `journal verify --journal etcd ${at} --etcd-prefix /pes-2`)
-  assert.match(report, new RegExp(`^head +${instances[0]!.service.store.journal.health().head}$`, 'm'))
+  assert.match(report, new RegExp(`^head +${instances[0]!.service.store.journal.status().head}$`, 'm'))
 })

@@ -17,7 +17,7 @@ function looped(
   const appends: unknown[][] = []
   let asked = 0
   const journal: Journal = {
-    maxBatchRecords: 4, maxBatchBytes: 100, maxEventBytes: 1_000,
+    maxRecords: 4, maxBytes: 100, maxEventBytes: 1_000,
     append: async decide => {
       const answer = answers[asked++] ?? answers.at(-1)!
       const decided = (): readonly EncodedEvent[] => {
@@ -27,7 +27,7 @@ function looped(
       }
       for (const event of await answer(decided(), decided)) data.push(event.data)
     },
-    health: () => ({ fault: undefined, records: data.length, head: '' }),
+    status: () => ({ fault: undefined, records: data.length, head: '' }),
     close: async () => {},
     ...rest
   }
@@ -149,7 +149,7 @@ test('a command that waits too long is withdrawn, and never carried out', async 
   const held: Answer = async events => { await new Promise<void>(resolve => { release = resolve }); return events }
   const { loop, data } = looped([held, recorded])
   const first = all(loop, [1])
-  while (loop.health().waiting > 0) await new Promise(resolve => setImmediate(resolve))
+  while (loop.status().waiting > 0) await new Promise(resolve => setImmediate(resolve))
   const late = all(loop, [2, 3])
   ahead += MAX_COMMIT_WAIT_MS / 2
   const later = all(loop, [4])
@@ -157,10 +157,10 @@ test('a command that waits too long is withdrawn, and never carried out', async 
   const inTime = all(loop, [5])
   t.mock.timers.tick(MAX_COMMIT_WAIT_MS)
   assert.deepEqual(await late, ['journal-busy', 'journal-busy'])
-  assert.equal(loop.health().waiting, 2)
+  assert.equal(loop.status().waiting, 2)
   ahead += MAX_COMMIT_WAIT_MS / 2
   t.mock.timers.tick(MAX_COMMIT_WAIT_MS / 2)
-  assert.deepEqual([await later, loop.health().waiting], [['journal-busy'], 1])
+  assert.deepEqual([await later, loop.status().waiting], [['journal-busy'], 1])
   release()
   assert.deepEqual([await first, await inTime, data], [['done'], ['done'], [1, 5]])
 })
@@ -176,9 +176,9 @@ test('a close makes the changes that wait, and nothing after it, and leaves no t
 })
 
 test('the queue is bounded: one command more is rejected as queue-full', async () => {
-  const { loop } = looped([recorded], { maxBatchRecords: 1_000, maxBatchBytes: 1e9 })
+  const { loop } = looped([recorded], { maxRecords: 1_000, maxBytes: 1e9 })
   const waiting = all(loop, Array(MAX_COMMIT_QUEUE_RECORDS).fill(0))
-  assert.equal(loop.health().waiting, MAX_COMMIT_QUEUE_RECORDS)
+  assert.equal(loop.status().waiting, MAX_COMMIT_QUEUE_RECORDS)
   assert.equal(await codeOf(loop.commit(() => assert.fail('it was decided'))), 'queue-full')
   assert.deepEqual(new Set(await waiting), new Set(['done']))
 })

@@ -57,11 +57,11 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const folder = freshFolder(t)
   const store = await open(folder)
   await filled(store)
-  const [before, health, bytes] = [shown(store), store.health(), journalBytes(folder)]
+  const [before, health, bytes] = [shown(store), store.status(), journalBytes(folder)]
   const made = await compact(store)
-  assert.deepEqual([shown(store), store.health().records], [before, 5])
+  assert.deepEqual([shown(store), store.status().records], [before, 5])
   const archive = join(folder, `journal-1-${health.records}.jsonl`)
-  assert.deepEqual(made, { records: 5, head: store.health().head, bytes: journalBytes(folder).length, archive, unneeded: [],
+  assert.deepEqual(made, { records: 5, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
     before: { records: health.records, head: health.head, bytes: bytes.length } })
   assert.ok(readFileSync(archive).equals(bytes))
   const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
@@ -85,7 +85,7 @@ test('again and again: the numbers of archives go on, all earlier ends are named
   const archives: (string | undefined)[] = []
   for (const how of ['keeps', 're-encrypts', 'drops', 'keeps'] as const) {
     for (let n = 0; n < 3; n++) await store.createEntry(fields, null)
-    ends.unshift([store.health().head, store.health().records])
+    ends.unshift([store.status().head, store.status().records])
     if (how === 're-encrypts') await reencrypt(store)
     else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
   }
@@ -150,7 +150,7 @@ test('records of a compacted journal are bounded, but one value may be larger; r
   const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
   assert.deepEqual(kept.filter(({ type }) => type === 'entries.kept').map(({ data }) => (data as any).entries.length), [2000, 2000, 1, 1, 2, 2, 1])
   await Promise.all(waiting)
-  assert.deepEqual([store.health().records, store.lastId], [1 + 7 + 3 + 1 + 3, many.length + 9])
+  assert.deepEqual([store.status().records, store.lastId], [1 + 7 + 3 + 1 + 3, many.length + 9])
   const after = shown(store)
   await store.close()
   const again = await open(folder)
@@ -204,7 +204,7 @@ for (const [what, act] of Object.entries(WAYS)) {
         const isNew = !journalBytes(folder).subarray(0, 99).equals(old.subarray(0, 99))
         if (!dies && !isNew) assertOldOrNew(folder, old, true, false)
         const isStuck = await store.createEntry(fields, null).then(() => false, () => true)
-        if (!dies) assert.equal(store.health().fault !== undefined, isStuck)
+        if (!dies) assert.equal(store.status().fault !== undefined, isStuck)
         if (!dies && !isStuck && isNew) assert.ok(isDone || failing.failed === 'close')
         if (!dies && isStuck) assert.ok(isNew || failing.failed === 'stat')
         await store.close().catch(() => {})

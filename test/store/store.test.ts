@@ -73,7 +73,7 @@ function assertShows(store: Store, model: Model): void {
   const active = known.filter(({ status }) => status === 1)
   assert.deepEqual([store.lastId, store.entryCount, store.activeCount], [model.entries.length, known.length, active.length])
   assert.deepEqual(store.activeList(), active)
-  assert.equal(store.journal.health().records, model.records)
+  assert.equal(store.journal.status().records, model.records)
   assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
   for (const [i, entry] of model.entries.entries()) {
     assert.deepEqual(store.entry(i + 1), entry)

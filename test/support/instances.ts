@@ -102,7 +102,7 @@ export const create = ({ url }: { readonly url: string }): Promise<number> =>
 export const list = ({ url }: { readonly url: string }): Promise<number> =>
   send(url, 'GET', '/api/listPassword').then(({ status }) => status)
 
-export const faultOf = ({ service }: Started): string | undefined => service.store.journal.health().fault
+export const faultOf = ({ service }: Started): string | undefined => service.store.journal.status().fault
 
 export async function until(holds: () => boolean): Promise<void> {
   const endMs = performance.now() + 60_000
@@ -196,7 +196,7 @@ export async function assertEqual(instances: readonly Started[]): Promise<void> 
     assert.equal(status, 200)
     assert.deepEqual(json, lists[0]!.json)
   }
-  const heads = instances.map(({ service }) => service.store.journal.health())
+  const heads = instances.map(({ service }) => service.store.journal.status())
   for (const { head, records, fault } of heads) {
     assert.deepEqual([head, records, fault], [heads[0]!.head, heads[0]!.records, undefined])
   }

@@ -51,7 +51,7 @@ export class FileBehindLoop {
     return reencrypt({ journal: this.inner }, onProgress)
   }
   location(): JournalLocation { return this.inner.location() }
-  health(): ReturnType<CommitLoop<Draft>['health']> { return this.#loop.health() }
+  status(): ReturnType<CommitLoop<Draft>['status']> { return this.#loop.status() }
   close(): Promise<void> { return this.#loop.close() }
 }
 

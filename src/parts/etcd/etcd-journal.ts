@@ -63,18 +63,18 @@ export async function openEtcdJournal(
   const closing = new AbortController()
   void follower.follow(closing.signal)
   return {
-    maxBatchRecords: MAX_ETCD_COMMIT_RECORDS,
-    maxBatchBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
+    maxRecords: MAX_ETCD_COMMIT_RECORDS,
+    maxBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
     append: appender(follower, sealerOf(follower, wallMs, random)),
-    readBarrier: async () => {
+    catchUp: async () => {
       const { outage } = follower
       const asked = follower.ask()
       if (!staleReads) { await asked; return }
       const known = asked.catch(() => {}) // in an outage too: so its end is noticed
       if (outage === undefined) await known
     },
-    health: () => {
+    status: () => {
       const { trouble, mayHeal, readPercent, readFault } = follower
       const { newest: { seq: records }, head } = replica
       return { fault: trouble?.message, mayHeal, readPercent, mayLack: readFault !== undefined, records, head }

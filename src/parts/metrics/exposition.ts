@@ -54,7 +54,7 @@ export function exposition(
   { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
 ): string {
   const { entryCount, activeCount } = store
-  const { fault, records, waiting } = store.health()
+  const { fault, records, waiting } = store.status()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   return [

@@ -204,7 +204,7 @@ export class StoreAccess implements Reached {
     }, { mayCreate: this.#mayCreate, files: this.files })
     this.#opened = opened
     const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
-    opened.gate!.open(createLocalPipeline(routes, opened.journal!.readBarrier, line => terminal.warn(line)))
+    opened.gate!.open(createLocalPipeline(routes, opened.journal!.catchUp, line => terminal.warn(line)))
   }
 
   #liveSocket(): Promise<string | undefined> { return liveSocket(this.files, this.#folder) }

@@ -45,7 +45,7 @@ export function operatorRoutes(
   let progress = 0
   const onProgress = (share: number): void => { progress = share }
   const status = (): object => ({
-    pid: process.pid, ...journal.location(), ...store.health(), entries: store.entryCount,
+    pid: process.pid, ...journal.location(), ...store.status(), entries: store.entryCount,
     activeEntries: store.activeCount, progress
   })
   const rewrite = (
