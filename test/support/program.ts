@@ -3,8 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { TestContext } from 'node:test'
-import { atEnd, freshFolder } from './service.ts'
+import { atEnd, freshFolder, type Scope } from './service.ts'
 
 export const SERVER: string = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
 /** Far above what anything waited for here takes, also on a machine with other things to do. */
@@ -53,7 +52,7 @@ export interface Program extends Launched {
 }
 
 /** Starts the program and does not wait for anything. */
-export function launchProgram(t: TestContext, options: ProgramOptions = {}): Launched {
+export function launchProgram(t: Scope, options: ProgramOptions = {}): Launched {
   const { flags = {}, env = {}, cwd } = options
   const folder = flags['data'] ?? (options.args === undefined ? freshFolder(t) : '')
   const all = { port: '0', 'rate-limit': '0', data: folder, ...flags }
@@ -109,7 +108,7 @@ export function launchProgram(t: TestContext, options: ProgramOptions = {}): Lau
 }
 
 /** Starts the program and waits until it is ready. */
-export async function startProgram(t: TestContext, options: ProgramOptions = {}): Promise<Program> {
+export async function startProgram(t: Scope, options: ProgramOptions = {}): Promise<Program> {
   const launched = launchProgram(t, options)
   await launched.printed(/^ready$/m)
   const url = /^address +(\S+)$/m.exec(`${launched.stdout}\n${launched.stderr}`)?.[1]
@@ -118,13 +117,13 @@ export async function startProgram(t: TestContext, options: ProgramOptions = {})
 }
 
 /** Starts the program and waits until it has ended by itself. */
-export function runProgram(t: TestContext, options: ProgramOptions = {}): Promise<Ended> {
+export function runProgram(t: Scope, options: ProgramOptions = {}): Promise<Ended> {
   const launched = launchProgram(t, options)
   return soon(launched.ended, () => `an end by itself; ${launched.stdout}${launched.stderr}`)
 }
 
 /** The command of a copy of the program whose limits are others: `{ SOCKET_TIMEOUT_MS: 500 }`. */
-export function programWithin(t: TestContext, limits: { readonly [name: string]: number }): readonly string[] {
+export function programWithin(t: Scope, limits: { readonly [name: string]: number }): readonly string[] {
   const copy = freshFolder(t)
   cpSync(join(SERVER, '..'), join(copy, 'dist'), { recursive: true })
   writeFileSync(join(copy, 'package.json'), '{"type":"module"}')

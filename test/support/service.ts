@@ -7,10 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-const steps = new WeakMap<TestContext, (() => void | Promise<void>)[]>()
+/** Whatever ends and has something done then: a test, or a script's own. */
+export type Scope = Pick<TestContext, 'after'>
+
+const steps = new WeakMap<Scope, (() => void | Promise<void>)[]>()
 
 /** Does something when the test ends; what was to be done last is done first (`t.after` has it the other way). */
-export function atEnd(t: TestContext, step: () => void | Promise<void>): void {
+export function atEnd(t: Scope, step: () => void | Promise<void>): void {
   const known = steps.get(t)
   if (known !== undefined) { known.unshift(step); return }
   const all = [step]
@@ -18,7 +21,7 @@ export function atEnd(t: TestContext, step: () => void | Promise<void>): void {
   t.after(async () => { for (const one of all) await one() })
 }
 
-export function freshFolder(t: TestContext): string {
+export function freshFolder(t: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'pes-'))
   atEnd(t, () => rmSync(folder, { recursive: true, force: true }))
   return folder
