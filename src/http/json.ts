@@ -3,17 +3,16 @@
  *
  * It accepts what `JSON.parse` accepts and gives the same values, but for what it refuses: an object with a key given
  * twice (§4: "SHOULD be unique"; two readers of such a body may see two different requests), or with more keys than a
- * bound, and nesting beyond another (§9). The bytes must be UTF-8 (§8.1) without a byte order mark. Objects have no
- * prototype, so `__proto__` is a key like any other. Escapes of lone surrogates (§8.2) are kept as they are.
- *
- * One pass, no backtracking: the work is linear in the body's length. Not so the memory of what is built: V8 keeps room
- * for 1,000 values in an object with the key 999. So who wants no nested values has them checked and not built.
+ * bound, and nesting beyond another (§9). The bytes must be UTF-8 (§8.1) without a byte order mark. Objects are maps:
+ * `__proto__` is a key like any other, and the key 999 takes no room for 999 others. Escapes of lone surrogates (§8.2)
+ * are kept. One pass, no backtracking: the work is linear in the body's length.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { MAX_JSON_KEYS } from '../limits.ts'
 
 /** A JSON value. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type JsonObject = ReadonlyMap<string, Json>
 
 /** The value, or what is wrong and where: line and column count from 1, the column in characters. */
 export type Parsed<T> = { readonly ok: true, readonly value: T } | JsonFault
@@ -28,7 +27,7 @@ interface JsonFault {
 
 /**
  * Parses a whole body; `maxDepth` bounds how deep arrays and objects may nest. What nests deeper than `builtDepth` is
- * checked like the rest, and comes out empty. Never throws.
+ * checked like the rest, and comes out empty: nobody asks for it, and it may take many times its bytes. Never throws.
  */
 export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
   if (!isUtf8(bytes)) return faultAt(bytes, firstInvalidByte(bytes), 'is not valid UTF-8')
@@ -42,28 +41,23 @@ export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = 
 }
 
 /** The same for a body that must be an object. */
-export function parseJsonObject(
-  bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth
-): Parsed<{ readonly [key: string]: Json }> {
+export function parseJsonObject(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<JsonObject> {
   const parsed = parseJson(bytes, maxDepth, builtDepth)
   if (!parsed.ok) return parsed
   const { value } = parsed
-  if (isObject(value)) return { ok: true, value }
+  if (value instanceof Map) return { ok: true, value }
   return faultAt(bytes, bytes.findIndex(byte => !isSpace(byte)), 'is not an object')
 }
 
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-const TAB = 0x09, LINE_FEED = 0x0a, RETURN = 0x0d, SPACE = 0x20
-const QUOTE = 0x22, PLUS = 0x2b, COMMA = 0x2c, MINUS = 0x2d, POINT = 0x2e
-const DIGIT_0 = 0x30, DIGIT_9 = 0x39, COLON = 0x3a, BACKSLASH = 0x5c
-const OPEN_ARRAY = 0x5b, CLOSE_ARRAY = 0x5d, OPEN_OBJECT = 0x7b, CLOSE_OBJECT = 0x7d
-const UPPER_E = 0x45, LOWER_E = 0x65, LOWER_F = 0x66, LOWER_N = 0x6e, LOWER_T = 0x74, LOWER_U = 0x75
+const [TAB, LINE_FEED, RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
+const [QUOTE, PLUS, COMMA, MINUS, POINT, COLON, BACKSLASH] = Buffer.from('"+,-.:\\') as unknown as Bytes
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT, DIGIT_0, DIGIT_9] = Buffer.from('[]{}09') as unknown as Bytes
+const [UPPER_E, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = Buffer.from('Eefntu') as unknown as Bytes
+type Bytes = readonly [number, number, number, number, number, number, number]
 
 /** What may follow a backslash, but for `u` (§7). */
 const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
+const NOTHING: JsonObject = new Map()
 
 /** Unwinds the parser to `parseJson`; without a stack trace, which a hostile body should not make us pay for. */
 class Fault {
@@ -109,7 +103,7 @@ class Parser {
     switch (this.#peek()) {
       case OPEN_OBJECT: return this.#object()
       case OPEN_ARRAY: return this.#array()
-      case QUOTE: return this.#string(this.#isBuilt())
+      case QUOTE: return this.#string()
       case LOWER_T: return this.#literal('true', true)
       case LOWER_F: return this.#literal('false', false)
       case LOWER_N: return this.#literal('null', null)
@@ -124,60 +118,54 @@ class Parser {
     return value
   }
 
-  #enter(): void {
+  /** Reads what is between two brackets: items, with commas between them. */
+  #items(close: number, what: string, item: () => void): void {
     if (++this.#depth > this.#maxDepth) throw new Fault(this.#at, `nests deeper than ${this.#maxDepth} levels`)
     this.#at++
+    if (this.#peek() !== close) {
+      for (;;) {
+        item()
+        const byte = this.#peek()
+        if (byte === close) break
+        if (byte !== COMMA) throw this.#unexpected(`in an ${what}, where a comma or its end should be`)
+        this.#at++
+      }
+    }
+    this.#at++
+    this.#depth--
   }
-
-  #leave(): void { this.#depth--; this.#at++ }
-
-  /** Whether a value here is wanted, and not only checked. */
-  #isBuilt(): boolean { return this.#depth <= this.#builtDepth }
 
   #array(): Json[] {
     const items: Json[] = []
-    this.#enter()
-    if (this.#peek() !== CLOSE_ARRAY) {
-      for (;;) {
-        const value = this.#value()
-        if (this.#isBuilt()) items.push(value)
-        const byte = this.#peek()
-        if (byte === CLOSE_ARRAY) break
-        if (byte !== COMMA) throw this.#unexpected('in an array, where a comma or its end should be')
-        this.#at++
-      }
-    }
-    this.#leave()
+    const isBuilt = this.#depth < this.#builtDepth
+    this.#items(CLOSE_ARRAY, 'array', () => {
+      const value = this.#value()
+      if (isBuilt) items.push(value)
+    })
     return items
   }
 
-  #object(): { [key: string]: Json } {
-    const object: { [key: string]: Json } = Object.create(null)
-    this.#enter()
-    if (this.#peek() !== CLOSE_OBJECT) {
-      const keys = new Set<string>()
-      for (;;) {
-        if (this.#peek() !== QUOTE) throw this.#unexpected('in an object, where a key should be')
-        const start = this.#at
-        const key = this.#string(true)
-        if (keys.has(key)) throw new Fault(start, 'has a key twice in one object')
-        if (keys.size === MAX_JSON_KEYS) throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
-        keys.add(key)
-        if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
-        this.#at++
-        const value = this.#value()
-        if (this.#isBuilt()) object[key] = value
-        const byte = this.#peek()
-        if (byte === CLOSE_OBJECT) break
-        if (byte !== COMMA) throw this.#unexpected('in an object, where a comma or its end should be')
-        this.#at++
-      }
-    }
-    this.#leave()
-    return object
+  #object(): JsonObject {
+    let members: Map<string, Json> | undefined
+    const isBuilt = this.#depth < this.#builtDepth
+    this.#items(CLOSE_OBJECT, 'object', () => {
+      if (this.#peek() !== QUOTE) throw this.#unexpected('in an object, where a key should be')
+      const start = this.#at
+      const key = this.#string()
+      members ??= new Map()
+      if (members.has(key)) throw new Fault(start, 'has a key twice in one object')
+      // V8 hashes a key such as "999" by its number, so a client can choose keys of one hash.
+      if (members.size === MAX_JSON_KEYS) throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
+      if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
+      this.#at++
+      members.set(key, null)
+      const value = this.#value()
+      if (isBuilt) members.set(key, value)
+    })
+    return isBuilt && members !== undefined ? members : NOTHING
   }
 
-  #string(isWanted: boolean): string {
+  #string(): string {
     const bytes = this.#bytes
     const start = ++this.#at
     let bits = 0 // every byte, ORed: below 0x80, they are all ASCII
@@ -192,7 +180,6 @@ class Parser {
       this.#escape()
       hasEscapes = true
     }
-    if (!isWanted) return ''
     // Joined piece by piece, a text of escapes would take 16 times its length.
     if (hasEscapes) return JSON.parse(bytes.toString('utf8', start - 1, this.#at)) as string
     return bytes.toString(bits < 0x80 ? 'latin1' : 'utf8', start, this.#at - 1)
@@ -223,7 +210,7 @@ class Parser {
       if (sign === PLUS || sign === MINUS) this.#at++
       this.#digits()
     }
-    return this.#isBuilt() ? Number(bytes.toString('latin1', start, this.#at)) : 0
+    return Number(bytes.toString('latin1', start, this.#at))
   }
 
   #digits(): void {
@@ -258,10 +245,8 @@ function firstInvalidByte(bytes: Buffer): number {
 }
 
 function faultAt(bytes: Buffer, at: number, fault: string): JsonFault {
-  const lineStart = bytes.subarray(0, at).lastIndexOf(LINE_FEED) + 1
-  let line = 1
-  for (let i = 0; i < lineStart; i++) if (bytes[i] === LINE_FEED) line++
-  let column = 1
-  for (let i = lineStart; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++ // each character's first byte
-  return { ok: false, fault, line, column }
+  const lines = bytes.toString('latin1', 0, at).split('\n')
+  // Each character's first byte counts; what follows that is 10xxxxxx (RFC 3629 §3).
+  const column = lines.at(-1)!.replace(/[\x80-\xbf]/g, '').length + 1
+  return { ok: false, fault, line: lines.length, column }
 }

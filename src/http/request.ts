@@ -15,7 +15,7 @@ import { BUSY, statusReply, type Reply } from './reply.ts'
 import { NO_PARAMS } from './router.ts'
 import { endWith, sendContinue, sendReply } from './send.ts'
 import { parseJsonObject } from './json.ts'
-import { check, depthOf } from '../store/validate.ts'
+import { check, depthOf, type Given } from '../store/validate.ts'
 import {
   MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_LOCAL_BODY_BYTES
 } from '../limits.ts'
@@ -170,7 +170,7 @@ function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, wa
   answer(ctx, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
 }
 
-function validate(ctx: RouteContext, body: { readonly [field: string]: unknown }): void {
+function validate(ctx: RouteContext, body: Given): void {
   const checked = check(ctx.route.shape!, body)
   if (!checked.ok) return answer(ctx, invalid(checked.errors))
   giveRest(ctx, checked.value)

@@ -34,14 +34,23 @@ export function depthOf(shape: Shape): number | undefined {
   return Object.values(shape).some(({ isList }) => isList) ? undefined : 1
 }
 
-/** Checks a JSON object against a shape. Fields that the shape does not have are left out of the value. */
-export function check<S extends Shape>(shape: S, object: { readonly [field: string]: unknown }): Checked<Shaped<S>> {
+/** A JSON object as a request's body gives it, or one of the caller's own. */
+export type Given = ReadonlyMap<string, unknown> | { readonly [field: string]: unknown }
+
+/** The value of a field; undefined where it was not given. */
+export function fieldIn(given: Given, field: string): unknown {
+  if (given instanceof Map) return given.get(field)
+  return Object.hasOwn(given, field) ? (given as { readonly [field: string]: unknown })[field] : undefined
+}
+
+/** Checks an object against a shape. Fields that the shape does not have are left out of the value. */
+export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<S>> {
   const value: { [field: string]: unknown } = {}
   const errors: { [field: string]: string[] } = {}
   let ok = true
   for (const field of Object.keys(shape)) {
     const rule = shape[field]!
-    const given = Object.hasOwn(object, field) ? object[field] : undefined
+    const given = fieldIn(object, field)
     if (given === undefined && rule.optional) continue
     const fault = rule.fault(field, given)
     // A list is the caller's, who may change it later: what was checked is a copy.

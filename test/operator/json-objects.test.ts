@@ -6,7 +6,7 @@ import { readObjects } from '../../src/parts/operator/json-objects.ts'
 /** The line and the value of each object in a text, or what is wrong with it. */
 function found(text: string): readonly (readonly [line: number, json: string])[] | string {
   try {
-    return [...readObjects(Buffer.from(text))].map(({ line, object }) => [line, JSON.stringify(object)])
+    return [...readObjects(Buffer.from(text))].map(({ line, object }) => [line, JSON.stringify(Object.fromEntries(object))])
   } catch (error) {
     return (error as Error).message
   }

@@ -25,15 +25,15 @@ function * rowsOf(items: Iterable<Numbered>, isOwn: boolean): Generator<Row, voi
     const wrong = (key: string): OperatorError => new OperatorError(`line ${line}: ${key} is not what Bitwarden writes`)
     const member = (value: Json | undefined, key: string): Json => {
       if (value === undefined || value === null) return null
-      if (typeof value !== 'object' || Array.isArray(value)) throw wrong(`what should hold ${key}`)
-      return (value as { readonly [key: string]: Json })[key] ?? null
+      if (!(value instanceof Map)) throw wrong(`what should hold ${key}`)
+      return value.get(key) ?? null
     }
     const text = (value: Json | undefined, key: string): string => {
       const found = member(value, key) ?? ''
       if (typeof found !== 'string') throw wrong(key)
       return found
     }
-    const { login } = object
+    const login = object.get('login')
     const uris = member(login, 'uris')
     const foreign = {
       name: text(object, 'name'), url: Array.isArray(uris) ? text(uris[0], 'uri') : '',

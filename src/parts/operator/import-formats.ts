@@ -163,7 +163,7 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
     cell === '' && ENTRY_FIELDS.some(field => field === column && !FIELDS[field].isRequired)
   const given = names.map((column, i) => [column, cells[i]!] as const)
     .filter(([column, cell]) => !isMissing(column, cell))
-  return { line, object: Object.fromEntries(given.map(([column, cell]) => [column, value(column, cell)])) }
+  return { line, object: new Map(given.map(([column, cell]) => [column, value(column, cell)])) }
 }
 
 /** Ids must ascend: then no line is there twice, and a new store gives each entry the place that it had. */
@@ -171,7 +171,7 @@ function * ownRows(objects: Iterable<Numbered>): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
     const checked = check(OWN_SHAPE, object)
-    if (!Object.hasOwn(object, 'password')) throw unknown(`line ${line}: this object has no member password`)
+    if (!object.has('password')) throw unknown(`line ${line}: this object has no member password`)
     if (!checked.ok) throw new OperatorError(`line ${line}: ${sentenceOf(checked.errors)}`)
     const { id, status = 1, ...fields } = checked.value
     if (id !== undefined && id <= last) {

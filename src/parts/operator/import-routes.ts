@@ -6,7 +6,7 @@ import { strict as assert } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../errors.ts'
 import { jsonReply, messageReply } from '../../http/reply.ts'
-import { text, type Rule } from '../../store/validate.ts'
+import { check, text, type Rule } from '../../store/validate.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { CREATE_SHAPE, rowOf, type EntryRow } from '../../store/entry.ts'
 import { importedBytes, importEntries } from '../../store/extra-commands.ts'
@@ -48,7 +48,9 @@ export function importRoutes(store: Store): readonly Route[] {
         if (current?.id !== body.id) return OVER
         let largest = 0
         for (const given of body.entries) {
-          const entry = rowOf(given)
+          const checked = check(IMPORTED, given)
+          if (!checked.ok) continue // which `listOf` has refused
+          const entry = rowOf(checked.value)
           const bytes = importedBytes(entry)
           largest = Math.max(largest, bytes)
           current.entries.push(entry)

@@ -3,14 +3,14 @@
  * them, such as JSON lines, or the items of one array.
  */
 import type { Buffer } from 'node:buffer'
-import { parseJson, parseJsonObject, type Json, type Parsed } from '../../http/json.ts'
+import { parseJson, parseJsonObject, type Json, type JsonObject, type Parsed } from '../../http/json.ts'
 import { MAX_JSON_DEPTH_LEVELS } from '../../limits.ts'
 import { OperatorError } from '../command.ts'
 
 /** An object, and the line that it begins in; lines count from 1. */
 export interface Numbered {
   readonly line: number
-  readonly object: { readonly [key: string]: Json }
+  readonly object: JsonObject
 }
 
 interface Place { readonly line: number, readonly column: number }
