@@ -30,6 +30,7 @@ const SENTENCES = {
   'session-changed': 'the token was revoked, or may do less, since the request came, and nothing was changed',
   'certificate-invalid': 'the certificate or its key is not valid',
   'page-unusable': 'the page cannot be read',
+  'route-invalid': 'a route of a part cannot be served',
   'address-unusable': 'the address cannot be listened on',
   'csv-malformed': 'the file is not valid CSV (RFC 4180)'
 } as const

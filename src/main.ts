@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     })
     // Not before the last line is out, but not after a reader either who takes none.
     output.write('stopped\n', () => end(stop.signal.reason))
-    setTimeout(() => process.exit(0), LAST_LINE_TIMEOUT_MS)
+    setTimeout(() => end(stop.signal.reason), LAST_LINE_TIMEOUT_MS)
   }
   if (stop.signal.aborted) return onStop()
   stop.signal.addEventListener('abort', () => void onStop())

@@ -50,11 +50,14 @@ export function parseMinutes(text: string): number {
   return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
 }
 
+/** The origin of an extension or app, such as chrome-extension://… or capacitor://localhost. */
+const OTHER_ORIGIN = /^(?!https?:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9_.-]+(:[1-9][0-9]{0,4})?$/
+
 /** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
 export function parseOrigin(text: string): string {
-  const mustBe = 'origins such as https://example.org, separated by commas; * is not one'
-  if (!/^https?:[^*]+$/.test(text) || !URL.canParse(text)) fail(mustBe)
-  return new URL(text).origin === text ? text : fail(mustBe)
+  const isSite = /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
+  if (isSite || OTHER_ORIGIN.test(text)) return text
+  return fail('origins such as https://example.org, separated by commas; * is not one')
 }
 
 export function parseList(text: string): string[] {

@@ -51,7 +51,8 @@ export function parseJsonObject(bytes: Buffer, maxDepth: number, builtDepth: num
 
 const [TAB, LINE_FEED, RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
 const [QUOTE, PLUS, COMMA, MINUS, POINT, COLON, BACKSLASH] = Buffer.from('"+,-.:\\') as unknown as Bytes
-const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT, DIGIT_0, DIGIT_9] = Buffer.from('[]{}09') as unknown as Bytes
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from('[]{}') as unknown as Bytes
+const [DIGIT_0, DIGIT_9] = Buffer.from('09') as unknown as Bytes
 const [UPPER_E, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = Buffer.from('Eefntu') as unknown as Bytes
 type Bytes = readonly [number, number, number, number, number, number, number]
 

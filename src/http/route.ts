@@ -1,4 +1,5 @@
 /** What a route is: a line of the contract's table, and the function that answers it. */
+import { Failure } from '../errors.ts'
 import type { Head } from './head.ts'
 import type { Reply } from './reply.ts'
 import { Router, type Params } from './router.ts'
@@ -56,7 +57,10 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
 /** A route with its ability. One that was given none by mistake would be open to any token: that throws. */
 export function withAbility(route: Route, abilities: ReadonlyMap<string, string | undefined>): Route {
   const { operation, isPublic = false, takesAnyToken = false } = route
-  if (!isPublic && !takesAnyToken && !abilities.has(operation)) throw new Error(`${operation} asks for no ability`)
+  if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
+    const what = `${operation}, ${route.method} ${route.path}, asks for no ability`
+    throw new Failure('route-invalid', `${what}; its part has to name one in abilities`)
+  }
   return { ...route, ability: abilities.get(operation) }
 }
 

@@ -38,7 +38,7 @@ export function depthOf(shape: Shape): number | undefined {
 export type Given = ReadonlyMap<string, unknown> | { readonly [field: string]: unknown }
 
 /** The value of a field; undefined where it was not given. */
-export function fieldIn(given: Given, field: string): unknown {
+function fieldIn(given: Given, field: string): unknown {
   if (given instanceof Map) return given.get(field)
   return Object.hasOwn(given, field) ? (given as { readonly [field: string]: unknown })[field] : undefined
 }

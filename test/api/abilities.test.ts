@@ -232,7 +232,9 @@ test('a route that was given no ability by mistake is refused, and is not open t
   const abilities = new Map([['new', 'password:new'], ['any', undefined]])
   assert.equal(withAbility(route, abilities).ability, 'password:new')
   assert.equal(withAbility({ ...route, operation: 'any' }, abilities).ability, undefined)
-  assert.throws(() => withAbility({ ...route, operation: 'forgotten' }, abilities), /forgotten asks for no ability/)
+  assert.throws(() => withAbility({ ...route, operation: 'forgotten' }, abilities), {
+    code: 'route-invalid', message: /forgotten, GET \/api\/new, asks for no ability; its part has to name one/
+  })
   for (const free of [{ isPublic: true }, { takesAnyToken: true }]) {
     assert.equal(withAbility({ ...route, ...free, operation: 'free' }, abilities).ability, undefined)
   }

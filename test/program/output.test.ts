@@ -60,7 +60,7 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
 })
 
-test('a reader of the output who takes nothing holds up no stop', { timeout: 60_000 }, async t => {
+for (const [signal, end] of [['SIGTERM', [0, null]], ['SIGHUP', [null, 'SIGHUP']]] as const) test(`a reader of the output who takes nothing holds up no stop, and changes nothing of its end: ${signal}`, { timeout: 60_000 }, async t => {
   const pipe = join(freshFolder(t), 'pipe')
   spawnSync('mkfifo', [pipe])
   const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
@@ -75,8 +75,8 @@ test('a reader of the output who takes nothing holds up no stop', { timeout: 60_
     return /^ready$/m.test(printed)
   })
   assert.throws(() => { for (;;) writeSync(descriptor, 'x'.repeat(4_096)) }, { code: 'EAGAIN' }, 'the pipe is full')
-  child.kill('SIGTERM')
-  assert.deepEqual(await over, [0, null])
+  child.kill(signal)
+  assert.deepEqual(await over, end)
 })
 
 /** What stands in a pipe, which does not wait for more. */

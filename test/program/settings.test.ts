@@ -52,7 +52,8 @@ const CASES: { readonly [N in Name]: Case } = {
   ],
   corsOrigins: [
     new Set(), 'https://a.example,http://b.example:8080', new Set(['https://a.example', 'http://b.example:8080']),
-    'http://c.example', [
+    'chrome-extension://abcdefghijklmnop,capacitor://localhost', [
+      'chrome-extension://*', 'chrome-extension://', 'chrome-extension://a/', 'file://a', 'ws://a.example',
       '*', 'https://a.example,*', 'https://*.example', 'null', 'a.example', 'https://a.example/', 'https://a.example/x',
       'HTTPS://a.example', 'https://A.example', 'https://a.example:443', 'https://u@a.example', 'ftp://a.example',
       'https://', 'https://a.example https://b.example', 'file:///x'
