@@ -77,7 +77,7 @@ const MODULES = LAYERS.flat()
 const PROGRAMS = ['src/server.ts', 'src/admin.ts']
 /** What knows the process and the console. */
 const OUTERMOST = [
-  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect', 'as-owner'].map(name => `src/parts/operator/${name}.ts`)
+  ...PROGRAMS, 'src/main.ts', ...['program', 'command-line', 'connect'].map(name => `src/parts/operator/${name}.ts`)
 ]
 const SURFACE = 'src/index.ts'
 /** The one file that asks the service. */

@@ -55,10 +55,11 @@ export interface Reached {
   status(): Promise<JournalStatus>
   /**
    * Takes the lock for work on the folder's files, which no service may have meanwhile; rejects with an `OperatorError`
-   * where one has. `reads` are files that the folder's owner may be unable to read.
+   * if a service has it.
    */
-  alone<T>(reads: readonly string[], work: () => Promise<T>): Promise<T>
-  /** The disk, in a folder of another user as that user sees it while the folder is open or `alone` works. */
+  alone<T>(work: () => Promise<T>): Promise<T>
+  /** Throws an `OperatorError` if the folder is another user's. */
+  assertOwner(): void
   readonly files: Files
   /** Reads the journal up to where it is acknowledged, verifying all of it, and changes nothing. */
   read(status: JournalStatus, onRecord?: OnRecord): Promise<JournalRead>

@@ -1,7 +1,7 @@
-/** `journal compact` as its user runs it, archives that must join, heads that were noted, and what ends it. */
+/** `journal compact` as its user runs it, heads that were noted, and what ends it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -81,20 +81,20 @@ async function longLived(t: TestContext) {
   await store.close()
   // Records 1 to 4; a checkpoint of 4, two more, of which the re-encryption leaves one out and adds two, and one more.
   assert.deepEqual(archives, ['journal-1-4.jsonl', 'journal-5-12.jsonl'].map(name => join(folder, name)))
-  return { folder, heads, archives, given: archives.map(path => `--archive ${path}`).join(' ') }
+  return { folder, heads, archives }
 }
 
-test('a noted head is here, or was the end before a compaction or a re-encryption, or is in an archive, or is nowhere', async t => {
-  const { folder, heads: [, b, c, d, e, f], archives, given } = await longLived(t)
-  const notedOf = async (head: string, words = ''): Promise<string | undefined> =>
-    /^noted +(.*)$/m.exec(await done(folder, `journal verify --head ${head} ${words}`.trim()))?.[1]
+test('a noted head is here, or was the end before a compaction or a re-encryption, or is nowhere', async t => {
+  const { folder, heads: [, b, c, d, e, f], archives } = await longLived(t)
+  const notedOf = async (head: string, file = ''): Promise<string | undefined> =>
+    /^noted +(.*)$/m.exec(await done(folder, `journal verify --head ${head} ${file}`.trim()))?.[1]
   const last = (await verified(folder)).records
   assert.equal(await notedOf(f!), `at record ${last}`)
   assert.equal(await notedOf('0'.repeat(64)), 'at record 0')
   assert.match(await notedOf(d!) ?? '', /^at record 6, the last one before the re-encryption of 20\S+Z$/)
   assert.match(await notedOf(e!) ?? '', /^at record 8, the last one before the compaction of 20\S+Z$/)
-  assert.equal(await notedOf(e!, given), `at record 8 of ${archives[1]}`)
-  assert.equal(await notedOf(b!, given), `at record 3 of ${archives[0]}`)
+  assert.equal(await notedOf(e!, archives[1]), 'at record 8')
+  assert.equal(await notedOf(b!, archives[0]), 'at record 3')
   for (const head of [b!, c!, 'ab'.repeat(32)]) {
     const { code, error } = await admin(folder, `journal verify --head ${head}`)
     assert.equal(code, 3)
@@ -102,47 +102,6 @@ test('a noted head is here, or was the end before a compaction or a re-encryptio
   }
   const json = await verified(folder, `--head ${d}`)
   assert.deepEqual([json.noted, json.endOf.why, json.endOf.records], [null, 're-encrypted', 6])
-})
-
-test('archives that join are verified, shown and searched; one that is missing is named, one that does not join is refused', async t => {
-  const { folder, archives: [first, second], given } = await longLived(t)
-  const lines = (await done(folder, `journal verify ${given}`)).split('\n')
-  assert.deepEqual(lines.filter(line => /^(joins|missing)/.test(line)).map(line => line.replace(/20\S+Z/, 'T')), [
-    `joins   ${first}, 4 records, from before the compaction of T`, `joins   ${second}, 8 records, from before the compaction of T`
-  ])
-  assert.match(await done(folder, `journal verify --archive ${second}`), /^missing the journal before the compaction of \S+, 4 records$/m)
-  const shown = await done(folder, `journal show --archive ${second} --archive ${first}`)
-  assert.deepEqual(shown.match(/^journal \S+|\w+\.\w+(?= \{)|^key/gm)!.map(one => one.replace(`journal ${folder}/`, '')), [
-    'journal-1-4.jsonl', 'user.added', 'entry.created', 'entry.created', 'user.removed',
-    'journal-5-12.jsonl', 'journal.rewritten', 'journal.continued', 'entries.kept', 'users.kept', 'entry.created',
-    'entry.created', 'journal.whole', 'entry.created',
-    'journal.jsonl', 'journal.rewritten', 'journal.continued', 'journal.continued', 'entries.kept', 'users.kept',
-    'journal.whole', 'entry.created'
-  ])
-  const history = async (words: string): Promise<string[]> =>
-    (await done(folder, `entry history 1 ${words}`.trim())).trimEnd().split('\n').map(line => line.split(' ')[2]!)
-  assert.deepEqual([await history(''), await history(given)],
-    [['entries.kept'], ['entry.created', 'entries.kept', 'entries.kept']])
-  await done(folder, 'entry purge 1 --yes')
-  await refused(folder, `entry history 1 ${given}`, 1, /no entry \d/)
-
-  const bytes = readFileSync(first!)
-  const refusedWith = async (changed: Buffer, why: RegExp, commands = ['journal verify']): Promise<void> => {
-    writeFileSync(first!, changed)
-    for (const command of commands) {
-      const { code, out, error } = await admin(folder, `${command} ${given}`)
-      assert.deepEqual([code, out], [3, ''], command)
-      assert.match(error, why)
-    }
-  }
-  const flipped = Buffer.from(bytes)
-  flipped[bytes.indexOf('"sealed":"') + 30]! ^= 1
-  const all = ['journal verify', 'journal show', 'entry history 2']
-  await refusedWith(flipped, /^error: the journal is damaged: .*line 1 at byte 0/, all)
-  await refusedWith(bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1), /^error: the archive does not join this journal: .* after 3 records/)
-  await refusedWith(Buffer.concat([bytes, Buffer.from('{"seq":5,"time":"')]), /does not join/)
-  copyFileSync(join(folder, 'journal.jsonl'), first!)
-  await refusedWith(readFileSync(first!), /does not join/)
 })
 
 test('the verifier says the same of archives that join, with the key, and refuses what the program refuses', { skip: NO_PYTHON }, async t => {

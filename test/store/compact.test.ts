@@ -148,7 +148,7 @@ test('records of a compacted journal are bounded, but one value may be larger; r
   assert.equal(waiting.length, 3)
   assert.ok(shares.every((share, i) => share >= (shares[i - 1] ?? 0) && share <= 1), shares.join(' '))
   const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
-  assert.deepEqual(kept.filter(({ type }) => type === 'entries.kept').map(({ data }) => (data as any).entries.length), [2000, 2000, 1, 1, 2, 2, 1])
+  assert.deepEqual(kept.filter(({ type }) => type === 'entries.kept').map(({ data }) => (data as any).entries.length), [50, 50, 1, 1, 2, 2, 1])
   await Promise.all(waiting)
   assert.deepEqual([store.status().records, store.lastId], [1 + 7 + 3 + 1 + 3, many.length + 9])
   const after = shown(store)

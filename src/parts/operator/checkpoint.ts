@@ -7,8 +7,12 @@ import { fieldsOf, rowOf, type EntryRow } from '../../store/entry.ts'
 import type { KeptToken, KeptUser, User } from '../../store/events.ts'
 import { apply, emptyState, event, type CommittedState } from '../../store/state.ts'
 
-/** Rows of a record of a compacted journal, and its bytes as JSON, unless one row is larger. */
-export const CHECKPOINT_RECORD_ROWS: number = 2_000
+/**
+ * Rows of a record of a compacted journal that hold something, all of its rows, and its bytes as JSON unless one row is
+ * larger. A record is whole or not at all: damage to one bit costs all of its rows.
+ */
+export const CHECKPOINT_RECORD_ROWS: number = 50
+const MAX_RECORD_ROWS = 2_000
 export const CHECKPOINT_RECORD_BYTES: number = 512 * 1024
 
 assert.ok(CHECKPOINT_RECORD_BYTES < MAX_EVENT_BYTES, 'a record of a compacted journal fits a line')
@@ -100,7 +104,7 @@ function * compareRows(
     if (other.done === true || JSON.stringify(one) !== JSON.stringify(other.value)) {
       throw new Error(`${what} ${row} would be another one`)
     }
-    if (row % CHECKPOINT_RECORD_ROWS === 0) yield
+    if (row % MAX_RECORD_ROWS === 0) yield
   }
   if (others.next().done !== true) throw new Error(`there would be more than ${row} of each ${what}`)
 }
@@ -110,17 +114,20 @@ function * pieces<T>(rows: Iterable<T>): Generator<readonly [from: number, piece
   let from = 0
   let piece: T[] = []
   let bytes = 0
+  let held = 0
   for (const row of rows) {
     const more = Buffer.byteLength(JSON.stringify(row)) + 1
-    const isFull = piece.length === CHECKPOINT_RECORD_ROWS || bytes + more > CHECKPOINT_RECORD_BYTES
+    const isFull = held === CHECKPOINT_RECORD_ROWS || piece.length === MAX_RECORD_ROWS ||
+      bytes + more > CHECKPOINT_RECORD_BYTES
     if (isFull && piece.length > 0) {
       yield [from, piece]
       from += piece.length
       piece = []
-      bytes = 0
+      bytes = held = 0
     }
     piece.push(row)
     bytes += more
+    if (row !== null) held++
   }
   if (piece.length > 0) yield [from, piece]
 }

@@ -22,7 +22,6 @@ import { JOURNALS } from '../../settings.ts'
 import { lockJournal, openStorage, type Storage } from '../../storage.ts'
 import { apply, emptyState } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
-import { STAYS, becomeOwner } from './as-owner.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { readSameFile, statusWithFile } from './same-file.ts'
@@ -56,10 +55,9 @@ export class StoreAccess implements Reached {
   readonly #mayCreate: boolean
   readonly #terminal: Terminal
   readonly #keyFile: string
-  #folder: string
+  readonly #folder: string
   /** The storage that this process has opened, since no other had. */
   #opened: Storage | undefined
-  #asOwner = STAYS
   #saysThatItWaits = false
 
   constructor(settings: StoreSettings, mayCreate: boolean, terminal: Terminal) {
@@ -71,7 +69,7 @@ export class StoreAccess implements Reached {
     this.#folder = folder
   }
 
-  get files(): Files { return this.#asOwner.files }
+  readonly files: Files = disk
 
   get hasLock(): boolean { return this.#opened !== undefined }
 
@@ -122,9 +120,9 @@ export class StoreAccess implements Reached {
     return { path, keyFile: this.#keyFile, bytes: file.bytes, file }
   }
 
-  async alone<T>(reads: readonly string[], work: () => Promise<T>): Promise<T> {
+  async alone<T>(work: () => Promise<T>): Promise<T> {
     if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
-    this.#beginOwner(reads)
+    this.assertOwner()
     try {
       const lock = await lockJournal(this.files, this.#folder, localSockets(new RequestGate().handle))
       try {
@@ -135,8 +133,6 @@ export class StoreAccess implements Reached {
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'folder-held') throw error
       throw new OperatorError(`${error.message}; if that is the service, stop it first`)
-    } finally {
-      this.#endOwner()
     }
   }
 
@@ -165,11 +161,7 @@ export class StoreAccess implements Reached {
   async close(): Promise<void> {
     const closing = this.#opened
     this.#opened = undefined
-    try {
-      await closing?.close()
-    } finally {
-      this.#endOwner()
-    }
+    await closing?.close()
   }
 
   /** Says, once and in a while, that another process is waited for. */
@@ -186,13 +178,8 @@ export class StoreAccess implements Reached {
     const found = await this.#liveSocket()
     if (found !== undefined || this.#opened !== undefined) return found
     if (this.settings.journal === 'file' && !this.#mayCreate) this.#assertJournal()
-    this.#beginOwner([])
-    try {
-      await this.#open()
-    } catch (error) {
-      this.#endOwner()
-      throw error
-    }
+    this.assertOwner()
+    await this.#open()
     return this.#liveSocket()
   }
 
@@ -215,19 +202,11 @@ export class StoreAccess implements Reached {
       'nothing was ever stored there, the command init makes one; if something was, restore it')
   }
 
-  /** Becomes the folder's owner where this process may; `reads` are files to be opened before. */
-  #beginOwner(reads: readonly string[]): void {
+  /** Throws if the folder is another user's: what is made there the service could not read. */
+  assertOwner(): void {
     const user = process.geteuid?.()
     const owner = disk.stat(this.#folder)?.owner
-    if (user !== undefined && user !== 0 && owner !== undefined && owner !== user) throw notOwner(this.#folder)
-    const real = disk.real(this.#folder)
-    this.#asOwner = becomeOwner(this.#folder, [this.#keyFile, ...reads])
-    if (this.#asOwner !== STAYS) this.#folder = real // the shortest way to its sockets is from the working folder
-  }
-
-  #endOwner(): void {
-    this.#asOwner.end()
-    this.#asOwner = STAYS
+    if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(this.#folder)
   }
 }
 
@@ -276,6 +255,7 @@ function assertOwner(files: Files, folder: string, socket: string): void {
 }
 
 function notOwner(folder: string): OperatorError {
-  const owner = disk.stat(folder)?.owner
-  return new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, or as root`)
+  const { owner, group } = disk.stat(folder)!
+  return new OperatorError(`${folder} belongs to user ${owner}: run the command as that user, such as setpriv ` +
+    `--reuid=${owner} --regid=${group} --clear-groups COMMAND, sudo -u '#${owner}' COMMAND, or docker exec -u ${owner}`)
 }

@@ -8,7 +8,6 @@ import type { Events } from '../../store/events.ts'
 import { changesIn, operatorIn } from '../../store/extra-commands.ts'
 import type { CommittedState } from '../../store/state.ts'
 import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
-import { ARCHIVE, withArchives } from './archives.ts'
 import { asking, entryOf, FIELD_WORDS, findId, idOf, listed } from './find-entry.ts'
 
 /** Shown instead of a password that was not asked for. */
@@ -196,7 +195,7 @@ async function history(context: Context): Promise<void> {
     const by = authorOf(state, record)
     terminal.show({ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`)
   }
-  for (const status of await withArchives(context, await store.status())) await store.read(status, take)
+  await store.read(await store.status(), take)
 }
 
 async function purge(context: Context): Promise<void> {
@@ -271,7 +270,7 @@ export const COMMANDS: readonly Command[] = [
     run: purge
   },
   {
-    name: 'entry history', positionals: ENTRY, options: { ...REVEAL, ...ARCHIVE },
+    name: 'entry history', positionals: ENTRY, options: REVEAL,
     help: 'prints every value that an entry ever had, when it got it, and by whom',
     examples: ['entry history github --reveal'],
     run: history

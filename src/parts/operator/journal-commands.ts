@@ -11,12 +11,11 @@ import {
   OperatorError, type Command, type Context, type JournalStatus, type OnRecord
 } from '../command.ts'
 import { saveJournal } from '../saved-journal.ts'
-import {
-  ARCHIVE, before, earlierEnd, fileStatus, joinArchives, notedHead, withArchives, type EarlierEnd
-} from './archives.ts'
+import { before, earlierEnd, fileStatus, notedHead, type EarlierEnd } from './journal-files.ts'
 import { backupToOutput } from './backup-output.ts'
 import { checkState } from './check.ts'
-import { scanDamaged } from './salvage-scan.ts'
+import { piecesOf } from './salvage-lines.ts'
+import { Salvaging } from './salvage-state.ts'
 import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
 import { sealingKey } from './key-list.ts'
 
@@ -49,53 +48,40 @@ async function askSlowly(context: Context, what: string, path: string, body: obj
 function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
 
 /** A refusal of a damaged journal, with how many lines of it can be opened all the same. */
-function withOpenable(
-  { store, terminal }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown
-): unknown {
+function withOpenable({ store }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown): unknown {
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
-  const line = Number(/, line (\d+) at byte/.exec(error.message)?.[1])
-  const onProgress = (share: number): void => terminal.progress('reading what is left', share)
-  const { runs } = scanDamaged(store.files, path, keys, onProgress)
-  const behind = runs.reduce((sum, { first, last }) => sum + Math.max(0, last - Math.max(first, line) + 1), 0)
-  const what = `${error.message.replace(/^[^:]*: /, '')}; of the lines from there on ${behind} can be opened`
+  const made = new Salvaging(keys)
+  for (const piece of piecesOf(store.files, path, () => {})) made.take(piece)
+  const what = `${error.message.replace(/^[^:]*: /, '')}; ${made.opened} of its ${made.last} lines can be opened`
   return new Failure('journal-damaged', what, { cause: error })
 }
-
-/** Where a head was found. */
-interface Noted { readonly record: number, readonly file?: string }
 
 async function verify(context: Context): Promise<void> {
   const { store, terminal, flags } = context
   const head = notedHead(flags)
   const status = await statusOf(context)
-  let noted: Noted | undefined = head === FIRST_HASH ? { record: 0 } : undefined
+  let noted = head === FIRST_HASH ? 0 : undefined
   const ends: EarlierEnd[] = []
-  const look = (file?: string): OnRecord => (record, _state, text) => {
-    if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = { record: record.seq, ...file && { file } }
-    const end = file === undefined ? earlierEnd(record) : undefined
+  const look: OnRecord = (record, _state, text) => {
+    if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = record.seq
+    const end = earlierEnd(record)
     if (end !== undefined) ends.push(end)
   }
-  const { records, head: newest, tornBytes, state } = await store.read(status, look())
+  const { records, head: newest, tornBytes, state } = await store.read(status, look)
     .catch(error => { throw withOpenable(context, status, error) })
   checkState(state)
-  const archives = await joinArchives(context, ends, look)
   const { count, active } = state.entries
   const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
-  const missing = flags['archive'] === undefined ? []
-    : ends.filter(end => end.why === 'compacted' && !archives.some(archive => archive.end === end))
   const result = {
-    records, entries: count, active, head: newest, tornBytes, ...head !== undefined && { noted: noted ?? null, endOf },
-    ...flags['archive'] !== undefined &&
-      { archives: archives.map(({ status: { path }, end }) => ({ path, end })), missing }
+    records, entries: count, active, head: newest, tornBytes,
+    ...head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf }
   }
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
   terminal.show(result, [
     `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`,
     ...tornBytes > 0 ? [`torn    ${torn}`] : [],
-    ...archives.map(({ status: { path }, end }) => `joins   ${path}, ${end.records} records, from ${before(end)}`),
-    ...missing.map(end => `missing the journal ${before(end)}, ${end.records} records`),
-    ...noted === undefined ? [] : [`noted   at record ${noted.record}${noted.file ? ` of ${noted.file}` : ''}`],
+    ...noted === undefined ? [] : [`noted   at record ${noted}`],
     ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
   ])
   if (head !== undefined && noted === undefined && endOf === undefined) {
@@ -115,30 +101,27 @@ async function show(context: Context): Promise<void> {
     const disclosure = { command: 'journal show', entries: state.entries.count }
     await recordDisclosure(context, disclosure, context.positionals.length > 0)
   }
-  for (const status of await withArchives(context, await statusOf(context))) {
-    let sealing: string | undefined
-    if (flags['archive'] !== undefined) terminal.show({ journal: status.path }, `journal ${status.path}`)
-    await store.read(status, (record, state, text) => {
-      const { seq, time, type } = record
-      const data = shown(record, reveals)
-      const by = authorOf(state, record)
-      const key = sealingKey(text)
-      const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
-      sealing = key
-      terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
-        [...rotation, `${seq} ${time} ${by ?? '-'} ${type} ${data}`])
-    })
-  }
+  let sealing: string | undefined
+  await store.read(await statusOf(context), (record, state, text) => {
+    const { seq, time, type } = record
+    const data = shown(record, reveals)
+    const by = authorOf(state, record)
+    const key = sealingKey(text)
+    const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
+    sealing = key
+    terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
+      [...rotation, `${seq} ${time} ${by ?? '-'} ${type} ${data}`])
+  })
 }
 
 /** A journal that holds the record that `init` has put there, and no other. */
 const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
 
-/** Puts a copy where no journal is, or an empty one; what it makes belongs to the folder's owner. */
+/** Puts a copy where no journal is, or an empty one. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path } = locationOf(store.settings)
-  const { records, head, tornBytes } = await store.alone([status.path], async () => {
+  const { records, head, tornBytes } = await store.alone(async () => {
     const target = store.files.real(path)
     const old = store.files.stat(target)
     const isEmpty = old === undefined || old.bytes === 0 ||
@@ -175,13 +158,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal verify', positionals: ['[FILE]'],
-    options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' }, ...ARCHIVE },
+    options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' } },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
     run: verify
   },
   {
-    name: 'journal show', positionals: ['[FILE]'], options: { ...REVEAL, ...ARCHIVE },
+    name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
     help: 'prints a line a record, of the journal or of a copy: number, time, who, what',
     run: show
   },

@@ -2,22 +2,15 @@
  * Writing a whole journal again: into a new file beside it, which is read back and compared, and then takes its name.
  * It begins with a record that says what it was written from, and ends with one that says that it is whole.
  */
-import { createHash, type Hash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { hasNoLinks, makeWhole, type NewFile } from '../../journal/whole-file.ts'
 import { Failure } from '../../errors.ts'
-import { sealBatch } from '../../journal/batch.ts'
 import {
-  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type Event, type JournalRecord,
-  type QuietFile
+  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type JournalRecord, type QuietFile
 } from '../../journal/journal.ts'
-import { FIRST_HASH } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
-import { READ_CHUNK_BYTES } from '../../limits.ts'
 import type { Checkpoint } from './checkpoint.ts'
-
-/** What an empty journal holds. */
-const NOTHING: Recovered = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
+import { writeJournal, type Unnumbered } from './write-journal.ts'
 
 /** How a journal is written again. */
 export interface Rewrite {
@@ -43,9 +36,6 @@ export interface Rewritten {
   /** The file that the journal before is kept in. */
   readonly archive: string | undefined
 }
-
-/** A record to be written. */
-export type Unnumbered = Omit<JournalRecord, 'seq'>
 
 /**
  * Writes a journal again; `rewriteOf` says how, once nothing is appended any more. When it fails, or is not wanted any
@@ -99,61 +89,23 @@ async function writeAndCompare(
   part: NewFile, file: QuietFile, rewrite: Rewrite, earlier: readonly JournalRecord[]
 ): Promise<Recovered> {
   const { checkpoint, onProgress, assertWanted } = rewrite
-  const { files, keys: { newest: key }, nonce, end: from } = file
   const endSlice = async (share: number): Promise<void> => {
     onProgress(share)
     await new Promise(resolve => setImmediate(resolve))
     assertWanted()
   }
-  const [written, read] = [createHash('sha256'), createHash('sha256')]
-  const slices = new Slices(part)
+  const { files, keys: { newest: key }, nonce, time, end: { goodBytes } } = file
   let reached = 0
-  let [seq, head] = [0, FIRST_HASH]
-  const all = newRecords(file, rewrite, earlier, at => { reached = at })
-  for (const { time, type, by, data } of all) {
-    const sealed = sealBatch([{ type, by, data, json: JSON.stringify(data) }], seq++, head, { time, key, nonce })
-    add(written, sealed.records[0]!)
-    head = sealed.head
-    if (slices.add(`${sealed.lines[0]}\n`)) await endSlice((checkpoint?.share() ?? reached / from.goodBytes) / 2)
+  const records = newRecords(file, rewrite, earlier, at => { reached = at })
+  const onRecord = (record: JournalRecord): void => checkpoint?.apply(record)
+  const steps = writeJournal(part, records, { files, key, nonce, time, onRecord })
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) {
+      for (const _ of checkpoint?.compare() ?? []) await endSlice(1)
+      return step.value
+    }
+    await endSlice(((checkpoint?.share() ?? reached / goodBytes) + step.value) / 2)
   }
-  slices.end()
-  let found = NOTHING
-  const onlyNewest = { find: (name: string) => name === key.name ? key : undefined }
-  const take = (record: JournalRecord): void => { add(read, record); checkpoint?.apply(record) }
-  for (found of readInSteps(files, part.path, onlyNewest, take)) {
-    await endSlice((1 + found.goodBytes / slices.bytes) / 2)
-  }
-  if (written.digest('hex') !== read.digest('hex')) throw new Error('what was written does not read back the same')
-  for (const _ of checkpoint?.compare() ?? []) await endSlice(1)
-  return found
-}
-
-/** Lines, written to a file in slices. */
-export class Slices {
-  readonly #file: NewFile
-  #slice = ''
-  bytes = 0
-
-  constructor(file: NewFile) { this.#file = file }
-
-  /** Whether a slice was written. */
-  add(line: string): boolean {
-    this.#slice += line
-    this.bytes += line.length
-    if (this.#slice.length < READ_CHUNK_BYTES) return false
-    this.end()
-    return true
-  }
-
-  end(): void {
-    this.#file.write(this.#slice)
-    this.#slice = ''
-  }
-}
-
-/** What a record says, whichever key seals it. */
-export function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
-  hash.update(JSON.stringify({ seq, time, type, by, data }))
 }
 
 /** The record that says what the journal was. */
@@ -163,27 +115,18 @@ function firstOf({ end: { records, head, time: ended }, time }: QuietFile, { che
   return { time, type: REWRITTEN, by: null, data }
 }
 
-/** The first and the last one say what this is; between them is every record of the old one, or the checkpoint. */
+/** The first record says what this is; behind it is every record of the old journal, or the checkpoint. */
 function * newRecords(
   file: QuietFile, rewrite: Rewrite, earlier: readonly JournalRecord[], onRead: (bytes: number) => void
 ): Generator<Unnumbered, void, void> {
   const { time } = file
-  let records = 0
-  const between = function * (): Generator<Unnumbered, void, void> {
-    yield firstOf(file, rewrite)
-    if (rewrite.checkpoint === undefined) {
-      for (const record of recordsOf(file, onRead)) if (record.type !== WHOLE) yield asEarlier(record)
-      return
-    }
-    for (const record of earlier) yield asEarlier(record)
-    for (const event of rewrite.checkpoint.events) yield { ...event, time }
+  yield firstOf(file, rewrite)
+  if (rewrite.checkpoint === undefined) {
+    for (const record of recordsOf(file, onRead)) if (record.type !== WHOLE) yield asEarlier(record)
+    return
   }
-  for (const record of between()) {
-    records++
-    yield record
-  }
-  const ended: Event = { type: WHOLE, by: null, data: { records } }
-  yield { ...ended, time }
+  for (const record of earlier) yield asEarlier(record)
+  for (const event of rewrite.checkpoint.events) yield { ...event, time }
 }
 
 /** A record of a journal before as it is in this one, which has one beginning of its own. */

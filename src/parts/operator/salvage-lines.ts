@@ -1,98 +1,104 @@
 /**
- * Finds what is left of lines in a damaged file. A line can be opened once the hash of the line before it is known: its
- * seal covers that hash and its own head, so a line that opens is genuine, and follows exactly that line, wherever both
- * are by now. What it takes of a line is all up to the end of its seal; its own hash is computed.
+ * What is left of lines in a damaged file, in its order. A line's seal covers the hash of the line before it: so a line
+ * that opens is genuine and follows that line. Of a line its head and its seal are enough; its hash is computed.
  */
 import { Buffer } from 'node:buffer'
 import { hash as digest } from 'node:crypto'
-import { readPieces, type Files } from '../../journal/files.ts'
+import { systemCode } from '../../errors.ts'
+import type { Files } from '../../journal/files.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, openLine, parseLine, type Line } from '../../journal/line.ts'
-import { MAX_LINE_BYTES } from '../../limits.ts'
+import { MAX_LINE_BYTES, READ_CHUNK_BYTES, SECTOR_BYTES } from '../../limits.ts'
 
-export const LINE_FEED = 0x0a
+const LINE_FEED = 0x0a
 const START = '{"seq":'
 const SEALED = '","sealed":"'
-const HASH = '"hash":"'
+const HEAD = /^\{"seq":([1-9][0-9]{0,15}),"time":"[^"]{24}","type":"([a-z]+\.[a-z]+)","by":/
 const OWN_HASH = /^,"hash":"([0-9a-f]{64})"\}/
 const ANY_HASH = /"hash":"([0-9a-f]{64})"\}/g
 /** More than the end of a line with its hash. */
-const OVERLAP_BYTES = 128
+const END_CHARACTERS = 128
 
-/** What is left of a line, from the byte `at` up to `end`. */
+/** What is left of a line. */
 export interface Piece {
+  /** Its first byte in the file, and the byte behind it. */
   readonly at: number
   readonly end: number
-  /** Its head and seal, which may have been changed; undefined where they are not there. */
+  /** The number and type in its head; undefined if there is no head. Neither is verified. */
+  readonly claim: { readonly seq: number, readonly type: string } | undefined
+  /** Its head and seal; undefined if one of them is not there. */
   readonly line: Line | undefined
-  /** The hash that it says it has. */
+  /** The hash that the next line should follow. */
   readonly hash: string | undefined
 }
 
-/** A line that was opened. */
-export interface Opened {
-  readonly piece: Piece
-  readonly record: JournalRecord
-  /** Its hash, and that of the line before. */
-  readonly hash: string
-  readonly previousHash: string
-}
-
-/** The pieces of lines in a part of a file, in its order. */
+/** The pieces of lines in a file. What the device cannot read counts as zeros; `unreadable` gets how many bytes. */
 export function * piecesOf(
-  files: Files, path: string, from: number = 0, to: number = Infinity
+  files: Files, path: string, unreadable: (bytes: number) => void
 ): Generator<Piece, void, void> {
-  let held: Buffer[] = [] // what was read and has no line feed yet, from `at` on
-  let at = from
-  let heldBytes = 0
-  let hasStart = false
-  for (const [read, readAt] of readPieces(files, path, from, to)) {
+  let at = 0
+  let held = '' // what was read behind the last line feed, from `at` on
+  for (const read of chunksOf(files, path, unreadable)) {
     let start = 0
     for (let end = read.indexOf(LINE_FEED); end >= 0; end = read.indexOf(LINE_FEED, start)) {
-      const text = heldBytes === 0 ? read.toString('latin1', start, end)
-        : Buffer.concat([...held, read.subarray(start, end)]).toString('latin1')
-      yield * piecesIn(text, at)
-      held = []
-      heldBytes = 0
-      hasStart = false
+      held += read.toString('latin1', start, end)
+      yield * piecesIn(held, at)
+      at += held.length + 1
+      held = ''
       start = end + 1
-      at = readAt + start
     }
-    if (start === read.length) continue
-    held.push(Buffer.from(read.subarray(start)))
-    heldBytes += read.length - start
-    hasStart ||= Buffer.concat(held.slice(-2)).includes(START)
-    if (hasStart && heldBytes <= MAX_LINE_BYTES) continue
-    // No line goes on here: all of it is looked through, but what may be the beginning of one.
-    const all = Buffer.concat(held)
-    const last = all.lastIndexOf(START)
-    const cut = last > 0 ? last : cutOf(all)
-    yield * piecesIn(all.toString('latin1', 0, cut), at)
-    held = [Buffer.from(all.subarray(cut))]
+    held += read.toString('latin1', start)
+    if (held.length <= MAX_LINE_BYTES) continue
+    // No line is so long: what may be the beginning or the end of one stays.
+    const last = held.lastIndexOf(START)
+    const cut = last > 0 ? last : held.length - END_CHARACTERS
+    yield * piecesIn(held.slice(0, cut), at)
     at += cut
-    heldBytes = all.length - cut
-    hasStart = last > 0
+    held = held.slice(cut)
   }
-  yield * piecesIn(Buffer.concat(held).toString('latin1'), at)
+  yield * piecesIn(held, at)
 }
 
-/** Where bytes without a line's beginning can be cut without cutting a hash, or what may become one. */
-function cutOf(bytes: Buffer): number {
-  const end = Math.max(0, bytes.length - OVERLAP_BYTES)
-  const hash = bytes.lastIndexOf(HASH, end)
-  return hash > end - OVERLAP_BYTES && hash > 0 ? hash : end
+/** A file in chunks; each is valid until the next one. */
+function * chunksOf(
+  files: Files, path: string, unreadable: (bytes: number) => void
+): Generator<Buffer, void, void> {
+  const bytes = files.stat(path)?.bytes ?? 0
+  const descriptor = files.openToRead(path)
+  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+  const sector = Buffer.allocUnsafe(SECTOR_BYTES)
+  try {
+    for (let at = 0; at < bytes;) {
+      const size = Math.min(READ_CHUNK_BYTES, bytes - at)
+      let read = orZeros(() => files.readAt(descriptor, chunk, at)) ?? 0
+      // A failed read says nothing of its parts.
+      for (; read < size && read % SECTOR_BYTES === 0; read += SECTOR_BYTES) {
+        chunk.fill(0, read, read + SECTOR_BYTES)
+        const got = orZeros(() => files.readAt(descriptor, sector, at + read))
+        if (got === undefined) unreadable(Math.min(SECTOR_BYTES, size - read))
+        else sector.copy(chunk, read, 0, got)
+      }
+      yield chunk.subarray(0, Math.min(read, size))
+      at += Math.min(read, size)
+    }
+  } finally {
+    files.close(descriptor)
+  }
 }
 
-/** The pieces in a text that should be a line, and may be what is left of several. */
+function orZeros(read: () => number): number | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (systemCode(error) !== 'EIO') throw error
+    return undefined
+  }
+}
+
+/** The pieces in a text that should be one line, and may be what is left of several. */
 function * piecesIn(text: string, at: number): Generator<Piece, void, void> {
-  const whole = text.length > MAX_LINE_BYTES ? undefined : parseLine(text)
-  if (whole !== undefined) {
-    yield { at, end: at + text.length, line: whole, hash: whole.hash }
-    return
-  }
-  let start = 0
-  while (start < text.length) {
+  for (let start = 0; start < text.length;) {
     const next = text.indexOf(START, start + 1)
     const end = next < 0 ? text.length : next
     yield * pieceIn(text.slice(start, end), at + start)
@@ -100,41 +106,44 @@ function * piecesIn(text: string, at: number): Generator<Piece, void, void> {
   }
 }
 
-/** What is left of at most one line's beginning, and of the end of that one or another. */
+/** What is left of at most one line's beginning, and of the end of that line or of another. */
 function * pieceIn(text: string, at: number): Generator<Piece, void, void> {
-  const sealed = text.startsWith(START) ? text.indexOf(SEALED) : -1
+  const [head, seq, type = ''] = HEAD.exec(text) ?? []
+  const claim = head === undefined ? undefined : { seq: Number(seq), type: copied(type) }
+  const sealed = claim === undefined ? -1 : text.indexOf(SEALED)
   const close = sealed < 0 ? -1 : text.indexOf('"', sealed + SEALED.length)
-  let rest = text
-  let restAt = at
-  if (close >= 0) {
-    const [tail = '', own] = OWN_HASH.exec(text.slice(close + 1, close + 1 + OVERLAP_BYTES)) ?? []
-    const line = parseLine(`${text.slice(0, close + 1)},"hash":"${own ?? FIRST_HASH}"}`)
-    // The quote may be that of a hash, where the one of the seal is lost.
-    const end = own === undefined ? close : close + 1 + tail.length
-    restAt = at + end
-    rest = text.slice(end)
-    if (line !== undefined || own !== undefined) yield { at, end: Math.max(restAt, at + close + 1), line, hash: own }
+  const [tail = '', own] = close < 0 ? [] : OWN_HASH.exec(text.slice(close + 1, close + END_CHARACTERS)) ?? []
+  const line = close < 0 ? undefined : parseLine(`${text.slice(0, close + 1)},"hash":"${own ?? FIRST_HASH}"}`)
+  // The quote may be that of a hash, if the one of the seal is lost.
+  const rest = own === undefined ? Math.max(0, close) : close + 1 + tail.length
+  const other = [...text.slice(rest).matchAll(ANY_HASH)].at(-1)
+  const end = own === undefined ? close : rest // the line end is not where a whole line has it
+  if (claim !== undefined || own !== undefined) {
+    yield { at, end: line === undefined ? at + text.length : at + end, claim, line, hash: own && copied(own) }
   }
-  for (const { 0: tail, 1: hash, index } of rest.matchAll(ANY_HASH)) {
-    yield { at: restAt + index, end: restAt + index + tail.length, line: undefined, hash }
+  if (other !== undefined) {
+    yield { at, end: at + text.length, claim: undefined, line: undefined, hash: copied(other[1]!) }
   }
 }
 
-/** What a line becomes if it follows the line of that hash; undefined where it does not, or its key is missing. */
-export function openPiece(piece: Piece, previousHash: string, keys: KeyFinder): Opened | undefined {
-  const { line } = piece
+/** A text of its own: a part of another text keeps all of that in memory. */
+function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
+
+/** A line that was opened, and its hash. */
+export interface Opened {
+  readonly record: JournalRecord
+  readonly hash: string
+}
+
+/** What a line holds if it follows the line of that hash; undefined if it does not, or its key is missing. */
+export function openPiece({ line }: Piece, previousHash: string | undefined, keys: KeyFinder): Opened | undefined {
   const key = line && keys.find(line.key)
-  if (line === undefined || key === undefined) return undefined
+  if (line === undefined || key === undefined || previousHash === undefined) return undefined
   try {
-    const { seq, time, type, by } = line
+    const { seq, time, type, by, hashedHead } = line
     const record = { seq, time, type, by, data: openLine(line, previousHash, key) }
-    return { piece, record, previousHash, hash: hashAfter(line, previousHash) }
+    return { record, hash: digest('sha256', Buffer.from(previousHash + hashedHead, 'latin1'), 'hex') }
   } catch {
     return undefined
   }
-}
-
-/** The hash that a line has if it follows the line of that hash. */
-function hashAfter(line: Line, previousHash: string): string {
-  return digest('sha256', Buffer.from(previousHash + line.hashedHead, 'latin1'), 'hex')
 }

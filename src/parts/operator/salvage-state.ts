@@ -1,251 +1,222 @@
 /**
- * Makes a whole journal of the records that are left of a damaged one: in their order, by the one reducer. Nothing is
- * guessed. What does not fit is put aside. An id that may have been given is never given again. Where records are lost,
- * those who had access before may have lost it there: so their tokens end, and nobody knows their passwords any more.
+ * What is left of a damaged journal, reduced in its order. Nothing is guessed: a record that does not fit is put aside,
+ * an id that may have been given is not given again, and nobody gets access back that a lost record may have ended.
  */
-import {
-  CONTINUATIONS, REWRITTEN, CONTINUED, WHOLE, type Continued, type Event, type JournalRecord
-} from '../../journal/journal.ts'
+import { CONTINUATIONS, type Continued, type JournalRecord, type LostLines } from '../../journal/journal.ts'
+import type { KeyFinder } from '../../journal/keys.ts'
+import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
 import { assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
 import { apply, emptyState, event, userOf, type CommittedState } from '../../store/state.ts'
 import { OperatorError } from '../command.ts'
-import type { Unnumbered } from './rewrite.ts'
+import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
-/** How a journal is made of what is left of another. */
-export interface RebuildOptions {
-  /** When it is made. */
-  readonly time: string
-  /** A hash of a password that nobody knows. */
-  readonly lockedHash: string
-  /** Whether tokens and passwords stay as they were before records that are lost. */
-  readonly keepsAccess: boolean
-  /** Gets each record to be written, once it is applied. */
-  readonly write: (record: Unnumbered) => void
-  /** Gets what has no place, and why. */
-  readonly unplace: (record: JournalRecord, why: string) => void
+/** Lines that are lost together, and when the records before and behind them were made. */
+export interface Loss extends LostLines {
+  readonly after: string | null
+  readonly before: string | null
 }
 
-/** Records that are lost together. */
-export interface Loss {
-  readonly lines: number
-  /** The most that they may have taken in the file. */
-  readonly bytes: number
+/** A record that does not fit what comes before it. */
+export interface Unplaced extends Omit<JournalRecord, 'seq'> {
+  readonly line: number
+  readonly why: string
 }
 
-/** The least that an imported entry takes in a line, a row of what was written again, and a line with a user. */
-const LEAST_IMPORTED_BYTES = 70
-const LEAST_KEPT_BYTES = 6
-const LEAST_USER_BYTES = 350
-/** The most ids that are left out at the end, and those that one record says to be lost. */
-const MAX_RESERVED_ENTRIES = 1_000_000
-const MAX_RESERVED_USERS = 100_000
+/** Records of these types change neither users nor passwords. */
+const HARMLESS = new RegExp('^(entry\\.(created|updated|deleted|restored|purged)|entries\\.(imported|kept|disclosed)|' +
+  'token\\.(issued|revoked)|tokens\\.(revoked|kept)|journal\\.(begun|continued|rewritten|whole))$')
+/** The least that a row of a record takes in a line. */
+const LEAST_ROW_BYTES = 6
+/** The most ids that are left out behind what is lost at the end. */
+const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 const FILL_ROWS = 2_000
 
-export class Rebuilding {
+/** How many new rows lost lines may have held, of which only the type is known, if that. */
+function rowsIn(type: string | undefined, one: string, many: readonly string[], bytes: number): number {
+  if (type === undefined || many.includes(type)) return Math.max(1, Math.floor(bytes / LEAST_ROW_BYTES))
+  return type === one ? 1 : 0
+}
+
+export class Salvaging {
   readonly state: CommittedState = emptyState()
-  tokensLeftOut = 0
-  /** The newest entry that may lack changes: so may all before it. */
-  doubtfulIds = 0
-  /** The newest user who may have fewer abilities by now: so may all before. */
-  doubtfulUsers = 0
-  /** The newest record. */
+  readonly losses: Loss[] = []
+  readonly unplaced: Unplaced[] = []
+  readonly missingKeys: Set<string> = new Set()
+  /** Ids of entries of which nothing is left, as ranges. */
+  readonly gone: (readonly [first: number, last: number])[] = []
+  /** Pieces of lines that were seen, and lines that were opened, each once. */
+  lines = 0
+  opened = 0
+  /** The newest line that was opened, and its hash and time. */
+  last = 0
+  head: string = FIRST_HASH
   until: string | null = null
-  readonly #options: RebuildOptions
-  /** Users whose passwords may have been changed by records that are lost from here on. */
-  #open = new Set<number>()
-  /** How many entries may be lost since the newest one that is known, and how many users. */
-  #lostEntries = 0
-  #lostUsers = 0
-  /** Entries of which a part was kept so far. */
-  readonly #parts = new Set<number>()
-  /** Where the journal came from, as its first records say; undefined: that is not known. */
-  #origin: 'begun' | Continued['why'] | undefined
-  #isInCheckpoint = true
-  /** Whether the record that ends a checkpoint is still to come, or is lost. */
-  #mustEnd = false
+  /** Whether lost records may have changed users or passwords, and whether they may have changed entries. */
+  mayLackUsers = false
+  mayLackChanges = false
+  readonly #keys: KeyFinder
+  /** A noted head that was not seen yet. */
+  #noted: string | undefined
+  #previousHash: string | undefined = FIRST_HASH
+  /** The types of lines that were not opened, by their numbers. */
+  readonly #claims = new Map<number, string>()
+  /** The byte behind the last line that was opened, and behind the lines that follow it without anything between. */
+  #end = -1
+  #seamlessEnd = -1
+  #seamlessLast = 0
+  /** How many new ids may be lost since the last record that gave one. */
+  #free = { entries: 0, users: 0 }
 
-  constructor(options: RebuildOptions) { this.#options = options }
-
-  /** Whether nobody knows a user's password any more. */
-  isLocked(user: number): boolean { return this.state.users.get(user)?.passwordHash === this.#options.lockedHash }
-
-  /** What the new journal begins with. */
-  begin(first: Unnumbered): void { this.#add(first) }
-
-  /** Records are lost here; `next` comes behind them. */
-  lose(loss: Loss, next?: JournalRecord): void {
-    const isPlain = this.#origin === 'begun' || !this.#isInCheckpoint
-    this.#lostEntries += most(loss, isPlain ? LEAST_IMPORTED_BYTES : LEAST_KEPT_BYTES)
-    // Where it is known how many lines are lost, each of them gave one user at most.
-    const isCounted = isPlain && next !== undefined
-    this.#lostUsers += isCounted ? loss.lines : most(loss, isPlain ? LEAST_USER_BYTES : LEAST_KEPT_BYTES)
-    const isWithin = next !== undefined && (next.type.endsWith('.kept') || next.type === WHOLE)
-    // Within a checkpoint are no changes, and nobody lost access.
-    if (this.#origin === 'compacted' && this.#isInCheckpoint && isWithin) return
-    // One line alone is of the checkpoint as long as the record that ends it has not come: it may be that one.
-    const isOfCheckpoint = this.#isInCheckpoint && this.#mustEnd && loss.lines === 1 && next !== undefined
-    this.#mustEnd = false
-    if (isOfCheckpoint) return
-    this.doubtfulIds = this.state.entries.size
-    this.doubtfulUsers = this.state.users.size
-    if (!this.#options.keepsAccess) this.#endAccess()
+  constructor(keys: KeyFinder, noted?: string) {
+    this.#keys = keys
+    this.#noted = noted === FIRST_HASH ? undefined : noted
   }
 
-  /** The next record that is left. */
-  take(record: JournalRecord): void {
-    const { type, time, by } = record
-    this.until = time
-    this.#follow(record)
-    if (type === WHOLE) return
-    this.#assertKnown(record)
-    const { entries, users } = idsBefore(record)
-    this.#fillEntries(entries)
-    this.#fillUsers(Math.max(users, by ?? 0))
-    const fitting = this.#fitting(record)
-    if (fitting !== undefined) this.#place({ ...fitting, type: type === REWRITTEN ? CONTINUED : type }, record)
-  }
+  /** Whether the noted head, if there is one, is that of a line, or ended a journal before this one. */
+  get hasHead(): boolean { return this.#noted === undefined }
 
-  /** Ends the journal: no id is free that may have been given; `nextId` is one that the operator knows to be free. */
-  end(nextId: number): void {
-    for (const id of this.#parts) this.#dropPart(id)
-    const { entries, users } = this.state
-    this.#fillEntries(Math.max(entries.size + Math.min(MAX_RESERVED_ENTRIES, this.#lostEntries), nextId - 1))
-    this.#fillUsers(users.size + Math.min(MAX_RESERVED_USERS, this.#lostUsers))
-  }
-
-  #add(record: Unnumbered): void {
-    apply(this.state, { seq: 0, ...record }) // nobody asks this state for revisions
-    this.#options.write(record)
-  }
-
-  #addOwn(event: Event): void { this.#add({ time: this.#options.time, ...event }) }
-
-  /** Follows what the journal says of where it came from, and whose passwords are known. */
-  #follow({ seq, type, data }: JournalRecord): void {
-    const isOwn = type.startsWith('journal.')
-    if (CONTINUATIONS.has(type)) {
-      const { why } = data as Continued
-      if (seq === 1 || this.#origin === 're-encrypted') this.#origin = why
-      if (seq === 1) this.#mustEnd = why === 'compacted' && type === REWRITTEN
-    } else if (seq === 1) {
-      this.#origin = 'begun'
+  /** The next piece of the file. */
+  take(piece: Piece): void {
+    const { at, end, claim, line, hash } = piece
+    if (claim !== undefined) this.lines++
+    const before = this.#previousHash
+    // Behind lines that are there twice the next one follows the newest.
+    const opened = openPiece(piece, before, this.#keys) ?? openPiece(piece, this.head, this.#keys)
+    const isNext = opened === undefined ? claim?.seq === this.#seamlessLast + 1 : true
+    if (isNext && at === this.#seamlessEnd + 1) {
+      this.#seamlessEnd = end
+      this.#seamlessLast = Math.max(this.#seamlessLast, claim!.seq)
     }
-    // In one that was salvaged are such rows among changes, up to its end.
-    const isMixed = this.#origin === 'salvaged' || this.#origin === undefined
-    const isChange = !isOwn && !isMixed && !type.endsWith('.kept') && type !== 'entry.updated'
-    if (type === WHOLE || isChange) this.#isInCheckpoint = false
+    this.#previousHash = opened?.hash ?? hash
+    if (opened !== undefined) return this.#follow(opened, at, end)
+    if (claim !== undefined && !this.#claims.has(claim.seq)) this.#claims.set(claim.seq, claim.type)
+    const isLocked = line !== undefined && this.#keys.find(line.key) === undefined
+    if (isLocked && before !== undefined && isChained(line, before)) this.missingKeys.add(line.key)
   }
 
-  #assertKnown({ seq, type, data }: JournalRecord): void {
+  /** Ends a file of so many bytes; `nextId` is one that the operator knows to be free. */
+  end(bytes: number, nextId: number): void {
+    const isSeamless = this.#seamlessEnd + 1 === bytes && this.hasHead
+    const to = isSeamless ? this.#seamlessLast : null
+    if (to === null || to > this.last) this.#lose(to, Math.max(0, bytes - this.#end - 1), null)
+    for (const [id, entry] of [...this.state.entries.entries()]) if (isPart(entry)) this.#dropPart(id, entry)
+    for (const [hash, { user }] of [...this.state.tokens.entries()]) {
+      if (!this.#hasUser(user)) this.#apply(event('token.revoked', null, { hash }))
+    }
+    const { entries, users } = this.state
+    const free = Math.min(MOST_FREE.entries, this.#free.entries)
+    this.#fill('entries', Math.max(entries.size + free, nextId - 1))
+    this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
+  }
+
+  /** Ends all tokens, and with a hash of a password that nobody knows all passwords; gives the addresses of those. */
+  endAccess(lockedHash: string | undefined): readonly string[] {
+    const there = [...this.state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
+    for (const [id] of there) {
+      this.#apply(lockedHash === undefined ? event('tokens.revoked', null, { user: id })
+        : event('password.changed', null, { id, passwordHash: lockedHash }))
+    }
+    return lockedHash === undefined ? [] : there.map(([, { email }]) => email)
+  }
+
+  #follow({ record, hash }: Opened, at: number, end: number): void {
+    const { seq, time } = record
+    const ended = CONTINUATIONS.has(record.type) ? (record.data as Continued).head : undefined
+    if ([hash, ended].includes(this.#noted)) this.#noted = undefined
+    if (seq <= this.last) return // it is there twice, or of an older copy
+    if (seq > this.last + 1) this.#lose(seq - 1, Math.max(0, at - this.#end - 1), time)
+    this.#end = this.#seamlessEnd = end
+    this.#seamlessLast = this.last = seq
+    this.head = hash
+    this.until = time
+    this.opened++
+    this.#reduce(record)
+  }
+
+  /** Lines are lost here, up to `to`; null: nobody knows how many. */
+  #lose(to: number | null, bytes: number, before: string | null): void {
+    const from = this.last + 1
+    this.losses.push({ from, to, bytes, after: this.until, before })
+    const types: (string | undefined)[] = to === null ? [undefined] : []
+    for (let seq = from; seq <= (to ?? 0); seq++) types.push(this.#claims.get(seq))
+    for (const type of new Set(types)) {
+      const isKnown = type !== undefined && HARMLESS.test(type)
+      if (!isKnown) this.mayLackUsers = true
+      if (!isKnown || type.startsWith('entr')) this.mayLackChanges = true
+    }
+    for (const type of types) {
+      this.#free.entries += rowsIn(type, 'entry.created', ['entries.imported', 'entries.kept'], bytes / types.length)
+      this.#free.users += rowsIn(type, 'user.added', ['users.kept'], bytes / types.length)
+    }
+    this.#claims.clear()
+  }
+
+  #reduce({ seq, ...record }: JournalRecord): void {
+    const { type, data, by } = record
     try {
       assertKnownEvent(type, data)
     } catch (error) {
       throw new OperatorError(`line ${seq}: ${(error as Error).message}; salvage it with the version that wrote it`)
     }
-  }
-
-  /** What of a record can be applied; undefined: nothing, and it was put aside. */
-  #fitting(record: JournalRecord): JournalRecord | undefined {
-    const { type, data } = record
-    if (type === 'tokens.kept') {
-      const tokens = (data as Events['tokens.kept']).tokens.filter(token => this.#hasUser(token))
-      this.tokensLeftOut += (data as Events['tokens.kept']).tokens.length - tokens.length
-      return { ...record, data: { tokens } }
-    }
-    if (type === 'token.issued' && !this.#hasUser(data as KeptToken)) {
-      this.tokensLeftOut++
-      return this.#unplace(record, 'its user is lost')
-    }
-    if (type.startsWith('password.') && !this.#hasUser({ user: (data as { readonly id: number }).id })) {
-      return this.#unplace(record, 'its user is lost')
-    }
-    if (type === 'user.added') {
-      // Who has the address now shows that the one who had it before was removed.
-      const before = userOf(this.state, (data as Events['user.added']).email)
-      if (before !== undefined) this.#addOwn(event('user.removed', null, { id: before.id }))
-    }
-    return record
-  }
-
-  #hasUser({ user }: Pick<KeptToken, 'user'>): boolean {
-    return this.state.users.get(user)?.passwordHash !== undefined
-  }
-
-  #unplace(record: JournalRecord, why: string): undefined {
-    this.#options.unplace(record, why)
-    return undefined
-  }
-
-  #place({ seq: _, ...record }: JournalRecord, asRead: JournalRecord): void {
+    const before = idsBefore(record)
+    this.#fill('entries', before.entries)
+    this.#fill('users', Math.max(before.users, by ?? 0))
+    // Whoever has an address now shows that the user who had it before was removed.
+    const former = type === 'user.added' ? userOf(this.state, (data as Events['user.added']).email) : undefined
+    if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
+    const { entries, users } = this.state
+    const had = { entries: entries.size, users: users.size }
     try {
-      this.#add(record)
+      const user = userIn(record)
+      if (user !== undefined && !this.#hasUser(user)) throw new Error('its user is lost')
+      this.#apply(record)
     } catch (error) {
-      this.#unplace(asRead, (error as Error).message)
-      return
+      this.unplaced.push({ line: seq, ...record, why: (error as Error).message })
     }
-    const { type, data } = record
-    if (['entry.created', 'entries.imported', 'entries.kept'].includes(type)) this.#lostEntries = 0
-    if (['user.added', 'users.kept'].includes(type)) this.#lostUsers = 0
-    if (type === 'user.added' || type.startsWith('password.')) this.#open.add((data as { readonly id: number }).id)
-    if (type === 'users.kept') {
-      const { first, users } = data as Events['users.kept']
-      for (const [i, user] of users.entries()) if (user !== null) this.#open.add(first + i)
-    }
-    if (type === 'entries.kept') {
-      const { first, entries } = data as Events['entries.kept']
-      for (const [i, row] of entries.entries()) if (row !== null && isPart(row)) this.#parts.add(first + i)
-    }
+    if (entries.size > had.entries) this.#free.entries = 0
+    if (users.size > had.users) this.#free.users = 0
   }
 
-  #endAccess(): void {
-    const { users, tokens } = this.state
-    this.tokensLeftOut += tokens.size
-    const withTokens = new Set([...tokens.entries()].map(([, { user }]) => user))
-    for (const id of this.#open) {
-      if (users.get(id)?.passwordHash === undefined) continue
-      this.#addOwn(event('password.changed', null, { id, passwordHash: this.#options.lockedHash }))
-      withTokens.delete(id)
-    }
-    for (const user of withTokens) this.#addOwn(event('tokens.revoked', null, { user }))
-    this.#open = new Set()
+  #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
+
+  #apply(record: Pick<JournalRecord, 'type' | 'by' | 'data'>): void {
+    apply(this.state, { seq: 0, time: this.until!, ...record })
   }
 
   /** An entry whose values were in several records, of which some are lost. */
-  #dropPart(id: number): void {
-    const entry = this.state.entries.get(id)
-    if (entry === undefined || !isPart(entry)) return
-    const rest = { seq: 0, time: this.until!, type: 'entries.kept', by: null, data: entry }
-    this.#options.unplace(rest, 'a part of it is lost')
-    this.#addOwn(event('entry.purged', null, { id }))
+  #dropPart(id: number, data: EntryRow): void {
+    const record = { time: this.until!, type: 'entries.kept', by: null, data }
+    this.unplaced.push({ line: this.last, ...record, why: 'a part of it is lost' })
+    this.#apply(event('entry.purged', null, { id }))
+    this.gone.push([id, id])
   }
 
-  #fillEntries(upTo: number): void {
-    for (let { size } = this.state.entries; size < upTo; { size } = this.state.entries) {
-      const entries = Array.from({ length: Math.min(FILL_ROWS, upTo - size) }, () => null)
-      this.#addOwn(event('entries.kept', null, { first: size + 1, entries }))
+  /** Leaves ids out, so that the next one is `upTo + 1`. */
+  #fill(what: 'entries' | 'users', upTo: number): void {
+    const from = this.state[what].size + 1
+    this.#free[what] = Math.max(0, this.#free[what] - Math.max(0, upTo - from + 1))
+    if (what === 'entries' && upTo >= from) this.gone.push([from, upTo])
+    for (let first = from; first <= upTo; first += FILL_ROWS) {
+      const rows = Array.from({ length: Math.min(FILL_ROWS, upTo - first + 1) }, () => null)
+      this.#apply(what === 'entries' ? event('entries.kept', null, { first, entries: rows })
+        : event('users.kept', null, { first, users: rows }))
     }
   }
-
-  #fillUsers(upTo: number): void {
-    for (let { size } = this.state.users; size < upTo; { size } = this.state.users) {
-      const users = Array.from({ length: Math.min(FILL_ROWS, upTo - size) }, () => null)
-      this.#addOwn(event('users.kept', null, { first: size + 1, users }))
-    }
-  }
-}
-
-/** How many rows there may have been in what is lost. */
-function most({ lines, bytes }: Loss, leastBytes: number): number {
-  return Math.max(lines, Math.floor(bytes / leastBytes))
 }
 
 function isPart(row: EntryRow): boolean {
   return ENTRY_FIELDS.some(field => FIELDS[field].isRequired && row[field] === '')
 }
 
+/** The user whom a record gives access, who must be there. */
+function userIn({ type, data }: Pick<JournalRecord, 'type' | 'data'>): number | undefined {
+  if (type === 'token.issued') return (data as KeptToken).user
+  return type.startsWith('password.') || type === 'user.changed' ? (data as Events['user.changed']).id : undefined
+}
+
 /** The newest ids that a record shows to have been given before it. */
-function idsBefore({ type, data }: JournalRecord): { readonly entries: number, readonly users: number } {
+function idsBefore({ type, data }: Pick<JournalRecord, 'type' | 'data'>): { entries: number, users: number } {
   const { id = 0, first = 1, user = 0, tokens = [] } = data as {
     readonly id?: number, readonly first?: number, readonly user?: number, readonly tokens?: readonly KeptToken[]
   }
