@@ -87,20 +87,6 @@ test('§5.9 production with TLS_CERT and TLS_KEY serves the operations by HTTPS'
   assert.equal(one.text, '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}')
 })
 
-test('every answer by HTTPS sets Strict-Transport-Security, and none by HTTP does', async t => {
-  const { started: { url } } = await startSecure(t, { auth: 'bearer', 'rate-limit': '3' })
-  for (const [method, path, expected] of [
-    ['GET', '/nothing', 404], ['GET', '/api/listPassword', 401], ['PUT', '/api/listPassword', 405],
-    ['OPTIONS', '/api/listPassword', 204], ['GET', '/api/listPassword', 429]
-  ] as const) {
-    const { status, headers } = await ask(t, url, method, path)
-    assert.equal(status, expected)
-    assert.match(String(headers['strict-transport-security']), /^max-age=[1-9][0-9]{6,}$/, `${method} ${path}`)
-  }
-  const plain = await startService(t)
-  assert.equal((await call(t, plain.url, 'GET', '/nothing')).headers['strict-transport-security'], undefined)
-})
-
 test('the versions of TLS: 1.3 and 1.2 are spoken, 1.1 and 1.0 refused by the server', async t => {
   const { started: { url } } = await startSecure(t)
   for (const version of ['TLSv1.3', 'TLSv1.2'] as const) {

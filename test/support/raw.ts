@@ -7,7 +7,8 @@
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import type { Scope } from './service.ts'
 
 export interface RawAnswer {
   readonly status: number
@@ -127,18 +128,20 @@ export class RawClient {
 }
 
 /** Connects to a service's port; the connection ends with the test. */
-export async function connectRaw(t: TestContext, url: string, options: RawOptions = {}): Promise<RawClient> {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port), ...options })
+export async function connectRaw(t: Scope, url: string, options: RawOptions = {}): Promise<RawClient> {
+  const { hostname, port, protocol } = new URL(url)
+  const place = { host: hostname, port: Number(port), ...options }
+  const isSecure = protocol === 'https:'
+  const socket = isSecure ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place)
   t.after(() => { socket.destroy() })
   const client = new RawClient(socket)
-  await once(socket, 'connect')
+  await once(socket, isSecure ? 'secureConnect' : 'connect')
   return client
 }
 
 /** Sends bytes on a connection of their own and gives the answers until the service ends it. */
 export async function exchange(
-  t: TestContext, url: string, ...bytes: readonly (string | Buffer)[]
+  t: Scope, url: string, ...bytes: readonly (string | Buffer)[]
 ): Promise<RawAnswer[]> {
   const client = await connectRaw(t, url)
   await client.send(...bytes)
@@ -147,7 +150,7 @@ export async function exchange(
 
 /** Sends a request on a connection of its own, reads its answer, and leaves. */
 export async function ask(
-  t: TestContext, url: string, request: string | Buffer, options: RawOptions = {}
+  t: Scope, url: string, request: string | Buffer, options: RawOptions = {}
 ): Promise<RawAnswer> {
   const client = await connectRaw(t, url, options)
   await client.send(request)
