@@ -10,8 +10,8 @@ function sourceOf(text: string | Buffer): { readonly format: string, readonly ro
   return { format, rows: [...rows] }
 }
 
-/** A row's line and entry, and whether it loses an address. */
-const seenOf = ({ line, entry, losesAddress }: Row): unknown => ({ line, entry, losesAddress })
+/** A row's line and entry, and what of it is not kept. */
+const seenOf = ({ line, entry, dropped }: Row): unknown => ({ line, entry, dropped })
 
 interface Sample {
   readonly format: string
@@ -20,8 +20,8 @@ interface Sample {
   readonly end?: string
   /** For each row its line, sistema, usuario and password; the line alone where it is skipped. */
   readonly rows: readonly (readonly [line: number, sistema?: string, usuario?: string, password?: string])[]
-  /** The lines of rows whose address is not kept. */
-  readonly loses?: readonly number[]
+  /** By line, what is not kept of the row. */
+  readonly loses?: { readonly [line: number]: readonly string[] }
 }
 
 const SAMPLES: readonly Sample[] = [
@@ -36,7 +36,7 @@ const SAMPLES: readonly Sample[] = [
       'example.org,https://example.org/,"",solo,',
       'never.org,https://never.org/,ana,,'
     ],
-    loses: [2, 3, 6],
+    loses: { 2: ['address'], 3: ['address', 'note'], 6: ['address'], 7: ['address', 'no password'] },
     rows: [
       [2, 'accounts.google.com', 'ana@gmail.com', 'p,1"x'], [3, 'com.twitter.android', 'ana', 'contraseña'],
       [5, 'router.local:8443', 'admin', '12345'], [6, 'example.org', '-', 'solo'], [7]
@@ -59,6 +59,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Bitwarden', end: '\n',
+    loses: { 2: ['address', 'folder'], 3: ['no password', 'note', 'other field'], 6: ['one-time code'] },
     lines: [
       'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
       'Social,1,login,Twitter,,,0,"https://twitter.com,https://x.com",me@example.com,password123,',
@@ -71,6 +72,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Bitwarden', what: ' of an organization', end: '\n',
+    loses: { 2: ['address', 'folder'] },
     lines: [
       'collections,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
       '"Ops,Web",login,Server,,,0,ssh://h.example:22,root,pw,'
@@ -79,6 +81,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'KeePassXC', end: '\n',
+    loses: { 2: ['address', 'folder', 'note'], 3: ['folder'], 4: ['folder', 'no password'] },
     lines: [
       '"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"',
       '"Root","Sample","ana","=SUM(A1)","https://k.org","n ""q""","","0","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"',
@@ -89,6 +92,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: '1Password', end: '\n',
+    loses: { 2: ['address', 'folder', 'note', 'one-time code'], 3: ['archived'] },
     lines: [
       'Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes',
       'GitHub,https://github.com,jon,gh-secret,otpauth://totp/G?secret=A,true,false,work;dev,ssh note',
@@ -99,11 +103,13 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: '1Password', what: ' with Website', end: '\r\n',
+    loses: { 2: ['address'] },
     lines: ['Title,Website,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes', 'A,https://a.org,u,p,,false,false,,'],
     rows: [[2, 'A', 'u', 'p']]
   },
   {
     format: 'LastPass', end: '\r\n',
+    loses: { 2: ['address', 'folder'], 3: ['address', 'folder', 'no password', 'note'], 5: ['address'] },
     lines: [
       'url,username,password,totp,extra,name,grouping,fav',
       'https://www.facebook.com/login.php,ana,p&w,,,Facebook,Social,0',
@@ -113,7 +119,7 @@ const SAMPLES: readonly Sample[] = [
     rows: [[2, 'Facebook', 'ana', 'p&w'], [3], [5, 'Bank', 'ana', 'only-name']]
   },
   {
-    format: 'Apple', end: '\n', loses: [2],
+    format: 'Apple', end: '\n', loses: { 2: ['address'], 3: ['note', 'one-time code'] },
     lines: [
       'Title,URL,Username,Password,Notes,OTPAuth',
       'example.org (ana),https://example.org/,ana,"p,1",,', ',https://b.org/,,q,a note,otpauth://totp/x?secret=A'
@@ -122,6 +128,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Proton Pass', end: '\n',
+    loses: { 2: ['address', 'folder', 'further user name'], 3: ['folder'], 4: ['folder', 'no password', 'note'] },
     lines: [
       'type,name,url,email,username,password,note,totp,createTime,modifyTime,vault',
       'login,Bank,https://b.org/,ana@x.org,ana,p1,,,1700000000,1700000000,Personal',
@@ -131,6 +138,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Dashlane', end: '\n',
+    loses: { 2: ['address', 'folder'], 4: ['no password'] },
     lines: [
       'username,username2,username3,title,password,note,url,category,otpSecret',
       'ana,,,Bank,p1,,https://b.org/,Finance,', ',second,,,p2,,https://c.org/,,', ',,,Nothing,,,,,'
@@ -139,6 +147,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'KeePass 2', end: '\r\n',
+    loses: { 2: ['address', 'note'] },
     lines: [
       '"Account","Login Name","Password","Web Site","Comments"', '"Sample","ana","p\\\\1","https://k.org/","two',
       'lines"', '"","","q\\"\\\\","ssh://h:22",""'
@@ -147,6 +156,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'NordPass', end: '\n',
+    loses: { 2: ['address'], 3: ['card', 'no password'] },
     lines: [
       'name,url,username,password,note,cardholdername,cardnumber,cvc,expirydate,zipcode,folder,full_name,phone_number,' +
         'email,address1,address2,city,country,state,type,custom_fields',
@@ -156,6 +166,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'CSV', what: ' whose header names the fields', end: '\r\n',
+    loses: { 2: ['column nota'], 3: ['column nota', 'no password'], 4: ['column nota'] },
     lines: ['password,nota,usuario,sistema', 'p1,x,ana,correo', ',x,ana,correo', 'p2,x,,'],
     rows: [[2, 'correo', 'ana', 'p1'], [3], [4, '-', '-', 'p2']]
   }
@@ -174,9 +185,8 @@ for (const { format, what = '', lines, end = '\n', rows, loses } of SAMPLES) {
     const text = lines.map(line => line + end).join('')
     assert.deepEqual(entriesOf(text), expected)
     assert.deepEqual(entriesOf(`\ufeff${text}`), expected, 'with a byte order mark')
-    if (loses !== undefined) {
-      assert.deepEqual(sourceOf(text).rows.filter(row => row.losesAddress).map(({ line }) => line), loses)
-    }
+    const lost = sourceOf(text).rows.filter(({ dropped }) => dropped.length > 0).map(({ line, dropped }) => [line, [...dropped].sort()])
+    assert.deepEqual(Object.fromEntries(lost), loses ?? {})
     // What a later version may do: columns at the end, and between; and what a spreadsheet makes of it.
     const header = lines[0]!
     assert.equal(sourceOf(`${header},More`).format, format)
@@ -184,49 +194,6 @@ for (const { format, what = '', lines, end = '\n', rows, loses } of SAMPLES) {
     for (const separator of [';', '\t']) assert.equal(sourceOf(header.replaceAll(',', separator)).format, format)
   })
 }
-
-const KEEPASS = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
-<KeePassFile><Meta><Generator>KeePassXC</Generator><RecycleBinUUID>bin==</RecycleBinUUID></Meta><Root>
-<Group><UUID>root</UUID><Name>Root</Name>
-<Entry><UUID>1</UUID><String><Key>Title</Key><Value>a &amp; b</Value></String><String><Key>UserName</Key><Value>ana</Value></String>
-<String><Key>Password</Key><Value ProtectInMemory="True"> p&#13;&lt;1 </Value></String><String><Key>URL</Key><Value>https://a.org/x</Value></String>
-<History><Entry><String><Key>Password</Key><Value>SECRET-former</Value></String></Entry></History></Entry>
-<Entry><String><Key>Title</Key><Value/></String><String><Key>URL</Key><Value>https://b.org:81/</Value></String>
-<String><Key>Password</Key><Value>p2</Value></String></Entry>
-<Group><UUID>sub</UUID><Entry><String><Key>Title</Key><Value>no password</Value></String><String><Key>Password</Key><Value/></String></Entry></Group>
-<Group><UUID>bin==</UUID><Group><UUID>in it</UUID><Entry><String><Key>Password</Key><Value>p3</Value></String></Entry></Group></Group>
-<Entry><String><Key>Password</Key><Value>p4</Value></String></Entry>
-</Group><DeletedObjects/></Root></KeePassFile>
-`
-
-test('KeePass: each entry of each group, as it is now; what is in the recycle bin is deleted', () => {
-  const { format, rows } = sourceOf(KEEPASS)
-  assert.equal(format, 'KeePass')
-  const entry = (password: string, sistema: string, usuario: string, status = 1): unknown => ({ password, sistema, usuario, status })
-  assert.deepEqual(rows.map(seenOf), [
-    { line: 4, entry: entry(' p\r<1 ', 'a & b', 'ana'), losesAddress: true },
-    { line: 7, entry: entry('p2', 'b.org:81', '-'), losesAddress: false },
-    { line: 9, entry: undefined, losesAddress: false },
-    { line: 10, entry: entry('p3', '-', '-', 0), losesAddress: false },
-    { line: 11, entry: entry('p4', '-', '-'), losesAddress: false }
-  ])
-  assert.deepEqual(sourceOf(`\ufeff${KEEPASS}`).rows, rows, 'with a byte order mark')
-  for (const [from, to, why] of [
-    ['ProtectInMemory="True"', 'Protected="True"', /^line 5: the password is encrypted; export the database as unencrypted XML$/],
-    ['</Root>', '', /^line 12, column \d+: the end of another element/], ['KeePassFile', 'Other', /^this XML is not that of KeePass; known are .*KeePassXC/],
-    ['<Key>URL</Key>', '<Key>Password</Key>', /^line 4: this entry has a field twice$/],
-    ['<Key>URL</Key>', '', /^line 4: a value in this entry stands before its key$/],
-    ['<Key>URL</Key>', '<Key>URL</Key><Key>Password</Key>', /^line 4: a field of this entry has two keys$/],
-    ['<Key>Title</Key>', '<Key>Title</Key><Value>SECRET</Value>', /^line 4: a field of this entry has two values$/],
-    ['p&#13;&lt;1', '<b>SECRET</b>', /^line 5: an element within a text$/], ['p&#13;', '&SECRET;', /^line 5, column \d+: a reference/]
-  ] as const) {
-    assert.throws(() => sourceOf(KEEPASS.replaceAll(from, to)), (error: Error) => why.test(error.message) && !error.message.includes('SECRET'))
-  }
-  for (const odd of ['<KeePassFile><Entry><Group><Entry/></Group></Entry></KeePassFile>', '<KeePassFile><Value>1</Value></KeePassFile>',
-    '<KeePassFile><Root><Entry><String><Key>Password</Key><Value>1</Value></String></Entry></Root></KeePassFile>']) {
-    assert.deepEqual(sourceOf(odd).rows.filter(row => row.entry !== undefined), [], odd)
-  }
-})
 
 const item = (name: unknown, username: unknown, password: unknown, more: object = {}): object => ({
   passwordHistory: null, id: 'x', organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: null, favorite: false,
@@ -245,17 +212,26 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
   assert.deepEqual(rows.map(({ entry }) => entry && Object.values(entry)), [
     ['p"\\1', 'a', 'ana', 1], ['p2', 'b.org', '-', 1], undefined, ['p3', 'trash', 'u', 0], ['p4', '-', '-', 1]
   ])
-  assert.ok(rows.every(({ line }, i) => line > 5 && line > (rows[i - 1]?.line ?? 0)), 'each on its line')
+  assert.deepEqual(rows.map(({ line }) => line), [1, 2, 3, 4, 5], 'each by its place')
+  assert.deepEqual(rows.map(({ dropped }) => [...dropped].sort()), [
+    ['address', 'further address'], ['further address'], ['no password', 'note'], ['address', 'further address'], []
+  ])
+  const kept = item('a', 'u', 'p', {
+    archivedDate: '2025-01-01T00:00:00Z', folderId: 'f', fields: [{ name: 'PIN', value: '1', type: 1 }], passwordHistory: [{ password: 'o' }],
+    login: { uris: [], username: 'u', password: 'p', totp: 'otpauth://totp/x', fido2Credentials: [{}] }
+  })
+  assert.deepEqual(sourceOf(JSON.stringify({ encrypted: false, items: [kept] })).rows.map(({ dropped }) => dropped),
+    [['other field', 'former password', 'folder', 'archived', 'one-time code', 'passkey']])
   const { items, ...others } = BITWARDEN
   assert.equal(sourceOf(`\ufeff${JSON.stringify({ items, more: { items: [1] }, ...others })}`).rows.length, items.length)
   assert.deepEqual(sourceOf('{"encrypted":false,"items":[]}').rows, [])
   for (const [text, why] of [
     [JSON.stringify({ encrypted: true, passwordProtected: true, data: 'SECRET' }), /is encrypted; export it again as \.json/],
-    [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^line 1, column \d+: it is not an object$/],
-    ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^line 1: password is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^line 1: what should hold \w+ is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^line 1: name is not what Bitwarden writes$/],
-    ['{"encrypted":false,"items":{"SECRET":1}}', /^line 1, column 28: it is not a list$/],
+    [JSON.stringify(BITWARDEN).replace('"items":[', '"items":[7,'), /^item 1: it is not an object$/],
+    ['{"encrypted":false,"items":[{"login":{"password":{"SECRET":1}}}]}', /^item 1: password is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":[{"login":"SECRET"}]}', /^item 1: what should hold \w+ is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":[{"name":7,"login":{"password":"SECRET"}}]}', /^item 1: name is not what Bitwarden writes$/],
+    ['{"encrypted":false,"items":{"SECRET":1}}', /^items is not what Bitwarden writes$/],
     ['{"encrypted":false,"folders":[SECRET],"items":[]}', /^line 1, column 31: it has an unexpected character/],
     ['{"encrypted":false,"items":[{"name":"SECRET}]}', /^line 1, column 47: it ends in a string$/],
     ['{"logins":[{"SECRET":1}]}', /^line 1: this object has no member password; known are .* \.json of Bitwarden \(Tools, Export vault\)/]
@@ -274,12 +250,13 @@ const { id: _b, ...ENTRY_B } = B
 
 test('JSON lines, a JSON array and CSV of this program: each is an entry, deleted ones too', () => {
   const rowsOf = (...lines: readonly [number, number]): unknown =>
-    [ENTRY_A, ENTRY_B].map((entry, i) => ({ line: lines[i], entry, isOwn: true, losesAddress: false }))
-  const lines = `${JSON.stringify(A)}\r\n\n ${JSON.stringify({ ...B, more: {} })} `
+    [ENTRY_A, ENTRY_B].map((entry, i) => ({ line: lines[i], entry, isOwn: true, dropped: [] }))
+  const lines = `${JSON.stringify(A)}\r\n\n ${JSON.stringify(B)} `
   assert.deepEqual(sourceOf(lines), { format: 'this program', rows: rowsOf(1, 3) })
+  assert.deepEqual(sourceOf(JSON.stringify({ ...A, more: {} })).rows[0]!.dropped, ['other member'])
   assert.deepEqual(sourceOf(`\ufeff${lines}`).rows, rowsOf(1, 3), 'with a byte order mark')
-  assert.deepEqual(sourceOf(JSON.stringify([A, B])).rows, rowsOf(1, 1))
-  assert.deepEqual(sourceOf(`\ufeff${JSON.stringify([A, B], null, 1)}`).rows, rowsOf(2, 9))
+  assert.deepEqual(sourceOf(JSON.stringify([A, B])).rows, rowsOf(1, 2))
+  assert.deepEqual(sourceOf(`\ufeff${JSON.stringify([A, B], null, 1)}`).rows, rowsOf(1, 2))
   const csv = 'id,sistema,usuario,password,status\n3,s,u,p,1\n7,s,u,p,0\n'
   assert.deepEqual(sourceOf(csv), { format: 'this program', rows: rowsOf(2, 3) })
   for (const [columns, rows] of [['status,sistema,usuario,password', '1,s,u,p\n0,s,u,p'], ['sistema,usuario,password,notes,status', 's,u,p,,\ns,u,p,,0']]) {
@@ -287,7 +264,17 @@ test('JSON lines, a JSON array and CSV of this program: each is an entry, delete
   }
   const { status: _, ...fields } = ENTRY_A
   assert.deepEqual(sourceOf(`${JSON.stringify(fields)}\n${JSON.stringify(fields)}`).rows.map(seenOf),
-    [1, 2].map(line => ({ line, entry: ENTRY_A, losesAddress: false })), 'without id and status')
+    [1, 2].map(line => ({ line, entry: ENTRY_A, dropped: [] })), 'without id and status')
+  for (const names of ['system,user,password', 'sistema,user,password', 'system,usuario,password']) {
+    assert.deepEqual(sourceOf(`${names}\ns,u,p\n`).rows.map(({ entry }) => entry), [ENTRY_A], names)
+  }
+  assert.deepEqual(sourceOf('{"system":"s","user":"u","password":"p"}').rows.map(({ entry }) => entry), [ENTRY_A])
+})
+
+test('what KeePass only refers to is no password', () => {
+  const rows = sourceOf('"Account","Login Name","Password","Web Site","Comments"\n"a","u","{REF:P@I:0123}","",""\n"b","{REF:U@I:0123}","p","",""\n').rows
+  assert.deepEqual(rows.map(({ entry, dropped }) => [entry?.password, dropped]),
+    [[undefined, ['reference to another entry']], ['p', ['reference to another entry']]])
 })
 
 test('a malformed file of this program is refused by its line, and the message never quotes the file', () => {
@@ -299,7 +286,7 @@ test('a malformed file of this program is refused by its line, and the message n
       /^line 2, column 20: it is not valid UTF-8$/],
     [`\ufeff{"id":4,"password":"SECRET`, /^line 1, column 27: it ends in a string$/],
     [`${a}\n\ufeff${a}`, /^line 2, column 1: it /],
-    [`${a}\n["SECRET"]`, /^line 2, column 1: it is not an object$/],
+    [`${a}\n["SECRET"]`, /^line 2: it is not an object$/],
     [`${a}\n\0\0\0\0`, /^line 2, column 1: it /],
     ['\0\0\0\0', /^its first line names no column that is known; known are/],
     [`${a}\n\n{"id":4,"password":["SECRET"],"sistema":"","status":2}`, /^line 3: The password field must be a string. /],
@@ -310,14 +297,16 @@ test('a malformed file of this program is refused by its line, and the message n
     [`${csv}4,SECRET,,p,1`, /^line 3: The usuario field is required.$/],
     [`${csv}4,SECRET,u,p,true`, /^line 3: The status field must be 0 or 1.$/],
     [`${csv}4,"SECRET`, /line 3, column 3: a quote that is not closed$/],
-    ['sistema,usuario,password,status\nSECRET,u,p,deleted', /^line 2: status must be 1, or 0 where it is deleted$/],
+    ['sistema,usuario,password,status\nSECRET,u,p,deleted', /^line 2: status must be 1, or 0 if it is deleted$/],
     ['sistema,usuario,password,password\n', /^its first line has two columns password; leave one of them out$/],
     ['sistema,status,usuario,password,status\n', /^its first line has two columns status;/],
     ['id,sistema,usuario,password,password,status\n', /^its first line has two columns password;/],
     ['', /nothing in it to import$/],
     ['\n\n', /nothing in it to import$/],
-    ['SECRET;name;url', /its first line names no column that is known; .*Chrome.* Bitwarden.*any CSV with the columns sistema, usuario and password/],
+    ['SECRET;name;url', /its first line names no column that is known; .*Chrome.* Bitwarden.*any CSV with the columns system, user and password/],
     ['SECRET,name,url', /its first line reads \?,name,url, which/],
+    [Buffer.from('03d9a29a67fb4bb5', 'hex'), /^this is a KeePass database: export it as CSV first$/],
+    ['<KeePassFile>SECRET</KeePassFile>', /^this is XML; known are/],
     ['"SECRET";"url"', /text after a closing quote/],
     ['id,password,sistema,status\n', /reads \?,password,sistema,\?, which is no header that is known/]
   ]

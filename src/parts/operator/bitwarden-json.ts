@@ -1,44 +1,61 @@
-/** Bitwarden's JSON, as its programs export it unencrypted. Cards, notes and identities have no password. */
-import type { Buffer } from 'node:buffer'
+/** Bitwarden's JSON, as its programs export it unencrypted. */
+import type { Json, JsonObject } from '../../http/json.ts'
 import { OperatorError } from '../command.ts'
-import type { Json } from '../../http/json.ts'
 import { GENERATOR } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
-import { membersOf, readObjects, readValue, type Numbered } from './json-objects.ts'
+import { itemsOf, type Numbered } from './json-objects.ts'
 
-/** Reads a file of Bitwarden; undefined where it is another one. Throws an `OperatorError`. */
-export function bitwardenSource(bytes: Buffer): Source | undefined {
-  const members = membersOf(bytes)
-  if (members?.get('encrypted') === undefined) return undefined
-  const items = members.get('items')
-  const values = new Map([...members].filter(([, place]) => place !== items)
-    .map(([key, place]) => [key, readValue(bytes, place)]))
-  if (values.get('encrypted') !== false || items === undefined) {
+/** What an item without a password is, by its type. */
+const KINDS: { readonly [type: number]: string } = { 2: 'note', 3: 'card', 4: 'identity', 5: 'SSH key' }
+/** Members of an item that an entry has no place for, and what they are. */
+const DROPPED: { readonly [member: string]: string } = {
+  fields: 'other field', passwordHistory: 'former password', folderId: 'folder', collectionIds: 'folder',
+  archivedDate: 'archived'
+}
+const DROPPED_OF_LOGIN: { readonly [member: string]: string } = { totp: 'one-time code', fido2Credentials: 'passkey' }
+
+/** Reads a file of Bitwarden. Throws an `OperatorError`. */
+export function bitwardenSource(file: JsonObject): Source {
+  const items = file.get('items')
+  if (file.get('encrypted') !== false || items === undefined) {
     throw new OperatorError('this export of Bitwarden is encrypted; export it again as .json, not as .json (Encrypted)')
   }
-  return { format: 'Bitwarden', rows: rowsOf(readObjects(bytes, items.at), values.get('generator') === GENERATOR) }
+  if (!Array.isArray(items)) throw new OperatorError('items is not what Bitwarden writes')
+  const isOwn = file.get('generator') === GENERATOR
+  const rows = function * (): Generator<Row, void, void> { for (const item of itemsOf(items)) yield rowOf(item, isOwn) }
+  return { format: 'Bitwarden', unit: 'item', never: 'attachments', rows: rows() }
 }
 
-function * rowsOf(items: Iterable<Numbered>, isOwn: boolean): Generator<Row, void, void> {
-  for (const { line, object } of items) {
-    // What stands where a text should is refused: a password in it would be lost.
-    const wrong = (key: string): OperatorError => new OperatorError(`line ${line}: ${key} is not what Bitwarden writes`)
-    const member = (value: Json | undefined, key: string): Json => {
-      if (value === undefined || value === null) return null
-      if (!(value instanceof Map)) throw wrong(`what should hold ${key}`)
-      return value.get(key) ?? null
-    }
-    const text = (value: Json | undefined, key: string): string => {
-      const found = member(value, key) ?? ''
-      if (typeof found !== 'string') throw wrong(key)
-      return found
-    }
-    const login = object.get('login')
-    const uris = member(login, 'uris')
-    const foreign = {
-      name: text(object, 'name'), url: Array.isArray(uris) ? text(uris[0], 'uri') : '',
-      usuario: text(login, 'username'), password: text(login, 'password')
-    }
-    yield foreignRow(line, foreign, isOwn, text(object, 'deletedDate') !== '')
+function rowOf({ line, object }: Numbered, isOwn: boolean): Row {
+  // What stands where a text should is refused: a password in it would be lost.
+  const wrong = (key: string): OperatorError => new OperatorError(`item ${line}: ${key} is not what Bitwarden writes`)
+  const member = (value: Json | undefined, key: string): Json => {
+    if (value === undefined || value === null) return null
+    if (!(value instanceof Map)) throw wrong(`what should hold ${key}`)
+    return value.get(key) ?? null
   }
+  const text = (value: Json | undefined, key: string): string => {
+    const found = member(value, key) ?? ''
+    if (typeof found !== 'string') throw wrong(key)
+    return found
+  }
+  const has = (value: Json | undefined, key: string): boolean => {
+    const found = member(value, key)
+    return found !== null && found !== '' && !(Array.isArray(found) && found.length === 0)
+  }
+  const login = object.get('login')
+  const uris = member(login, 'uris')
+  const addresses = Array.isArray(uris) ? uris : []
+  const foreign = {
+    name: text(object, 'name'), url: text(addresses[0], 'uri'), usuario: text(login, 'username'),
+    password: text(login, 'password'), notas: text(object, 'notes')
+  }
+  const type = KINDS[Number(object.get('type'))]
+  const dropped = [
+    ...type === undefined ? [] : [type],
+    ...Object.keys(DROPPED).filter(key => has(object, key)).map(key => DROPPED[key]!),
+    ...Object.keys(DROPPED_OF_LOGIN).filter(key => has(login, key)).map(key => DROPPED_OF_LOGIN[key]!),
+    ...addresses.length > 1 ? ['further address'] : []
+  ]
+  return foreignRow(line, foreign, dropped, { isOwn, isDeleted: text(object, 'deletedDate') !== '' })
 }

@@ -1,7 +1,7 @@
 /**
- * The files that entries are imported from, recognised by what is in them: CSV as browsers and password managers export
- * it, Bitwarden's JSON, KeePass' XML, and what this service gives itself: JSON lines, a JSON array, CSV. The headers of
- * CSV as they are written today:
+ * The files that entries are imported from, recognised by what is in them: CSV as browsers and password managers
+ * export it, Bitwarden's JSON, and what this service gives itself: JSON lines, a JSON list, CSV. What an entry has no
+ * place for is counted by its kind. The headers of CSV as they are written today:
  *
  * - NordPass: name,url,username,password,note,cardholdername,… (some with additional_urls after url)
  * - Chrome, and Edge, Brave, …: name,url,username,password,note (older ones without note)
@@ -15,7 +15,7 @@
  * - LastPass: url,username,password,totp,extra,name,grouping,fav (older ones without totp)
  * - Proton Pass: type,name,url,email,username,password,note,totp,createTime,modifyTime,vault (older ones without email)
  * - Dashlane: username,username2,username3,title,password,note,url,category,otpUrl
- * - anything else with columns called sistema, usuario and password, and perhaps status
+ * - anything else with columns called sistema, usuario and password (or system, user), and perhaps url, notes, status
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
@@ -27,76 +27,102 @@ import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
 import { IMPORTED } from './import-routes.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
-import { jsonKind, readObjects, type Numbered } from './json-objects.ts'
-import { keepassSource } from './keepass-xml.ts'
+import { itemsOf, readJson, type Numbered } from './json-objects.ts'
 import { OperatorError } from '../command.ts'
 
 /**
- * The columns of a program's file: the first one, where the used ones do not identify it; one that no other program
+ * The columns of a program's file: the first one, if the used ones do not identify it; one that no other program
  * writes; those of a name, or else the host of an address, a user name and a password. Of several, with bars between
- * them, the first that is not empty counts.
+ * them, the first that is not empty counts. Last, what such a file never contains.
  */
 type Format = readonly [
-  program: string, first: string, mark: string, sistema: string, url: string, usuario: string, password: string
+  program: string, first: string, mark: string, sistema: string, url: string, usuario: string, password: string,
+  never?: string
 ]
 
+const BROWSER = 'passkeys, payment cards and addresses'
+const LOGINS = 'anything but logins, nor attachments or further fields'
 /** The first that fits counts. */
 const FORMATS: readonly Format[] = [
-  ['NordPass', 'name', 'cardholdername', 'name', 'url', 'username', 'password'],
-  ['Chrome', 'name', '', 'name', 'url', 'username', 'password'],
-  ['Firefox', 'url', 'httpRealm', '', 'url', 'username', 'password'],
-  ['Bitwarden', 'folder', '', 'name', 'login_uri', 'login_username', 'login_password'],
-  ['Bitwarden', 'collections', '', 'name', 'login_uri', 'login_username', 'login_password'],
-  ['KeePassXC', 'Group', '', 'Title', 'URL', 'Username', 'Password'],
-  ['KeePass 2', 'Account', '', 'Account', 'Web Site', 'Login Name', 'Password'],
-  ['Apple', 'Title', '', 'Title', 'URL', 'Username', 'Password'],
-  ['1Password', 'Title', '', 'Title', 'Url', 'Username', 'Password'],
-  ['1Password', 'Title', '', 'Title', 'Website', 'Username', 'Password'],
-  ['LastPass', 'url', '', 'name', 'url', 'username', 'password'],
-  ['Proton Pass', 'type', '', 'name', 'url', 'username|email', 'password'],
-  ['Proton Pass', 'type', '', 'name', 'url', 'username', 'password'],
-  ['Dashlane', 'username', 'title', 'title', 'url', 'username|username2|username3', 'password'],
-  ['CSV', '', '', 'sistema', '', 'usuario', 'password']
+  ['NordPass', 'name', 'cardholdername', 'name', 'url', 'username', 'password', 'files and passkeys'],
+  ['Chrome', 'name', '', 'name', 'url', 'username', 'password', BROWSER],
+  ['Firefox', 'url', 'httpRealm', '', 'url', 'username', 'password', BROWSER],
+  ['Bitwarden', 'folder', '', 'name', 'login_uri', 'login_username', 'login_password', 'cards, identities, SSH keys, ' +
+    'passkeys, former passwords and attachments'],
+  ['Bitwarden', 'collections', '', 'name', 'login_uri', 'login_username', 'login_password', 'cards, identities, ' +
+    'SSH keys, passkeys, former passwords and attachments'],
+  ['KeePassXC', 'Group', '', 'Title', 'URL', 'Username', 'Password', 'attachments, additional attributes, former ' +
+    'passwords and the recycle bin'],
+  ['KeePass 2', 'Account', '', 'Account', 'Web Site', 'Login Name', 'Password', 'groups, attachments, further fields ' +
+    'and former passwords'],
+  ['Apple', 'Title', '', 'Title', 'URL', 'Username', 'Password', 'passkeys and Wi-Fi passwords'],
+  ['1Password', 'Title', '', 'Title', 'Url', 'Username', 'Password', LOGINS],
+  ['1Password', 'Title', '', 'Title', 'Website', 'Username', 'Password', LOGINS],
+  ['LastPass', 'url', '', 'name', 'url', 'username', 'password', 'attachments, passkeys and former passwords'],
+  ['Proton Pass', 'type', '', 'name', 'url', 'username|email', 'password', 'attachments, passkeys and further fields'],
+  ['Proton Pass', 'type', '', 'name', 'url', 'username', 'password', 'attachments, passkeys and further fields'],
+  ['Dashlane', 'username', 'title', 'title', 'url', 'username|username2|username3', 'password', 'anything but ' +
+    'logins, for which the same export has further files'],
+  ['CSV', '', '', 'sistema', '', 'usuario', 'password'],
+  ['CSV', '', '', 'system', '', 'user', 'password'],
+  ['CSV', '', '', 'sistema', '', 'user', 'password'],
+  ['CSV', '', '', 'system', '', 'usuario', 'password']
 ]
 /** Those that write `\"` and `\\` for a quote and a backslash. */
 const WITH_BACKSLASHES = ['KeePass 2']
+/** The columns of notes, in lower case. */
+const NOTES = ['note', 'notes', 'comments', 'extra', 'notas']
+/** Columns, in lower case, that say nothing of a secret: dates, icons and the like. */
+const IGNORED = new Set([
+  'favorite', 'fav', 'type', 'reprompt', 'icon', 'last modified', 'created', 'guid', 'timecreated', 'timelastused',
+  'timepasswordchanged', 'createtime', 'modifytime', 'httprealm', 'formactionorigin', 'status', 'id'
+])
+/** What other columns hold, by the beginning of their names in lower case. */
+const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
+  [/^(totp|otp|login_totp)/, 'one-time code'], [/^(fields|custom_fields)$/, 'other field'],
+  [/^(folder|group|grouping|category|vault|collections|tags)$/, 'folder'], [/^additional_urls$/, 'further address'],
+  [/^(card|cvc|expirydate)/, 'card'], [/^(username|email)/, 'further user name'], [/^archived$/, 'archived']
+]
 
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
 const OWN_SHAPE = { ...IMPORTED, status: optional(IMPORTED.status), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
+/** Names that the fields of an entry may have, too. */
+const ALIASES: { readonly [name: string]: string } = { system: 'sistema', user: 'usuario', notes: 'notas' }
 
 /** Reads what is to be imported. Throws an `OperatorError`, or `csv-malformed`, that names the line. */
 export function readSource(bytes: Buffer): Source {
+  const kdbx = bytes.subarray(0, 4).toString('hex') === '03d9a29a'
+  if (kdbx) throw new OperatorError('this is a KeePass database: export it as CSV first')
   // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
-  const json = bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes
-  const kind = jsonKind(json)
-  const bitwarden = kind === 'object' ? bitwardenSource(json) : undefined
-  if (bitwarden !== undefined) return bitwarden
-  if (kind !== undefined) return { format: OWN, rows: ownRows(readObjects(json)) }
+  const json = readJson(bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes)
+  if (json instanceof Map && (json.has('encrypted') || json.has('items'))) return bitwardenSource(json)
+  if (json instanceof Map) return { format: OWN, unit: 'line', rows: ownRows([{ line: 1, object: json }], 'line') }
+  if (Array.isArray(json)) return { format: OWN, unit: 'item', rows: ownRows(itemsOf(json), 'item') }
+  if (json !== undefined) return { format: OWN, unit: 'line', rows: ownRows(json as Iterable<Numbered>, 'line') }
   const text = decodeUtf8(bytes)
-  if (text.trimStart().startsWith('<')) return keepassSource(text, unknown('this XML is not that of KeePass'))
+  if (text.trimStart().startsWith('<')) throw unknown('this is XML')
   for (const separator of SEPARATORS) {
     const names = headerOf(text, separator)
     if (names === undefined) continue
     if (isOwnHeader(names)) {
       assertOnce(names, OWN_HEADER)
-      return { format: OWN, rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
+      return { format: OWN, unit: 'line', rows: ownRows(rowsOf(text, separator, false, row => ownObject(names, row))) }
     }
-    const format = FORMATS.find(([, first, ...columns]) =>
-      (first === '' || names[0] === first) && columns.flatMap(columnsIn).every(column => names.includes(column)))
+    const format = FORMATS.find(([, first, ...columns]) => (first === '' || names[0] === first) &&
+      columns.slice(0, 5).flatMap(column => columnsIn(column!)).every(column => names.includes(column)))
     if (format === undefined) continue
     const [program, , , ...used] = format
-    const status = program === 'CSV' ? 'status' : ''
-    assertOnce(names, [...used, status].flatMap(columnsIn))
-    const places = [...used, status].map(columns => columnsIn(columns).map(column => names.indexOf(column)))
+    const never = used[4]
+    const read = rowReader(names, program, used.slice(0, 4))
     const hasBackslashes = WITH_BACKSLASHES.includes(program)
-    return { format: program, rows: rowsOf(text, separator, hasBackslashes, row => csvRowOf(places, row)) }
+    return { format: program, unit: 'line', never, rows: rowsOf(text, separator, hasBackslashes, read) }
   }
   const [first] = readCsv(text)
   throw first === undefined ? new OperatorError('there is nothing in it to import') : unknownHeader(first.cells)
 }
 
-/** The cells of the first row; undefined where it cannot be read with this separator. */
+/** The cells of the first row; undefined if it cannot be read with this separator. */
 function headerOf(text: string, separator: Separator): readonly string[] | undefined {
   try {
     const [first] = readCsv(text, separator)
@@ -119,18 +145,17 @@ function columnsIn(columns: string): string[] { return columns.split('|').filter
 
 /** Names the columns that some program has; another one could be a password of a file without a header. */
 function unknownHeader(names: readonly string[]): OperatorError {
-  const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.flatMap(columnsIn)))
+  const known = new Set(FORMATS.flatMap(([, ...columns]) => columns.slice(0, 6).flatMap(column => columnsIn(column!))))
   if (!names.some(name => known.has(name))) return unknown('its first line names no column that is known')
   const seen = names.slice(0, 20).map(name => known.has(name) ? name : '?').join(',')
   return unknown(`its first line reads ${seen}, which is no header that is known`)
 }
 
-/** Says what a file must be, and how to get such a one. */
+/** Says what a file must be, and how to get such a file. */
 function unknown(what: string): OperatorError {
   const programs = [...new Set(FORMATS.map(([program]) => program))].filter(name => name !== 'CSV').join(', ')
-  return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns sistema, ` +
-    'usuario and password, the unencrypted .json of Bitwarden (Tools, Export vault), the XML of KeePass 2 (File, ' +
-    'Export) and KeePassXC (Database, Export, XML), and what export writes here')
+  return new OperatorError(`${what}; known are the CSV exports of ${programs}, any CSV with the columns system, user ` +
+    'and password, the unencrypted .json of Bitwarden (Tools, Export vault), and what export writes here')
 }
 
 /** Refuses a header with two columns of one name that is used: which of them is meant cannot be known. */
@@ -139,12 +164,36 @@ function assertOnce(names: readonly string[], used: readonly string[]): void {
   if (twice !== undefined) throw new OperatorError(`its first line has two columns ${twice}; leave one of them out`)
 }
 
-/** `places`: where the columns of name, address, user name, password and status are. */
-function csvRowOf(places: readonly (readonly number[])[], { line, cells }: CsvRow): Row {
-  const [name = '', url = '', usuario = '', password = '', status = '1'] =
-    places.map(columns => columns.map(at => cells[at] ?? '').find(text => text !== ''))
-  if (!['0', '1'].includes(status)) throw new OperatorError(`line ${line}: status must be 1, or 0 where it is deleted`)
-  return foreignRow(line, { name, url, usuario, password }, false, status === '0')
+/** Reads rows of a program's file; `used` are the columns of name, address, user name and password. */
+function rowReader(
+  names: readonly string[], program: string, used: readonly (string | undefined)[]
+): (row: CsvRow) => Row {
+  const indexOf = (wanted: readonly string[]): number => names.findIndex(name => wanted.includes(name.toLowerCase()))
+  const isPlain = program === 'CSV'
+  const places = used.map(columns => columnsIn(columns ?? '').map(column => names.indexOf(column)))
+  if (isPlain) places[1] = [indexOf(['url'])]
+  const notes = indexOf(NOTES)
+  const status = isPlain ? names.indexOf('status') : -1
+  assertOnce(names, [...used.flatMap(columns => columnsIn(columns ?? '')), ...isPlain ? ['status'] : []])
+  const taken = new Set([...places.flat(), notes])
+  const others = names.flatMap((name, at) => taken.has(at) || IGNORED.has(name.toLowerCase()) ? [] : [at])
+  return ({ line, cells }) => {
+    const state = cells[status] || '1'
+    if (!['0', '1'].includes(state)) throw new OperatorError(`line ${line}: status must be 1, or 0 if it is deleted`)
+    const first = (columns: readonly number[] = []): string =>
+      columns.map(at => cells[at] ?? '').find(text => text !== '') ?? ''
+    const [name = '', url = '', usuario = '', password = ''] = places.map(first)
+    const alternatives = places.flatMap(columns => columns.filter(at => (cells[at] ?? '') !== '').slice(1))
+    const dropped = [...others, ...alternatives].filter(at => !['', 'false', '0'].includes(cells[at] ?? ''))
+      .map(at => kindOf(names[at]!))
+    return foreignRow(line, { name, url, usuario, password, notas: cells[notes] ?? '' }, dropped,
+      { isDeleted: state === '0' })
+  }
+}
+
+function kindOf(column: string): string {
+  const name = column.toLowerCase()
+  return KINDS.find(([start]) => start.test(name))?.[1] ?? `column ${column}`
 }
 
 /** Whether this program has written a header, perhaps a version with fewer fields. */
@@ -155,7 +204,7 @@ function isOwnHeader(names: readonly string[]): boolean {
     OWN_HEADER.filter(isRequired).every(column => names.includes(column))
 }
 
-/** A field that an entry need not have is missing where its cell is empty. */
+/** A field that an entry need not have is missing if its cell is empty. */
 function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered {
   const value = (column: string, cell: string): string | number =>
     (column === 'id' || column === 'status') && /^(0|[1-9][0-9]*)$/.test(cell) ? Number(cell) : cell
@@ -167,17 +216,19 @@ function ownObject(names: readonly string[], { line, cells }: CsvRow): Numbered 
 }
 
 /** Ids must ascend: then no line is there twice, and a new store gives each entry the place that it had. */
-function * ownRows(objects: Iterable<Numbered>): Generator<Row, void, void> {
+function * ownRows(objects: Iterable<Numbered>, unit = 'line'): Generator<Row, void, void> {
   let last = 0
   for (const { line, object } of objects) {
-    const checked = check(OWN_SHAPE, object)
-    if (!object.has('password')) throw unknown(`line ${line}: this object has no member password`)
-    if (!checked.ok) throw new OperatorError(`line ${line}: ${sentenceOf(checked.errors)}`)
+    const given = new Map([...object].map(([name, value]) => [ALIASES[name] ?? name, value]))
+    const checked = check(OWN_SHAPE, given)
+    if (!given.has('password')) throw unknown(`${unit} ${line}: this object has no member password`)
+    if (!checked.ok) throw new OperatorError(`${unit} ${line}: ${sentenceOf(checked.errors)}`)
     const { id, status = 1, ...fields } = checked.value
     if (id !== undefined && id <= last) {
-      throw new OperatorError(`line ${line}: the ids do not ascend; import one export at a time`)
+      throw new OperatorError(`${unit} ${line}: the ids do not ascend; import one export at a time`)
     }
     last = id ?? last
-    yield { line, entry: { ...fields, status }, isOwn: id !== undefined, losesAddress: false }
+    const dropped = [...given].filter(([name, value]) => !(name in OWN_SHAPE) && value !== '' && value !== null)
+    yield { line, entry: { ...fields, status }, isOwn: id !== undefined, dropped: dropped.map(() => 'other member') }
   }
 }

@@ -1,20 +1,25 @@
 /** A row of a file to import, whatever its format. */
-import type { EntryRow } from '../../store/entry.ts'
+import { ENTRY_FIELDS, type EntryRow } from '../../store/entry.ts'
 
-/** A row, the line that it begins in, and what it says. */
+/** A row, where it is, and what it says. */
 export interface Row {
+  /** The line that it begins in, or its place in a list; both count from 1. */
   readonly line: number
-  /** Undefined where the row has no password. */
+  /** Undefined if it has no password that can be imported. */
   readonly entry: EntryRow | undefined
   /** Whether this program wrote it: then it is an entry of its own, however much it is like another row. */
   readonly isOwn: boolean
-  /** Whether it had an address that the entry has no place for. */
-  readonly losesAddress: boolean
+  /** The kinds of what it has and an entry has no place for. */
+  readonly dropped: readonly string[]
 }
 
-/** The rows of a file, read one at a time; reading a malformed one throws. */
+/** The rows of a file, read one at a time; reading a malformed row throws. */
 export interface Source {
   readonly format: string
+  /** What `line` counts. */
+  readonly unit: 'line' | 'item'
+  /** What such a file never contains; undefined if it holds everything. */
+  readonly never?: string | undefined
   readonly rows: Iterable<Row>
 }
 
@@ -24,23 +29,41 @@ export interface Foreign {
   readonly url: string
   readonly usuario: string
   readonly password: string
+  readonly notas: string
 }
 
-/** Used for a name that a row does not have: no field of an entry is empty. */
+/** Used for a name that a row does not have: no field that an entry must have is empty. */
 const NAMELESS = '-'
+/** KeePass writes where a value is instead of the value. */
+const REFERENCE = /\{REF:[A-Z]@/i
 
-/** The row of an entry in the format of another program, deleted there or not. */
+/** The fields that an entry may have beside the contract's, and what they are called if it has no place for them. */
+const BESIDE = { url: 'address', notas: 'note' } as const
+
+/** The row of an entry in the format of another program; `dropped` are the kinds of what it has besides. */
 export function foreignRow(
-  line: number, { name, url, usuario, password }: Foreign, isOwn: boolean = false, isDeleted: boolean = false
+  line: number, foreign: Foreign, dropped: readonly string[],
+  { isOwn = false, isDeleted = false }: { readonly isOwn?: boolean, readonly isDeleted?: boolean } = {}
 ): Row {
-  if (password === '') return { line, entry: undefined, isOwn, losesAddress: false }
-  return {
-    line, isOwn, losesAddress: name !== '' && url !== '',
-    entry: {
-      password, sistema: name || hostOf(url) || NAMELESS, usuario: usuario || NAMELESS, status: isDeleted ? 0 : 1
-    }
+  const { name, url, usuario, password } = foreign
+  const fields: [string, string][] = []
+  const kinds = new Set(dropped)
+  for (const field of ['url', 'notas'] as const) {
+    if (foreign[field] === '') continue
+    if (ENTRY_FIELDS.some((known: string) => known === field)) fields.push([field, foreign[field]])
+    else if (field !== 'url' || name !== '') kinds.add(BESIDE[field])
   }
+  const isReference = REFERENCE.test(password)
+  if (isReference || [name, usuario, url].some(text => REFERENCE.test(text))) kinds.add('reference to another entry')
+  if (password === '' || isReference) {
+    if (password === '') kinds.add('no password')
+    for (const [field] of fields) kinds.add(BESIDE[field as keyof typeof BESIDE])
+    return { line, isOwn, entry: undefined, dropped: [...kinds] }
+  }
+  const sistema = name || hostOf(url) || NAMELESS
+  const entry = { password, sistema, usuario: usuario || NAMELESS, ...Object.fromEntries(fields) }
+  return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 
-/** The host of an address, or the text itself where it is none. */
+/** The host of an address, or the text itself if it is no address. */
 function hostOf(url: string): string { return (URL.canParse(url) && new URL(url).host) || url }

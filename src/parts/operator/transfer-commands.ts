@@ -10,6 +10,7 @@ import { importedBytes } from '../../store/extra-commands.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
+import { CHECKPOINT_RECORD_ROWS } from './checkpoint.ts'
 import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
 import { MAX_IMPORT_BYTES } from './import-routes.ts'
@@ -23,21 +24,26 @@ const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 /** What an import will do. */
 interface Plan {
   readonly rows: { readonly line: number, readonly entry: EntryRow }[]
-  /** The lines of rows without a password, and of duplicates. */
+  /** The lines of rows that are no entry, and of duplicates. */
   readonly skipped: number[]
   readonly duplicates: number[]
-  /** Rows whose address is not kept. */
-  addresses: number
+  /** The lines with something that is not kept, by its kind. */
+  readonly notKept: Map<string, number[]>
 }
 
 /** How many lines a report names. */
 const NAMED_LINES = 20
 
 /** `known`: the keys of the entries that exist; those of the file are added to them. */
-function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
-  const plan: Plan = { rows: [], skipped: [], duplicates: [], addresses: 0 }
+function planOf({ rows, unit }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
+  const plan: Plan = { rows: [], skipped: [], duplicates: [], notKept: new Map() }
   let bytes = 0
-  for (const { line, entry, isOwn, losesAddress } of rows) {
+  for (const { line, entry, isOwn, dropped } of rows) {
+    for (const kind of new Set(dropped)) {
+      const lines = plan.notKept.get(kind)
+      if (lines === undefined) plan.notKept.set(kind, [line])
+      else lines.push(line)
+    }
     if (entry === undefined) { plan.skipped.push(line); continue }
     const key = keyOf(entry)
     if (known.has(key)) {
@@ -45,14 +51,13 @@ function planOf({ rows }: Source, known: Set<string>, keepsDuplicates: boolean):
       if (!keepsDuplicates) continue
     }
     if (!isOwn) known.add(key)
-    if (losesAddress) plan.addresses++
     const entryBytes = importedBytes(entry)
     if (entryBytes > MAX_ENTRY_BYTES) {
-      throw new OperatorError(`line ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
+      throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
     }
     bytes += entryBytes
     if (bytes > MAX_IMPORT_BYTES) {
-      throw new OperatorError(`line ${line}: up to here it is more than one import can take; split the file`)
+      throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take; split the file`)
     }
     plan.rows.push({ line, entry })
   }
@@ -78,11 +83,11 @@ async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<n
   return (await store.ask('POST', '/operator/import/commit', { id })).first
 }
 
-function named(lines: readonly number[]): string {
+function named(lines: readonly number[], unit: string): string {
   const { length } = lines
   if (length === 0) return '0'
   const more = length > NAMED_LINES ? ` and ${length - NAMED_LINES} more` : ''
-  return `${length} (line${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
+  return `${length} (${unit}${length === 1 ? '' : 's'} ${lines.slice(0, NAMED_LINES).join(', ')}${more})`
 }
 
 function readFile(path: string): Buffer {
@@ -109,22 +114,27 @@ async function importFile(context: Context): Promise<void> {
   const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
   const known = new Set((await entriesOf(context, 'all')).map(keyOf))
   const keeps = flags['keep-duplicates'] === true
-  const { rows, skipped, duplicates, addresses } = planOf(source, known, keeps)
+  const { rows, skipped, duplicates, notKept } = planOf(source, known, keeps)
+  const { format, unit, never } = source
   const isTrial = flags['dry-run'] === true
   const first = isTrial || rows.length === 0 ? undefined : await send(context, rows)
   const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
-    `line ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
+    `${unit} ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
   const result = {
-    format: source.format, noPassword: skipped.length, duplicates: duplicates.length, addresses,
+    format, noEntry: skipped.length, duplicates: duplicates.length, notKept: Object.fromEntries(notKept), never,
     made: isTrial ? 0 : rows.length, wouldMake: isTrial ? rows.length : undefined, first
   }
   terminal.show(result, [
     ...tried,
-    `format       ${source.format}`,
-    `no password  ${named(skipped)}`,
-    `duplicates   ${named(duplicates)}${keeps ? ', kept' : ''}`,
-    ...addresses === 0 ? [] : [`addresses    ${addresses} not kept: an entry has no place for them beside a name`],
-    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`
+    `format       ${format}`,
+    `no entry     ${named(skipped, unit)}`,
+    `duplicates   ${named(duplicates, unit)}${keeps ? ', kept' : ''}`,
+    ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
+    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`,
+    ...never === undefined ? []
+      : [`beware       such a file never contains ${never}; look there before you delete the vault`],
+    ...first === undefined || rows.length <= CHECKPOINT_RECORD_ROWS ? []
+      : ['next         journal compact stores them in small records, of which damage costs less than of one large one']
   ])
 }
 
@@ -167,9 +177,9 @@ export const COMMANDS: readonly Command[] = [
     name: 'export',
     options: {
       format: {
-        value: 'F', help: 'jsonl, csv, or for other programs keepassxc (XML), bitwarden (JSON); without: as FILE ends'
+        value: 'F', help: 'jsonl, csv, or bitwarden (JSON) for other programs; without it, as the name of FILE says'
       },
-      active: { help: 'leave deleted entries out; keepassxc and bitwarden have no place for them anyway' },
+      active: { help: 'leave deleted entries out; bitwarden has no place for them anyway' },
       output: { value: 'FILE', help: 'the file to make; - is standard output' },
       yes: { help: 'do not ask for confirmation' }
     },
