@@ -89,6 +89,8 @@ export interface Command {
   readonly help: string
   /** Command lines without the program, for the help. */
   readonly examples?: readonly string[]
+  /** The journals with which the list of commands shows it; undefined: all. */
+  readonly journals?: readonly string[]
   /** Where the journal is that it works on, whatever the settings say. Throws a `UsageError`. */
   journal?(flags: Arguments['flags']): string
   /** Whether it makes what does not exist yet. */

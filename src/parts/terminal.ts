@@ -27,7 +27,6 @@ const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 /** A column is not cut to less, however narrow the terminal. */
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
-const LINE_FEED = 0x0a
 /** How long until a pipe that was full is tried again. */
 const FULL_PIPE_PAUSE_MS = 2
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -164,16 +163,16 @@ export class Terminal {
   /** Whether a person can be asked. */
   get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 
-  /** The first line of standard input, or what is typed twice without echo. */
+  /** All of standard input but one line end, or what is typed twice without echo, until it can be taken. */
   async newSecret(fromInput: boolean, { prompt, fault }: SecretRule = ANY_SECRET): Promise<string> {
+    const faultOf = (secret: string): string | undefined => secret === '' ? 'the password is empty' : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
-    const checked = (secret: string): string => {
-      if (secret === '') throw new UsageError('the password is empty')
-      const why = fault(secret)
-      if (why !== undefined) throw new OperatorError(why)
+    if (fromInput && !input.isTTY) {
+      const secret = utf8(await this.readInput(MAX_ENTRY_BYTES)).replace(/\r?\n$/, '')
+      const why = faultOf(secret)
+      if (why !== undefined) throw new UsageError(why)
       return secret
     }
-    if (fromInput && !input.isTTY) return checked(await this.#firstLine())
     if (!this.isInteractive) {
       throw new UsageError('there is no terminal to ask for the password at; use --password-stdin')
     }
@@ -185,13 +184,16 @@ export class Terminal {
       error.write(question)
       const { value, done } = await lines.next()
       error.write('\n')
-      if (done === true) throw new UsageError('cancelled')
+      if (done === true) throw new OperatorError('cancelled')
       return value
     }
     try {
-      const first = checked(await hidden(`${prompt}: `))
-      if (await hidden('again: ') !== first) throw new UsageError('the two passwords differ')
-      return first
+      for (;;) {
+        const first = await hidden(`${prompt}: `)
+        const why = faultOf(first) ?? (await hidden('again: ') === first ? undefined : 'the two passwords differ')
+        if (why === undefined) return first
+        this.note(why)
+      }
     } finally {
       editor.close()
     }
@@ -214,25 +216,24 @@ export class Terminal {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
     this.#streams.stderr.write(`${visible(what)} Type yes to go on: `)
-    if (await this.#firstLine() !== 'yes') throw new UsageError('cancelled')
+    if (await this.#firstLine() !== 'yes') throw new OperatorError('cancelled')
   }
 
-  /** A line that is not UTF-8 is refused: what would be made of it is another password. */
+  /** What is typed up to the end of the first line. */
   async #firstLine(): Promise<string> {
-    const pieces: Buffer[] = []
-    let bytes = 0
+    let line = ''
     for await (const chunk of this.#streams.stdin) {
-      const end = (chunk as Buffer).indexOf(LINE_FEED)
-      const piece = (chunk as Buffer).subarray(0, end < 0 ? undefined : end)
-      bytes += piece.length
-      if (bytes > MAX_ENTRY_BYTES) throw new UsageError('the first line of standard input is longer than any entry')
-      pieces.push(piece)
-      if (end >= 0) break
+      line += String(chunk)
+      if (line.includes('\n')) break
     }
-    const line = Buffer.concat(pieces)
-    if (!isUtf8(line)) throw new UsageError('the first line of standard input is not UTF-8')
-    return line.toString().replace(/\r$/, '')
+    return line.split(/\r?\n/)[0]!
   }
+}
+
+/** A text; throws for what is not UTF-8: what would be made of it is another password. */
+function utf8(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new UsageError('standard input is not UTF-8')
+  return bytes.toString()
 }
 
 /** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */
@@ -259,6 +260,11 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
     widths[widths.indexOf(widest)] = widest - 1
   }
   return widths
+}
+
+/** A text without case and accents, as searches compare it. */
+export function folded(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase()
 }
 
 /** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */

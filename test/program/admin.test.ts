@@ -75,7 +75,7 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   ]) await refused(folder, words, 2, /./)
   const cases: readonly (readonly [words: string, why: RegExp])[] = [
     ['usr list', /did you mean user list\?/], ['exprot', /did you mean export\?/],
-    ['--json user list', /flags come after the command/], ['user', /user needs one of: add, edit, list, password, remove$/m],
+    ['ls', /did you mean entry list\?/], ['show 3', /did you mean entry get\?/], ['rm 3', /did you mean entry delete\?/], ['user', /user needs one of: add, edit, list, password, remove$/m],
     ['user frobnicate', /user needs one of/], ['frobnicate', /--help lists them/],
     ['user list --jsn', /did you mean --json\?/], ['user list --frobnicate', /user list --help lists them/],
     ['entry add --system s --user u --generate --password-stdin', /--generate and --password-stdin do not go together/],
@@ -99,7 +99,9 @@ test('usage errors end with 2, print one line, say what may have been meant, and
   const made = await initialized(t)
   await refused(made, 'user add a@x --password-stdin', 2, /empty/, '\n')
   await refused(made, 'user add a@x', 2, /no terminal/)
-  await refused(made, 'user add a@x --password-stdin', 1, /at least 12 characters/, 'eleven char\n')
+  await refused(made, 'user add a@x --password-stdin', 2, /at least 12 characters/, 'eleven char\n')
+  const before = await admin('/nowhere', `--json --data ${made} user list`)
+  assert.deepEqual(before, { code: 0, out: '[]\n', error: '' }, 'flags may stand before the command')
 })
 
 test('what the system refuses is said in words, with the file, and what to do', async t => {
@@ -131,6 +133,8 @@ test('help is printed in each of the usual ways, for each command, and names etc
   const whole = await done(folder, '--help')
   assert.equal(await done(folder, 'help'), whole)
   assert.match(await done(folder, '--version'), /^\d+\.\d+\.\d+(-dev)?\n$/)
+  assert.ok(whole.indexOf('entry get') < whole.indexOf('user add') && whole.indexOf('user add') < whole.indexOf('journal backup'))
+  assert.ok(!whole.includes('journal reopen') && (await admin(folder, 'help', '', { JOURNAL: 'etcd' })).out.includes('journal reopen'))
   const group = await done(folder, 'user --help')
   assert.ok(group.includes('user add') && !group.includes('token issue'))
   const one = await done(folder, 'help user add')
@@ -195,7 +199,7 @@ test('an entry is known by a part of its system or user name; several are shown,
   for (const [system, user] of [['github', 'ana'], ['gitlab', 'ana'], ['GitLab', 'bea'], ['git', 'carla']]) {
     await done(folder, `entry add --system ${system} --user ${user} --password-stdin`, `SECRET-${system}\n`)
   }
-  assert.equal(await done(folder, 'entry get HUB --field password'), 'SECRET-github\n')
+  assert.equal(await done(folder, 'entry get HÚB --field password'), 'SECRET-github\n')
   assert.equal(await done(folder, 'entry get Git --field usuario'), 'carla\n', 'the one that is called so')
   for (const words of ['get gitlab', 'edit gitlab --user x', 'delete gitlab', 'history gitlab']) {
     const { code, out, error } = await admin(folder, `entry ${words}`)
@@ -441,7 +445,7 @@ test('a command reads standard input, ends by itself with its exit code, and pri
     ['init', 0, /^$/], ['user add a@x --password-stdin', 0, /^$/, 'a long password\n'],
     ['token issue b@x', 1, /^error: there is no user .*\n$/], ['user list x', 2, /^error: .*\n$/],
     ['user password a@x --password-stdin', 2, /^error: .* is not UTF-8\n$/, Buffer.from('a long passw\xf6rd\n', 'latin1')],
-    ['user password a@x --password-stdin', 2, /^error: .* is longer than any entry\n$/, Buffer.alloc(19 * 1024 * 1024, 'x')],
+    ['user password a@x --password-stdin', 1, /^error: .* is larger than .*\n$/, Buffer.alloc(19 * 1024 * 1024, 'x')],
     ['journal verify', 3, /^error: .*needs key.*\n$/, '', spoilKey]
   ] as const) {
     before?.()

@@ -44,16 +44,26 @@ test('a table is cut to the width of a terminal, and to nothing in a pipe', asyn
   assert.ok((await done(folder, 'entry list')).includes(`${system}  ${user}\n`))
 })
 
-test('on a terminal a password is asked for twice, without echo; letters can be deleted, and the prompt cancelled', async t => {
+test('on a terminal a password is asked for twice, without echo, until it can be taken; letters can be deleted, and the prompt cancelled', async t => {
   const folder = await initialized(t)
-  for (const [email, first, again, code, says] of [
-    ['a@x', 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password', 'a long password', 0, 'added as user 1'],
-    ['b@x', 'a long password', 'another password', 2, 'error: '], ['b@x', 'secret\x03', undefined, 2, 'error: cancelled']
+  const prompt = 'password (12 characters or more): '
+  const good = [[prompt, 'SECRET\x7f\x7f\x7f\x7f\x7f\ba long password'], ['again: ', 'a long password']] as const
+  for (const [email, typed, code, says] of [
+    ['a@x', good, 0, 'added as user 1'],
+    ['b@x', [[prompt, 'a long password'], ['again: ', 'another password'], ['the two passwords differ', ''], ['is empty', 'secret\x03']], 1, 'error: cancelled'],
+    ['b@x', [[prompt, 'SECRET'], ['at least 12 characters', 'a long password'], ['again: ', 'a long password']], 0, 'added as user 2']
   ] as const) {
-    const typed: [string, string][] = [['password (12 characters or more): ', first], ...again === undefined ? [] : [['again: ', again] as [string, string]]]
     const left = await atTerminal(folder, `user add ${email}`, typed)
     assert.equal(left.code, code, left.seen)
     assert.ok(left.seen.includes(says) && !/SECRET|long/.test(left.seen), left.seen)
+  }
+})
+
+test('a secret of several lines is kept whole, but for one line end at its end', async t => {
+  const folder = await initialized(t)
+  for (const [i, [given, kept]] of [['-----BEGIN\nSECRET\n-----END\n', '-----BEGIN\nSECRET\n-----END'], ['a\n\n', 'a\n'], ['a\r\n', 'a']].entries()) {
+    await done(folder, 'entry add --system s --user u --password-stdin', given)
+    assert.equal(await done(folder, `entry get ${i + 1} --field password`), `${kept}\n`)
   }
 })
 

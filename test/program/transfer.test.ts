@@ -161,7 +161,7 @@ test('an export asks first, replaces no file, and leaves nothing when it fails',
   await refused(folder, `export --output ${path} --format csv --yes`, 1, /entry 1 has a character that CSV cannot contain/)
   await refused(folder, `export --output ${join(place, 'none', 'x')} --yes`, 1, /there is no file or folder .*none$/m)
   const { code, seen } = await atTerminal(folder, `export --output ${path}`, [['Type yes', 'y']])
-  assert.deepEqual([code, seen.includes('cancelled')], [2, true], seen)
+  assert.deepEqual([code, seen.includes('cancelled')], [1, true], seen)
   const shown = await atTerminal(folder, 'export --output - --yes')
   assert.deepEqual([shown.code, shown.seen.includes('SECRET')], [2, false], shown.seen)
   assert.deepEqual(readdirSync(place), ['export.part'])

@@ -10,7 +10,8 @@ function sourceOf({ to }: Arguments['flags']): 'file' | 'etcd' {
 /** So that one host becomes several, and several one. */
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'journal copy', options: { to: { value: 'WHERE', help: 'etcd, from the folder; file, into it from etcd' } },
+    name: 'journal copy', journals: ['etcd'],
+    options: { to: { value: 'WHERE', help: 'etcd, from the folder; file, into it from etcd' } },
     help: 'copies the whole journal, verified, to where none is yet; one in etcd takes no changes from then on',
     journal: sourceOf,
     run: async context => {
@@ -19,13 +20,13 @@ export const COMMANDS: readonly Command[] = [
     }
   },
   {
-    name: 'journal reopen',
+    name: 'journal reopen', journals: ['etcd'],
     help: 'lets instances write again to a journal in etcd that a copy to a file has closed',
     journal: () => 'etcd',
     run: async context => { await (await import('./copy.ts')).reopen(context) }
   },
   {
-    name: 'journal remove', positionals: ['PREFIX'],
+    name: 'journal remove', journals: ['etcd'], positionals: ['PREFIX'],
     options: {
       from: { value: 'WHERE', help: 'etcd' },
       yes: { help: 'do not ask whether it is to go' }

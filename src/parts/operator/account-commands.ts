@@ -6,7 +6,9 @@ import { passwordFault } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 
-const PASSWORD_STDIN = { 'password-stdin': { help: 'take the password from the first line of standard input' } }
+const PASSWORD_STDIN = {
+  'password-stdin': { help: 'take the password from standard input, but for a line end after it' }
+}
 const ABILITIES = { abilities: { value: 'A,B', help: 'what it may do; * is everything' } }
 
 function abilitiesOf({ flags }: Context): string[] | undefined {
@@ -103,7 +105,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
-    help: 'gives a user a new password and ends the user\'s tokens',
+    help: 'gives a user a new password and revokes the user\'s tokens',
     examples: ['user password ana@example.org'],
     run: async context => {
       const { store, positionals: [email], terminal } = context
@@ -113,7 +115,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'user remove', positionals: ['EMAIL'],
-    help: 'removes a user and ends the user\'s tokens',
+    help: 'removes a user and revokes the user\'s tokens',
     run: byAddress('/operator/users/remove', 'removed, all tokens revoked')
   },
   {
@@ -140,7 +142,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'token revoke', positionals: ['[ID]'],
     options: { all: { value: 'EMAIL', help: 'all tokens of a user instead of one' } },
-    help: 'ends a token, or all of a user\'s',
+    help: 'revokes a token, or all of a user\'s',
     examples: ['token revoke 1f0c9e3a77b2', 'token revoke --all ana@example.org'],
     run: async context => {
       const { store, positionals: [id], flags, terminal } = context

@@ -32,8 +32,8 @@ export const STORAGE_SETTINGS: SettingsTable<StorageSettings> = {
 
 /** What the words after a command are. */
 const POSITIONALS: { readonly [name: string]: string } = {
-  ENTRY: 'an id, or a part of the system or user name that one entry alone has, in any case',
-  FILTER: 'a part of the system or user name, in any case',
+  ENTRY: 'an id, or a part of the system or user name that one entry alone has',
+  FILTER: 'a part of the system or user name, whatever its case and accents',
   EMAIL: 'the address of a user',
   SHELL: 'bash, zsh or fish'
 }
@@ -58,17 +58,38 @@ export function optionsOf(command: Command, settings: Table = STORAGE_SETTINGS):
   return { ...command.options, json: JSON_RESULT, help: { help: 'explain the command' }, ...Object.fromEntries(flags) }
 }
 
+/** What other programs call a command. */
+const HABITS: { readonly [word: string]: string } = {
+  ls: 'entry list', list: 'entry list', search: 'entry list', find: 'entry list', grep: 'entry list',
+  get: 'entry get', show: 'entry get', cat: 'entry get', cp: 'entry get', copy: 'entry get', pass: 'entry get',
+  add: 'entry add', insert: 'entry add', new: 'entry add', create: 'entry add', generate: 'entry add',
+  edit: 'entry edit', set: 'entry edit', update: 'entry edit', mv: 'entry edit',
+  rm: 'entry delete', delete: 'entry delete', remove: 'entry delete', undelete: 'entry restore', purge: 'entry purge',
+  history: 'entry history', log: 'journal show', passwd: 'user password', backup: 'journal backup',
+  restore: 'journal restore', verify: 'journal verify', check: 'journal verify', compact: 'journal compact',
+  repair: 'journal repair', salvage: 'journal salvage', rotate: 'key rotate', users: 'user list', tokens: 'token list'
+}
+
+/** Words with the flags that stand before the command put behind it; a flag's value goes with it. */
+export function flagsLast(commands: readonly Command[], words: readonly string[]): readonly string[] {
+  const options = commands.flatMap(command => Object.entries(optionsOf(command)))
+  let at = 0
+  while (words[at]?.startsWith('--') === true) {
+    const flag = words[at]!.slice(2)
+    at += options.some(([name, { value }]) => name === flag && value !== undefined && !value.startsWith('[')) ? 2 : 1
+  }
+  return [...words.slice(at), ...words.slice(0, at)]
+}
+
 /** The command that the first words name. Throws a `UsageError` that suggests one. */
 export function findCommand(commands: readonly Command[], words: readonly string[]): Command {
   const found = commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
   if (found !== undefined) return found
-  if (words[0]?.startsWith('-') === true) {
-    throw new UsageError(`flags come after the command; ${PROGRAM} --help lists the commands`)
-  }
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
   const names = commands.map(({ name }) => name)
   const inGroup = names.filter(name => name.startsWith(`${group} `)).map(name => name.split(' ')[1]!)
-  const meant = nearest(`${group} ${second}`.trim(), names) ??
+  const habit = Object.hasOwn(HABITS, group) ? HABITS[group] : undefined
+  const meant = nearest(`${group} ${second}`.trim(), names) ?? habit ??
     (inGroup.length === 0 ? nearest(group, names.map(name => name.split(' ')[0]!)) : undefined)
   if (meant !== undefined) throw new UsageError(`there is no such command; did you mean ${meant}?`)
   if (inGroup.length > 0) throw new UsageError(`${group} needs one of: ${inGroup.join(', ')}`)
@@ -170,10 +191,21 @@ export function helpOf(command: Command, journal: string | undefined): string {
   ].filter(text => text !== '').join('\n')
 }
 
-/** The list of all commands, or of those of a group. */
-export function overview(commands: readonly Command[], group?: string): string {
-  const shown = commands.filter(({ name }) => group === undefined || name.startsWith(`${group} `))
-  const lines = shown.map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
-  const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${lines.join('')}\n`
+/** The groups of commands in the help, the everyday ones first, by the first word of their names. */
+const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
+  ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token'],
+  ['The journal and its keys', 'init', 'journal', 'key'], ['This program', 'completion']
+]
+
+/** The list of all commands, or of those of a group; `journal` is the journal that is chosen. */
+export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {
+  const shown = commands.filter(({ name, journals = [journal] }) =>
+    journals.includes(journal) && (group === undefined || name.startsWith(`${group} `)))
+  const blocks = GROUPS.map(([title, ...firstWords]) => {
+    const lines = firstWords.flatMap(first => shown.filter(({ name }) => name.split(' ')[0] === first))
+      .map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
+    return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
+  })
+  const head = `usage: ${PROGRAM} ${group === undefined ? '' : `${group} `}COMMAND\n\n${blocks.join('')}`
   return `${head}${PROGRAM} help COMMAND explains one, with examples.\n${EXIT_CODES}\n`
 }

@@ -35,7 +35,7 @@ function shownFields(entry: EntryChanges, reveals: boolean): EntryChanges {
   return fieldsOf(reveals ? entry : { ...entry, ...hidden })
 }
 const PASSWORD = {
-  'password-stdin': { help: 'take the password from the first line of standard input' },
+  'password-stdin': { help: 'take the password from standard input, but for a line end after it' },
   generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
 }
 const CLIP = {
@@ -202,7 +202,7 @@ async function purge(context: Context): Promise<void> {
   const { flags, terminal } = context
   const id = idOf(context)
   const { sistema, usuario }: Entry = await entryOf(context, id)
-  const what = `Entry ${id} (${sistema}, ${usuario}) is gone for good, and its id is never given again.`
+  const what = `Entry ${id} (${sistema}, ${usuario}) is permanently deleted, and its id is never given again.`
   await terminal.confirm(what, flags['yes'] === true)
   await change(context, id, 'purged', '/operator/entries/purge', { id })
 }
@@ -265,7 +265,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'entry purge', positionals: ['ID'], options: { yes: { help: 'do not ask whether that is meant' } },
-    help: 'makes an entry unknown for good; journal compact then leaves every value out that it ever had',
+    help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
     examples: ['entry purge 3'],
     run: purge
   },

@@ -2,6 +2,7 @@
 import { TEXTS } from '../../contract.ts'
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 import { OperatorError, UsageError, type Context } from '../command.ts'
+import { folded } from '../terminal.ts'
 
 /** The entries that a command may be about. */
 export type Among = 'active' | 'deleted' | 'all'
@@ -22,11 +23,11 @@ export async function entriesOf({ store }: Context, among: Among): Promise<reado
   return among === 'all' ? all : all.filter(({ status }) => status === (among === 'active' ? 1 : 0))
 }
 
-/** The entries whose system or user contains a text, whatever its case. */
+/** The entries whose system or user contains a text, whatever its case and accents. */
 export async function listed(context: Context, among: Among, text: string = ''): Promise<readonly Listed[]> {
-  const wanted = text.toLowerCase()
+  const wanted = folded(text)
   return (await entriesOf(context, among)).map(({ id, sistema, usuario }) => ({ id, sistema, usuario }))
-    .filter(({ sistema, usuario }) => [sistema, usuario].some(one => one.toLowerCase().includes(wanted)))
+    .filter(({ sistema, usuario }) => [sistema, usuario].some(one => folded(one).includes(wanted)))
 }
 
 /**
@@ -38,7 +39,7 @@ export async function findId(context: Context, among: Among): Promise<number> {
   if (ID.test(text)) return Number(text)
   if (text === '') throw new UsageError('give an id, or a part of a system or user name')
   const found = await listed(context, among, text)
-  const exact = found.filter(({ sistema }) => sistema.toLowerCase() === text.toLowerCase())
+  const exact = found.filter(({ sistema }) => folded(sistema) === folded(text))
   const [one, ...others] = exact.length === 1 ? exact : found
   if (one === undefined) {
     throw new OperatorError(`no ${among === 'all' ? '' : `${among} `}entry has that in its system or user name`)

@@ -9,7 +9,7 @@ import { assertLimits } from '../../limits.ts'
 import { PARTS, SETTINGS, validateCombinations } from '../../settings.ts'
 import { VERSION } from '../../version.ts'
 import { OperatorError, UsageError, type Arguments, type Command } from '../command.ts'
-import { asksForHelp, findCommand, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
+import { asksForHelp, findCommand, flagsLast, helpOf, overview, parse, STORAGE_SETTINGS } from './command-line.ts'
 import { completionCommand } from './completion.ts'
 import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../terminal.ts'
@@ -39,21 +39,23 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 
 async function main(words: readonly string[]): Promise<number> {
   const added = (await Promise.all(PARTS.map(part => part.commands?.() ?? []))).flat()
-  const commands = [...added, completionCommand(added)].sort((a, b) => a.name < b.name ? -1 : 1)
-  const asked = words[0] === 'help' ? words.slice(1) : words
-  const mayAskForHelp = asked !== words || words.includes('--help') || words.includes('-h')
+  const commands = [...added, completionCommand(added)]
+  const journal = process.env[SETTINGS.journal.variable] || undefined
+  const all = flagsLast(commands, words)
+  const asked = all[0] === 'help' ? all.slice(1) : all
+  const mayAskForHelp = asked !== all || words.includes('--help') || words.includes('-h')
   const print = (text: string): void => new Terminal(process, false).pass(text)
   if (asked[0] === '--version' || asked[0] === '-V') { print(`${VERSION}\n`); return 0 }
-  const [group, ...others] = asked.filter(word => !word.startsWith('-'))
+  const [group, ...others] = asked[0]?.startsWith('-') === true ? [] : asked.filter(word => !word.startsWith('-'))
   const isGroup = others.length === 0 && commands.some(({ name }) => name.startsWith(`${group} `))
   if (asked.length === 0 || (mayAskForHelp && (group === undefined || isGroup))) {
-    print(overview(commands, group))
+    print(overview(commands, group, journal))
     return mayAskForHelp ? 0 : 2
   }
   const command = findCommand(commands, asked)
   const rest = asked.slice(command.name.split(' ').length)
-  if (asked !== words || asksForHelp(command, rest)) {
-    print(helpOf(command, process.env[SETTINGS.journal.variable]))
+  if (asked !== all || asksForHelp(command, rest)) {
+    print(helpOf(command, journal))
     return 0
   }
   return await run(command, parse(command, rest)) ?? 0
