@@ -35,18 +35,24 @@ const SENTENCES = {
   'csv-malformed': 'the file is not valid CSV (RFC 4180)'
 } as const
 
+/** The messages of each failing field. */
+export type FieldErrors = { readonly [field: string]: readonly string[] }
+
 /** The name of an expected failure. */
 export type FailureCode = keyof typeof SENTENCES
 
 /** An expected failure: a code for the program, a sentence with its detail for the operator. */
 export class Failure extends Error {
   readonly code: FailureCode
+  /** Of `input-invalid`: what is wrong, by field, as an answer over HTTP has it. */
+  readonly errors: FieldErrors | undefined
 
   /** `detail` names the setting, file, line or system error; it never holds a secret. */
-  constructor(code: FailureCode, detail: string, options?: ErrorOptions) {
+  constructor(code: FailureCode, detail: string, options: ErrorOptions & { readonly errors?: FieldErrors } = {}) {
     super(`${SENTENCES[code]}: ${detail}`, options)
     this.name = 'Failure'
     this.code = code
+    this.errors = options.errors
   }
 }
 

@@ -12,11 +12,12 @@ import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { SETTINGS, validateCombinations, type Settings } from './settings.ts'
-import { shaped } from './store/account-rules.ts'
 import { Accounts } from './store/accounts.ts'
+import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import {
   CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
 } from './store/entry.ts'
+import { shaped } from './store/validate.ts'
 
 export { Failure, type FailureCode } from './errors.ts'
 export type { Log } from './log.ts'
@@ -191,24 +192,24 @@ export async function openService(options: Options & HostOptions = {}): Promise<
 function embedded(
   { store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
 ): Service {
-  const { journal } = store
+  const { journal, state: { entries } } = store
   const catchUp = async (): Promise<void> => {
     if (gate.isClosed()) throw new Failure('journal-closed', 'the service is closed')
     await journal.catchUp?.()
   }
   return {
     accounts,
-    listPassword: async () => { await catchUp(); return store.activeList() },
-    getPassword: async id => { await catchUp(); return store.entry(idFrom(id)) },
-    createPassword: async fields => store.createEntry(shaped(CREATE_SHAPE, fields), null),
+    listPassword: async () => { await catchUp(); return [...entries.entries()].filter(({ status }) => status === 1) },
+    getPassword: async id => { await catchUp(); return entries.get(idFrom(id)) },
+    createPassword: async fields => createEntry(store, shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const wanted = shaped(UPDATE_SHAPE, changes) // as it is now: the caller may change it while others are asked
       const known = ifUnchanged && entryText(ifUnchanged)
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await catchUp() // it would be refused as of what is known here
-      return store.updateEntry(idFrom(id), wanted, null, isExpected)
+      return updateEntry(store, idFrom(id), wanted, null, isExpected)
     },
-    deletePassword: async id => store.deleteEntry(idFrom(id), null),
+    deletePassword: async id => deleteEntry(store, idFrom(id), null),
     handle: (request, response) => {
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
       if (socket === null) return void response.destroy() // the host has destroyed it

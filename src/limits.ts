@@ -78,10 +78,8 @@ export const LOGIN_LIMIT_REQUESTS: number = 6
 export const MAX_HASHES: number = 2
 /** How long a password may wait to be hashed; then it is answered 503. */
 export const MAX_HASH_WAIT_MS: number = 20_000
-/** Passwords that wait to be hashed, which takes about ten seconds; a further one is answered 503. */
-export const MAX_HASH_QUEUE: number = 128
-/** How many of them one client may have. */
-export const MAX_HASH_QUEUE_PER_CLIENT: number = 16
+/** Passwords that wait to be hashed, some seconds' worth; for a further one, one at random is answered 503. */
+export const MAX_HASH_QUEUE: number = 64
 /** The largest time to live that a token can be given: a hundred years. */
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
 /** The least length of a new login password. Length counts and composition does not (NIST SP 800-63B). */
@@ -100,6 +98,8 @@ export const MAX_GATHER_TURNS: number = 16
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
 /** Changes that may wait for the journal; a further one is answered 503. */
 export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
+/** What all of them may hold, unless one alone holds more. */
+export const MAX_COMMIT_QUEUE_BYTES: number = 8 * 1024 * 1024
 /** How long a change may wait for the journal; then it is withdrawn, and answered 503. */
 export const MAX_COMMIT_WAIT_MS: number = 5_000
 /** A line of the journal; this program writes none longer. */
@@ -120,10 +120,12 @@ export const READ_CHUNK_BYTES: number = 256 * 1024
 export const LOCK_CHECK_MS: number = 1_000
 /** An entry as JSON: however it has grown, it can be exported and imported. A larger one of an older version stays. */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
-/** How many entries share a page of the list: what a change costs the next list, and a reader of an older one. */
-export const PAGE_ENTRIES: number = 64
-/** An entry of more bytes stands alone, and is not in its page. */
-export const LONG_ENTRY_BYTES: number = 4096
+/** The entries of a page: a change costs the next list one page, and so does a reader of an older list. */
+export const LIST_PAGE_ENTRIES: number = 64
+/** Characters after which the texts of a page begin another piece of the list. */
+export const LIST_PIECE_BYTES: number = 64 * 1024
+/** Characters up to which an entry's text is a string on the heap. */
+export const LONG_ENTRY_CHARACTERS: number = 1024
 
 /** The body of a request on the lock socket, and the largest event that it may become. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
@@ -141,6 +143,5 @@ export function assertLimits(): void {
   assert.ok(MAX_ENTRY_BYTES + 1024 < MAX_LOCAL_BODY_BYTES, 'the largest entry fits an import')
   const linesBefore = MAX_COMMIT_BYTES / 3 * 4 + MAX_COMMIT_RECORDS * LINE_OVERHEAD_BYTES
   assert.ok(MAX_LINE_BYTES + linesBefore <= MAX_WRITE_BYTES, 'recovery takes the largest write for one')
-  assert.ok(LONG_ENTRY_BYTES + 1024 < SHORT_BODY_BYTES, 'an answer that is one entry of a page is a copy')
   assert.ok(MAX_CONNECTIONS <= MAX_COMMIT_QUEUE_RECORDS, 'a change of each connection fits the queue')
 }

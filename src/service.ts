@@ -20,7 +20,6 @@ import type { OpenPart, PartContext } from './part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
 import { openStorage } from './storage.ts'
 import type { Accounts } from './store/accounts.ts'
-import { sweep } from './store/session.ts'
 import type { Store } from './store/store.ts'
 
 /** An open service. Embedders get more: see `index.ts`. */
@@ -169,7 +168,7 @@ async function openCertificate(
 /** Forgets expired tokens now and then; gives what ends that. */
 function sweepTokens({ state }: Store): () => void {
   // As in a compaction: a clock that runs ahead ends no token for good.
-  const look = (): void => sweep(state, Math.min(Date.now(), Date.parse(state.recorded)))
+  const look = (): void => state.sweep(Math.min(Date.now(), Date.parse(state.recorded)))
   const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
   return () => clearInterval(timer)
 }

@@ -11,14 +11,13 @@ import { Failure, systemCode } from './errors.ts'
 import { RequestGate } from './http/request-gate.ts'
 import { localSockets } from './http/local-socket.ts'
 import type { FileJournalOptions } from './journal/file-journal.ts'
-import type { Apply, DurableJournal } from './journal/journal.ts'
+import type { DurableJournal } from './journal/journal.ts'
 import { JOURNAL_FILE, locationOf, missing, openFileJournal } from './journal/open-file.ts'
 import { LOCK_CHECK_MS, SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { counted, type Log } from './log.ts'
 import type { Part } from './part.ts'
-import type { JournalObserver } from './store/commit-loop.ts'
-import { apply, emptyState } from './store/state.ts'
-import { Store } from './store/store.ts'
+import { State } from './store/state.ts'
+import { Store, type JournalObserver } from './store/store.ts'
 
 export interface Storage {
   readonly store: Store
@@ -76,8 +75,8 @@ export async function openStorage(
 async function openInMemory(log: Log, { observers }: OpenStorageOptions): Promise<Storage> {
   const { openMemoryJournal } = await import('./journal/memory-journal.ts')
   log.warn('JOURNAL=memory keeps nothing beyond this process')
-  const state = emptyState()
-  const store = new Store(openMemoryJournal(Date.now, apply.bind(undefined, state)), state, observers)
+  const state = new State()
+  const store = new Store(openMemoryJournal(Date.now, state.apply), state, observers)
   return { store, journal: undefined, readMs: 0, gate: undefined, close: () => store.close() }
 }
 
@@ -109,18 +108,17 @@ async function openJournal(
   const { folder, keyFile } = locationOf(settings)
   const onProgress = (share: number): void => log.progress?.('reading the journal', share)
   const options = { keyFile, wallMs: Date.now, random: randomBytes, warn: log.warn, mayCreate, onProgress }
-  const state = emptyState()
-  const applyRecord: Apply = apply.bind(undefined, state)
+  const state = new State()
   const beganMs = nowMs()
-  const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, applyRecord) ??
-    await openFileJournal({ ...options, ...locked, files, folder }, applyRecord)
+  const journal: DurableJournal = await journals[settings.journal]?.open(settings, options, state.apply) ??
+    await openFileJournal({ ...options, ...locked, files, folder }, state.apply)
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
   const { records, head } = journal.status()
   const { path, endpoints, isNew = false } = journal.location()
   if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
-  const entries = counted(store.entryCount, 'entry', 'entries')
-  log.info(`journal        ${counted(records, 'record')}, ${entries} (${store.activeCount} active)`)
+  const entries = counted(state.entries.count, 'entry', 'entries')
+  log.info(`journal        ${counted(records, 'record')}, ${entries} (${state.entries.active} active)`)
   log.info(`chain head     ${head}`)
   if (endpoints !== undefined) log.info(`${settings.journal.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
   return { store, journal, readMs }

@@ -1,8 +1,7 @@
 /** The replies that are no route's own (contract §5, §7, §8). */
 import { TEXTS } from '../contract.ts'
-import { Failure, type FailureCode } from '../errors.ts'
+import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { BUSY, jsonReply, messageReply, statusReply, type Reply } from './reply.ts'
-import type { FieldErrors } from '../store/validate.ts'
 
 /** A head that is malformed, or has a field twice. */
 export const BAD_REQUEST: Reply = statusReply(400)

@@ -5,7 +5,7 @@
 import { isOwnLiteral, isTrusted } from './address.ts'
 import { PREFLIGHT } from './cors.ts'
 import type { Reply } from './reply.ts'
-import { hasAbility } from '../store/session.ts'
+import { covers } from '../store/session.ts'
 import {
   FORBIDDEN, FOREIGN_HOST, FOREIGN_ORIGIN, HTTPS_ONLY, NOT_FOUND, otherMethod, OPTIONS_OF_SERVER, UNAUTHENTICATED,
   UNEXPECTED
@@ -93,7 +93,7 @@ function noSuchRoute({ found, head: { method } }: HeadContext): Reply | undefine
 export function unauthorized({ options, session, route: { isPublic, ability } }: RouteContext): Reply | undefined {
   if (options.authenticate === undefined || isPublic === true) return undefined
   if (session === undefined) return UNAUTHENTICATED
-  return ability === undefined || hasAbility(session.abilities, ability) ? undefined : FORBIDDEN
+  return ability === undefined || covers(session.abilities, ability) ? undefined : FORBIDDEN
 }
 
 /** What the route itself refuses without a look at the body, such as an unknown id. */

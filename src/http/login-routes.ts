@@ -1,8 +1,7 @@
 /** Login and logout (contract §5), which only the protected configuration has. */
 import { TEXTS } from '../contract.ts'
-import { clientKey } from './address.ts'
 import { jsonReply, messageReply, type Reply } from './reply.ts'
-import { email, textUpTo } from '../store/rules.ts'
+import { email, textUpTo } from '../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
 import { hashOfToken, type Accounts, type Issued } from '../store/accounts.ts'
 import { tokenId } from '../store/session.ts'
@@ -32,9 +31,8 @@ export function sessionRoutes({ accounts, loginLimit, ttlMinutes }: SessionRoute
       isPublic: true,
       rateLimit: loginLimit,
       shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
-      handle: async ({ body, client, isGone }) => {
-        const by = { key: clientKey(client), isGone }
-        const issued = await accounts.login(body.email, body.password, ttlMinutes, by)
+      handle: async ({ body, isGone }) => {
+        const issued = await accounts.login(body.email, body.password, ttlMinutes, isGone)
         return issued === undefined ? INVALID_CREDENTIALS : loggedIn(issued)
       }
     }),

@@ -1,11 +1,12 @@
 /** The five operations (contract §1, §9). */
 import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
-import { jsonReply, messageReply, type Reply } from './reply.ts'
+import { messageReply, type Reply } from './reply.ts'
 import type { Head } from './head.ts'
 import type { Params } from './router.ts'
-import { CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry } from '../store/entry.ts'
-import type { Precondition, Store } from '../store/store.ts'
+import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
+import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
+import type { Commits } from '../store/store.ts'
 import { idOf, route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
@@ -16,25 +17,14 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-/** What an answer has before and behind an entry. */
-type Around = readonly [before: Buffer, behind: Buffer]
-
-const AROUND_READ: Around = [Buffer.from('{"passwords":'), Buffer.from(',"status":200}')]
-const UPDATED = { message: TEXTS.updated, status: 200 }
-const AROUND_UPDATED: Around = [Buffer.from('{"password":'), Buffer.from(`,${JSON.stringify(UPDATED).slice(1)}`)]
-
-/** An entry as it is; undefined for an unknown id. */
-function entryReply(store: Store, id: number, [before, behind]: Around): Reply | undefined {
-  const entry = store.entryBytes(id)
-  if (entry === undefined) return undefined
-  return { status: 200, body: [before, entry, behind], headers: ['ETag', `"${store.revisionOf(id)}"`] }
+/** An entry's text with what an answer has before and behind it. A long text is in pieces of its own. */
+function entryReply(text: string | Buffer, tag: string, before: string, behind: string): Reply {
+  const body = typeof text === 'string' ? `${before}${text}${behind}` : [Buffer.from(before), text, Buffer.from(behind)]
+  return { status: 200, body, headers: ['ETag', `"${tag}"`] }
 }
 
-/** The revision goes with the entry as it was changed: where others have changed it since, it is not known here. */
-function updated(store: Store, password: Entry): Reply {
-  if (store.entryText(password.id) !== entryText(password)) return jsonReply(200, { password, ...UPDATED })
-  return entryReply(store, password.id, AROUND_UPDATED)!
-}
+const BEHIND_READ = ',"status":200}'
+const BEHIND_UPDATED = `,${JSON.stringify({ message: TEXTS.updated, status: 200 }).slice(1)}`
 
 /**
  * What `If-Match` asks of an entry (RFC 9110 §13.1.1); undefined: nothing. Tags are compared strongly, so a weak one
@@ -43,32 +33,35 @@ function updated(store: Store, password: Entry): Reply {
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
   // Not taken apart: a change that waits holds no more than was sent, and many may be decided at once.
-  return (_entry, revision) => {
-    const wanted = revision === undefined ? '\\*' : `\\*|"${revision}"`
-    return new RegExp(`(?:^|,)\\s*(?:${wanted})\\s*(?:,|$)`).test(tags)
-  }
+  return (_entry, tag) => new RegExp(`(?:^|,)\\s*(?:\\*|"${tag()}")\\s*(?:,|$)`).test(tags)
 }
 
-export function unknownIdIn(store: Store): (params: Params) => Reply | undefined {
-  return params => store.has(idOf(params)) ? undefined : UNKNOWN
+export function unknownIdIn({ state }: Commits): (params: Params) => Reply | undefined {
+  return params => state.entries.has(idOf(params)) ? undefined : UNKNOWN
 }
 
 /** The routes of the five operations on a store; `prefix` is the path below which they are served. */
-export function entryRoutes(store: Store, prefix: string = ''): readonly Route[] {
+export function entryRoutes(store: Commits, prefix: string = ''): readonly Route[] {
+  const { state } = store
   const unknownId = unknownIdIn(store)
   return [
     {
       // contract §3, §4.1
       operation: 'listPassword', method: 'GET', path: '/api/listPassword',
       handle: () => {
-        const body = store.list()
+        const body = state.entries.list()
         return body === undefined ? NONE_ACTIVE : { status: 200, body }
       }
     },
     {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
-      handle: ({ params }) => entryReply(store, idOf(params), AROUND_READ) ?? UNKNOWN
+      handle: ({ params }) => {
+        const id = idOf(params)
+        const text = state.entries.text(id)
+        if (text === undefined) return UNKNOWN
+        return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
+      }
     },
     route({
       // contract §4.3
@@ -76,7 +69,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       allowsStaleReads: true,
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
-      handle: ({ body, session }) => store.createEntry(body, session ?? null).then(({ id }) => created(id, prefix))
+      handle: ({ body, session }) => createEntry(store, body, session ?? null).then(({ id }) => created(id, prefix))
     }),
     route({
       // contract §4.4
@@ -85,8 +78,10 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       beforeBody: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, params, body, session }) => {
-        const password = await store.updateEntry(idOf(params), body, session ?? null, preconditionIn(head))
-        return password === undefined ? UNKNOWN : updated(store, password)
+        const entry = await updateEntry(store, idOf(params), body, session ?? null, preconditionIn(head))
+        if (entry === undefined) return UNKNOWN
+        const text = entryText(entry) // as this change has left it: another one may have followed in the same write
+        return entryReply(text, state.entries.tagOf(text), '{"password":', BEHIND_UPDATED)
       }
     }),
     {
@@ -95,7 +90,7 @@ export function entryRoutes(store: Store, prefix: string = ''): readonly Route[]
       beforeBody: unknownId,
       storingFailed: TEXTS.deleteFailed,
       handle: async ({ head, params, session }) =>
-        await store.deleteEntry(idOf(params), session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
+        await deleteEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
     }
   ]
 }

@@ -19,7 +19,7 @@ import type {
   Apply, DurableJournal, EncodedEvent, End, Status, JournalLocation, JournalOptions,
   JournalRecord, QuietFile, Replacement, Rotated
 } from './journal.ts'
-import { KeyWatch, type Keyring } from './keys.ts'
+import { KeyWatch, tagKeyOf, type Keyring } from './keys.ts'
 import { isoTime } from './line.ts'
 import { addKey } from './new-keys.ts'
 import { OneAtATime } from './one-at-a-time.ts'
@@ -54,6 +54,7 @@ export class FileJournal implements DurableJournal {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
+  readonly tagKey: Buffer
   readonly #options: FileJournalOptions
   readonly #apply: Apply
   readonly #file: OwnFile
@@ -76,6 +77,8 @@ export class FileJournal implements DurableJournal {
     this.#apply = apply
     this.#file = new OwnFile(options.files, path)
     this.#isNew = isNew
+    const [first] = usedKeys // the first record's, since keys are asked for in the order of the lines
+    this.tagKey = tagKeyOf((first === undefined ? undefined : keys.find(first)) ?? keys.newest)
     this.#keys = keys
     this.#keyWatch = this.#watch(usedKeys)
     this.#nonce = nonces(options.random)

@@ -129,6 +129,8 @@ export interface Journal {
    * the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
    */
   readonly catchUp?: () => Promise<void>
+  /** The key of the tags that entries have, 32 bytes: all who share the journal have the same. */
+  readonly tagKey: Buffer
   status(): Status
   /** Releases everything that it holds. Not to be called while an append is under way. */
   close(): Promise<void>

@@ -3,7 +3,7 @@
  * sealed, so that keys can be rotated while old lines stay readable.
  */
 import { Buffer } from 'node:buffer'
-import { createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { Failure, systemCode } from '../errors.ts'
 import { fileFault, type Files } from './files.ts'
 import { WatchedFile } from './watched-file.ts'
@@ -54,6 +54,11 @@ function parseKeys(bytes: Buffer, path: string): Keyring {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
+}
+
+/** The key of the tags of a journal whose first record a key has sealed (RFC 5869): a rotation does not change it. */
+export function tagKeyOf({ secret }: Key): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', 32))
 }
 
 const UNREAD = Buffer.alloc(0)

@@ -1,4 +1,5 @@
 /** A journal that keeps nothing, `JOURNAL=memory`: for tests, and for who wants the service without its disk. */
+import { randomBytes } from 'node:crypto'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type { Apply, Journal } from './journal.ts'
 import { FIRST_HASH } from './line.ts'
@@ -12,6 +13,7 @@ export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
       const time = new Date(wallMs()).toISOString()
       for (const { type, by, data } of decide()) apply({ seq: ++records, time, type, by, data })
     },
+    tagKey: randomBytes(32),
     status: () => ({ fault: undefined, records, head: FIRST_HASH }),
     close: async () => {}
   }

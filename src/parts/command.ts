@@ -3,7 +3,7 @@ import type { StorageSettings } from '../core-settings.ts'
 import type { Files, FileStat } from '../journal/files.ts'
 import type { Status, JournalLocation, JournalRecord } from '../journal/journal.ts'
 import type { Recovered } from '../journal/recover.ts'
-import type { CommittedState } from '../store/state.ts'
+import type { State } from '../store/state.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
@@ -29,11 +29,11 @@ export type JournalStatus = JournalLocation & Partial<Status> & {
 }
 
 /** Takes each record, the state before it, and its line as it is in the file. */
-export type OnRecord = (record: JournalRecord, state: CommittedState, text: string) => void
+export type OnRecord = (record: JournalRecord, state: State, text: string) => void
 
 /** A journal that was read to its end and found whole. */
 export interface JournalRead extends Omit<Recovered, 'lastWriteBytes'> {
-  readonly state: CommittedState
+  readonly state: State
 }
 
 /** The way to a store, which is reached when it is first asked for something. */

@@ -1,18 +1,19 @@
 /** Users and their tokens (contract §5). */
 import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
-import type { Event } from '../journal/journal.ts'
+import type { EncodedEvent } from '../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, assertKnown, assertPassword, CHANGE_SHAPE, shaped, TOKEN_SHAPE, USER_SHAPE
+  ADDRESS_SHAPE, assertKnown, assertPassword, CHANGE_SHAPE, TOKEN_SHAPE, USER_SHAPE
 } from './account-rules.ts'
-import { PasswordHasher, type HashClient } from './password-hash.ts'
 import type { Token, User } from './events.ts'
-import { hasAbility, isExpired, tokenId, type Session } from './session.ts'
-import { event, userOf, type CommittedState, type State } from './state.ts'
-import type { Store } from './store.ts'
+import { PasswordHasher } from './passwords.ts'
+import { covers, tokenId, type Session } from './session.ts'
+import { event, isExpired, type State } from './state.ts'
+import type { Commits } from './store.ts'
+import { shaped } from './validate.ts'
 
 interface AccountsOptions {
-  /** By default one of its own: what waits to be hashed for others does not delay it. */
+  /** By default one of its own: passwords that wait to be hashed for others do not delay it. */
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
@@ -39,45 +40,39 @@ export interface Issued {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
-const BEYOND_USER = new Failure('input-invalid', 'a token may do no more than its user; user list shows what that is')
-
-/** Finds what a command is about, in the state that the command is decided on. */
-type Find<T> = (state: State) => T | undefined
-
-/** E-mail addresses are compared without case. */
-function normalized(email: string): string { return email.toLowerCase() }
-
-function byAddress(email: string): Find<User> {
-  shaped(ADDRESS_SHAPE, { email })
-  return state => userOf(state, normalized(email))
-}
 
 /** The user whose password was checked, unless removed or given another one since. */
-function stillAs({ id, passwords }: User): Find<User> {
+function stillAs({ id, passwords }: User): (state: State) => User | undefined {
   return ({ users }) => {
     const now = users.get(id)
     return now?.passwordHash !== undefined && now.passwords === passwords ? now : undefined
   }
 }
 
+/** The user of an address. Throws `input-invalid` for what cannot be one. */
+function byAddress(email: string): (state: State) => User | undefined {
+  shaped(ADDRESS_SHAPE, { email })
+  return state => state.userOf(email)
+}
+
 /**
  * All writes reject with `input-invalid` for what breaks a rule, for every caller, and with the failures of
- * `CommitLoop.commit`; those that hash a password also with `hashes-busy`.
+ * `Store.commit`; those that hash a password also with `hashes-busy`.
  */
 export class Accounts {
-  readonly #store: Store
+  readonly #store: Commits
   readonly #hasher: PasswordHasher
   readonly #wallMs: () => number
   readonly #abilities: readonly string[] | undefined
 
-  constructor(store: Store, { hasher, wallMs, abilities }: AccountsOptions = {}) {
+  constructor(store: Commits, { hasher, wallMs, abilities }: AccountsOptions = {}) {
     this.#store = store
-    this.#hasher = hasher ?? new PasswordHasher(randomBytes)
+    this.#hasher = hasher ?? new PasswordHasher()
     this.#wallMs = wallMs ?? Date.now
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
   }
 
-  get #state(): CommittedState { return this.#store.state }
+  get #state(): State { return this.#store.state }
 
   /** Undefined if the address is taken. Without a name it is the address; without abilities the user may do nothing. */
   async addUser(
@@ -86,15 +81,11 @@ export class Accounts {
     const given = shaped(USER_SHAPE, { email, name, abilities, password })
     assertKnown(given.abilities ?? [], this.#abilities)
     const passwordHash = await this.#hash(email, password)
-    return this.#store.commit<ListedUser | undefined>(state => {
-      const address = normalized(email)
-      if (userOf(state, address) !== undefined) return { outcome: () => undefined }
-      const id = state.users.size + 1
-      const user = { id, email: address, name: given.name ?? email, abilities: given.abilities ?? [] }
-      return {
-        event: event('user.added', null, { ...user, passwordHash }),
-        outcome: ({ users }) => listed(users.get(id)!)
-      }
+    return this.#store.commitAlone<ListedUser | undefined>(() => {
+      if (this.#state.userOf(email) !== undefined) return [[], undefined]
+      const id = this.#state.users.size + 1
+      const user = { id, email: email.toLowerCase(), name: given.name ?? email, abilities: given.abilities ?? [] }
+      return [[event('user.added', null, { ...user, passwordHash })], { ...user, abilities: [...user.abilities] }]
     })
   }
 
@@ -105,13 +96,13 @@ export class Accounts {
   }
 
   /** The same by the user, who gives the current password; false if that is wrong. Clients wait as in `login`. */
-  async changePassword(by: Session, current: string, password: string, client?: HashClient): Promise<boolean> {
+  async changePassword(by: Session, current: string, password: string, isGone?: () => boolean): Promise<boolean> {
     const id = by.user
     const user = this.#state.users.get(id)
-    const { isRight } = await this.#hasher.verify(current, user?.passwordHash, client)
+    const { isRight } = await this.#hasher.verify(current, user?.passwordHash, isGone)
     if (!isRight || user === undefined) return false
     assertPassword(user.email, password)
-    const passwordHash = await this.#hasher.hash(password, client)
+    const passwordHash = await this.#hasher.hash(password, isGone)
     return this.#record(stillAs(user), () => event('password.changed', id, { id, passwordHash }), by)
   }
 
@@ -137,20 +128,18 @@ export class Accounts {
     return this.#record(byAddress(email), ({ id }) => event('tokens.revoked', null, { user: id }))
   }
 
-  /** Ends a token (contract §5.7); false if there is none of this hash. */
+  /** Ends a token (contract §5.7); false if there is none of this hash. Many may share a write. */
   revoke(hash: string, by: number | null): Promise<boolean> {
-    return this.#record(({ tokens }) => tokens.get(hash), () => event('token.revoked', by, { hash }))
+    return this.#store.commit(draft => {
+      const isThere = draft.token(hash) !== undefined
+      return [isThere ? [event('token.revoked', by, { hash })] : [], isThere]
+    })
   }
 
   /** Ends the token with this id, which is the beginning of its hash; false if there is none. */
   revokeToken(id: string): Promise<boolean> {
-    const find: Find<string> = ({ tokens }) => { // all committed ones as they are when it is decided
-      for (const [hash] of this.#state.tokens.entries()) {
-        if (tokenId(hash) === id && tokens.get(hash) !== undefined) return hash
-      }
-      return undefined
-    }
-    return this.#record(find, hash => event('token.revoked', null, { hash }))
+    return this.#record(({ tokens }) => [...tokens.keys()].find(hash => tokenId(hash) === id),
+      hash => event('token.revoked', null, { hash }))
   }
 
   /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
@@ -164,16 +153,16 @@ export class Accounts {
 
   /**
    * Checks a password and issues a token (contract §5.3); undefined, after the same time, for a wrong one and an
-   * unknown user. Waiting clients take turns.
+   * unknown user. `isGone` says whether the client still waits when its turn comes.
    */
   async login(
-    email: string, password: string, ttlMinutes: number | undefined, client?: HashClient
+    email: string, password: string, ttlMinutes: number | undefined, isGone?: () => boolean
   ): Promise<Issued | undefined> {
-    const user = userOf(this.#state, normalized(email))
-    const { isRight, isOutdated } = await this.#hasher.verify(password, user?.passwordHash, client)
+    const user = this.#state.userOf(email)
+    const { isRight, isOutdated } = await this.#hasher.verify(password, user?.passwordHash, isGone)
     if (!isRight || user === undefined) return undefined
     const issued = await this.#issue(stillAs(user), undefined, ttlMinutes, user.id)
-    if (isOutdated) await this.#rehash(user, password, client)
+    if (isOutdated) await this.#rehash(user, password, isGone)
     return issued
   }
 
@@ -188,22 +177,17 @@ export class Accounts {
 
   /** The users that were not removed. */
   users(): ListedUser[] {
-    return Array.from(this.#state.users.entries(), ([, user]) => user).filter(user => user.passwordHash !== undefined)
-      .map(listed)
+    return [...this.#state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
+      .map(({ id, email, name, abilities }) => ({ id, email, name, abilities: [...abilities] }))
   }
 
   /** The tokens that have not expired. */
   tokens(): ListedToken[] {
-    return this.liveTokens().map(({ hash, user, abilities, ...token }) => ({
-      id: tokenId(hash), email: this.#state.users.get(user)!.email, abilities: [...abilities], ...token
-    }))
-  }
-
-  /** The same, each as it is kept. */
-  liveTokens(): (Token & { readonly hash: string })[] {
     const nowMs = this.#wallMs()
-    return Array.from(this.#state.tokens.entries(), ([hash, token]) => ({ hash, ...token }))
-      .filter(token => !isExpired(token, nowMs))
+    return [...this.#state.tokens].filter(([, token]) => !isExpired(token, nowMs))
+      .map(([hash, { user, abilities, ...token }]) => ({
+        id: tokenId(hash), email: this.#state.users.get(user)!.email, abilities: [...abilities], ...token
+      }))
   }
 
   async #hash(email: string, password: string): Promise<string> {
@@ -211,18 +195,20 @@ export class Accounts {
     return this.#hasher.hash(password)
   }
 
-  /** Records an event about what is found; false where nothing is. */
-  #record<T>(find: Find<T>, eventOf: (found: T) => Event, by?: Session): Promise<boolean> {
-    return this.#store.commit(state => {
-      const found = find(state)
-      return { event: found && eventOf(found), outcome: () => found !== undefined }
+  /** Records an event about what is found; false if nothing is. */
+  #record<T>(
+    find: (state: State) => T | undefined, eventOf: (found: T) => EncodedEvent, by?: Session
+  ): Promise<boolean> {
+    return this.#store.commitAlone(() => {
+      const found = find(this.#state)
+      return [found === undefined ? [] : [eventOf(found)], found !== undefined]
     }, by)
   }
 
   /** Renews a hash at today's cost. A login does not fail if this fails: the next one tries again. */
-  async #rehash({ id, passwordHash: old }: User, password: string, client: HashClient | undefined): Promise<void> {
+  async #rehash({ id, passwordHash: old }: User, password: string, isGone?: () => boolean): Promise<void> {
     try {
-      const passwordHash = await this.#hasher.hash(password, client)
+      const passwordHash = await this.#hasher.hash(password, isGone)
       await this.#record(({ users }) => users.get(id)?.passwordHash === old ? id : undefined,
         () => event('password.rehashed', id, { id, passwordHash }))
     } catch (error) {
@@ -231,33 +217,28 @@ export class Accounts {
   }
 
   async #issue(
-    find: Find<User>, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, by: number | null
+    find: (state: State) => User | undefined, wanted: readonly string[] | undefined, ttlMinutes: number | undefined,
+    by: number | null
   ): Promise<Issued | undefined> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    const hash = hashOfToken(token)
-    return this.#store.commit<Issued | undefined>(state => {
-      const user = find(state)
-      if (user === undefined) return { outcome: () => undefined }
-      if (abilities?.every(ability => hasAbility(user.abilities, ability)) === false) throw BEYOND_USER
+    return this.#store.commitAlone<Issued | undefined>(() => {
+      const user = find(this.#state)
+      if (user === undefined) return [[], undefined]
+      if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
+        const why = 'a token may do no more than its user; user list shows what that is'
+        throw new Failure('input-invalid', why, { errors: { abilities: [why] } })
+      }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
       const { id, email, name } = user
-      return {
-        event: event('token.issued', by, {
-          hash, user: id, abilities: abilities ?? user.abilities, issued: new Date(nowMs).toISOString(), expires
-        }),
-        outcome: ({ tokens }) => {
-          const { abilities, expires } = tokens.get(hash)!
-          return { token, abilities: [...abilities], user: { id, email, name }, expires }
-        }
-      }
+      const abilities = [...wanted ?? user.abilities]
+      const issued = new Date(nowMs).toISOString()
+      return [
+        [event('token.issued', by, { hash: hashOfToken(token), user: id, abilities, issued, expires })],
+        { token, abilities: [...abilities], user: { id, email, name }, expires }
+      ]
     })
   }
-}
-
-/** With a list of its own, as everything that is given out: who changes that changes nobody's abilities. */
-function listed({ id, email, name, abilities }: User): ListedUser {
-  return { id, email, name, abilities: [...abilities] }
 }
 
 export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }

@@ -1,177 +1,118 @@
-/** The state, and the one reducer that makes it: every event ever recorded, reduced in order from the first. */
+/** The state, and the reducers that make it: every event ever recorded, reduced in order from the first. */
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
-import { CONTINUATIONS, type Continued, type Event, type JournalRecord } from '../journal/journal.ts'
-import type { Decidable } from './commit-loop.ts'
+import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
-import { EntryTable } from './entry-pages.ts'
+import { Entries, type EntryTable } from './entries.ts'
 import { assertKnownEvent, type Events, type KeptUser, type Token, type User } from './events.ts'
-import { IndexedOverlay, MapTable, Overlay, type IndexedTable, type Table } from './overlay.ts'
-import { ANY_ABILITY, hasAbility } from './session.ts'
+import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
 
-/** What commands read: the committed state, or an overlay of it. */
-export interface State {
-  readonly entries: Table<number, Entry>
-  /** The number of the record that changed an entry last; undefined where that is not durable yet. */
-  revisionOf(id: number): number | undefined
-  /** By id; ids count from 1 without gaps. Found by address, unless removed. */
-  readonly users: IndexedTable<number, User, string>
-  /** By hash. Found by user. */
-  readonly tokens: IndexedTable<string, Token, number>
+/** Everything that is served. */
+export class State {
+  readonly entries: Entries = new Entries()
+  /** By id; ids count from 1 without gaps. A removed user stays, without a password. */
+  readonly users: Map<number, User> = new Map()
+  /** The ids of users who were not removed, by address. */
+  readonly addresses: Map<string, number> = new Map()
+  readonly tokens: Tokens = new Tokens()
+  /** When the newest record was made; empty if there is none. */
+  recorded = ''
+
+  /** The user of an address who was not removed. Addresses are compared without case. */
+  userOf(email: string): User | undefined { return this.users.get(this.addresses.get(email.toLowerCase()) ?? 0) }
+
+  /** Takes a durable record. Throws if it contradicts those before it, `journal-newer` if a newer version made it. */
+  readonly apply = ({ type, data, time }: JournalRecord): void => {
+    reduce(this, type, data)
+    this.recorded = time
+  }
+
+  /** Forgets expired tokens; also in the open configuration, whose journal may hold some. */
+  sweep(wallMs: number): void {
+    for (const [hash, token] of this.tokens) if (isExpired(token, wallMs)) this.tokens.delete(hash)
+  }
 }
 
-/** The committed state, which is served. */
-export interface CommittedState extends State {
-  readonly entries: EntryTable
-  readonly users: MapTable<number, User, string>
-  readonly tokens: MapTable<string, Token, number>
-  /** How many records the journals before this one had. */
-  earlierRecords: number
-  /** When the newest record was made; empty where there is none. */
-  recorded: string
+/** Tokens by their hashes, and the hashes by users: whoever has many costs a change no more than others. */
+class Tokens extends Map<string, Token> {
+  readonly #hashes = new Map<number, Set<string>>()
+
+  override set(hash: string, token: Token): this {
+    this.delete(hash)
+    const own = this.#hashes.get(token.user) ?? new Set()
+    this.#hashes.set(token.user, own.add(hash))
+    return super.set(hash, token)
+  }
+
+  override delete(hash: string): boolean {
+    const { user } = this.get(hash) ?? {}
+    if (user !== undefined) this.#hashes.get(user)?.delete(hash)
+    return super.delete(hash)
+  }
+
+  /** The hashes of a user's tokens, as they are now. */
+  of(user: number): readonly string[] { return [...this.#hashes.get(user) ?? []] }
+}
+
+/** What the commands of one write are decided on: the state with the changes of the commands before it. */
+export class Draft implements EntryTable {
+  readonly #state: State
+  readonly #own = new Map<number, Entry | undefined>()
+  readonly #revoked = new Set<string>()
+  size: number
+  /** About how many bytes of entries it holds. */
+  bytes = 0
+
+  constructor(state: State) {
+    this.#state = state
+    this.size = state.entries.size
+  }
+
+  get(id: number): Entry | undefined {
+    if (!this.#own.has(id)) {
+      this.#own.set(id, this.#state.entries.get(id))
+      this.bytes += this.#state.entries.text(id)?.length ?? 0
+    }
+    return this.#own.get(id)
+  }
+
+  set(entry: Entry): void {
+    this.#own.set(entry.id, entry)
+    this.size = Math.max(this.size, entry.id)
+  }
+
+  delete(id: number): void { this.#own.set(id, undefined) }
+
+  tagOf(entry: Entry): string { return this.#state.entries.tagOf(entryText(entry)) }
+
+  /** The token of a hash, unless a command before has revoked it. */
+  token(hash: string): Token | undefined {
+    return this.#revoked.has(hash) ? undefined : this.#state.tokens.get(hash)
+  }
+
+  /** Throws `session-changed` if the token was revoked, or may do less, since the session was found. */
+  assertStands({ hash, abilities }: Session): void {
+    if (this.token(hash)?.abilities !== abilities) throw new Failure('session-changed', `token ${tokenId(hash)}`)
+  }
+
+  /** Takes what a command has decided. Events about users stand alone in their write, so nobody looks for them here. */
+  take({ type, data }: EncodedEvent): void {
+    if (type === 'token.revoked') this.#revoked.add((data as Events['token.revoked']).hash)
+    else if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as keyof EntryReducers](this, data as never)
+  }
 }
 
 /** An event whose data has the form that its type asks for; `by` is the user who caused it, null for none. */
-export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): Event {
-  return { type, by, data }
+export function event<T extends keyof Events>(type: T, by: number | null, data: Events[T]): EncodedEvent {
+  return { type, by, data, json: JSON.stringify(data) }
 }
 
-const addressOf = ({ email, passwordHash }: User): string | undefined => passwordHash === undefined ? undefined : email
-const userIdOf = ({ user }: Token): number => user
-
-export function emptyState(): CommittedState {
-  const entries = new EntryTable(entryText)
-  return {
-    entries,
-    revisionOf: id => entries.revisionOf(id),
-    users: new MapTable(addressOf),
-    tokens: new MapTable(userIdOf),
-    earlierRecords: 0, recorded: ''
-  }
+export function isExpired({ expires }: Token, wallMs: number): boolean {
+  return expires !== null && Date.parse(expires) <= wallMs
 }
 
-/** What the commit loop decides on. */
-export function decidable(state: CommittedState): Decidable<State> {
-  return {
-    overlay: () => {
-      const entries = new Overlay(state.entries)
-      return {
-        entries,
-        revisionOf: id => entries.hasOwn(id) ? undefined : state.revisionOf(id),
-        users: new IndexedOverlay(state.users, addressOf),
-        tokens: new IndexedOverlay(state.tokens, userIdOf)
-      }
-    },
-    reduce
-  }
-}
-
-/** The user of an address that was not removed. */
-export function userOf({ users }: State, email: string): User | undefined {
-  for (const id of users.keysOf(email)) return users.get(id)
-  return undefined
-}
-
-type Reducers = { readonly [T in keyof Events]: (state: State, data: Events[T]) => void }
-
-const REDUCERS: Reducers = {
-  'entry.created': ({ entries }, data) => {
-    assertNext(entries, data.id)
-    entries.set(data.id, { id: data.id, ...fieldsOf(data), status: 1 })
-  },
-  'entry.updated': ({ entries }, data) => {
-    entries.set(data.id, { ...known(entries, data.id), ...fieldsOf(data) } as Entry)
-  },
-  'entry.deleted': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 0 }) },
-  'entry.restored': ({ entries }, { id }) => { entries.set(id, { ...known(entries, id), status: 1 }) },
-  'entries.imported': ({ entries }, { first, entries: imported }) => {
-    assertNext(entries, first)
-    for (const [i, row] of imported.entries()) entries.set(first + i, { id: first + i, ...rowOf(row) })
-  },
-  'entry.purged': ({ entries }, { id }) => { entries.delete(known(entries, id).id) },
-  'entries.disclosed': () => {},
-
-  'user.added': (state, { id, email, name, abilities, passwordHash }) => {
-    assertNext(state.users, id)
-    if (userOf(state, email) !== undefined) throw new Error(`user ${id} has another user's address`)
-    state.users.set(id, { id, email, name, abilities, passwordHash, passwords: 1 })
-  },
-  'password.changed': (state, { id, passwordHash }) => {
-    const old = known(state.users, id)
-    state.users.set(id, { ...old, passwordHash, passwords: old.passwords + 1 })
-    endTokens(state, id)
-  },
-  'password.rehashed': ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) },
-  'user.removed': (state, { id }) => {
-    state.users.set(id, { ...known(state.users, id), passwordHash: undefined })
-    endTokens(state, id)
-  },
-
-  'user.changed': (state, { id, name, abilities }) => {
-    const old = known(state.users, id)
-    state.users.set(id, { ...old, name: name ?? old.name, abilities: abilities ?? old.abilities })
-    if (abilities !== undefined) narrowTokens(state, id, abilities)
-  },
-
-  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
-    known(users, user)
-    tokens.set(hash, { user, abilities, issued, expires })
-  },
-  'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
-  'tokens.revoked': (state, { user }) => endTokens(state, user),
-
-  'journal.begun': () => {},
-  'journal.continued': () => {},
-  'journal.rewritten': () => {},
-  'journal.whole': () => {},
-  'entries.kept': ({ entries }, { first, entries: kept }) => {
-    assertNext(entries, first)
-    for (const [i, row] of kept.entries()) {
-      if (row === null) entries.delete(first + i)
-      else entries.set(first + i, { id: first + i, ...rowOf(row) })
-    }
-  },
-  'users.kept': ({ users }, { first, users: kept }) => {
-    assertNext(users, first)
-    for (const [i, user] of kept.entries()) users.set(first + i, { id: first + i, ...user ?? REMOVED, passwords: 1 })
-  },
-  'tokens.kept': ({ users, tokens }, { tokens: kept }) => {
-    for (const { hash, ...token } of kept) {
-      known(users, token.user)
-      tokens.set(hash, token)
-    }
-  }
-}
-
-/** A removed user of whom a compaction has kept the number alone. */
-const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
-  { email: '', name: '', abilities: [], passwordHash: undefined }
-
-/** Reduces one event into a state or an overlay; the same for replay and for decisions. Throws if it does not fit. */
-function reduce(state: State, { type, data }: Pick<Event, 'type' | 'data'>): void {
-  assertKnownEvent(type, data)
-  REDUCERS[type](state, data as never)
-}
-
-/** Where the seconds begin in the text of a time. */
-const SECONDS_AT = '2026-01-31T12:00:'.length
-const MINUTE_MS = 60_000
-
-/**
- * Reduces a durable record into the committed state. An entry's revision is the number of the record that changed it
- * last, counted over all journals that this one came from: so it is never given twice. Numbers come again where an
- * older copy of a journal is put back; so the milliseconds of the record's minute are in it, too.
- */
-export function apply(state: CommittedState, record: JournalRecord): void {
-  if (CONTINUATIONS.has(record.type)) state.earlierRecords += (record.data as Continued).records
-  state.recorded = record.time
-  const ms = Math.round(Number(record.time.slice(SECONDS_AT, -1)) * 1000)
-  state.entries.revision = (state.earlierRecords + record.seq) * MINUTE_MS + ms
-  reduce(state, record)
-}
-
-/** Throws `entry-too-large` where an entry could no longer be exported, or imported. */
+/** Throws `entry-too-large` if an entry could not be exported, or imported, any more. */
 export function assertFits(entry: Entry): void {
   const text = entryText(entry)
   // In UTF-8 a UTF-16 unit takes at most three bytes: nearly always there is nothing to count.
@@ -179,26 +120,116 @@ export function assertFits(entry: Entry): void {
   throw new Failure('entry-too-large', `it may have ${MAX_ENTRY_BYTES} bytes as JSON`)
 }
 
-function assertNext(table: Table<number, unknown>, id: number): void {
+type EntryEvent = Extract<keyof Events, `entry.${string}` | `entries.${string}`>
+type Reducers<T extends keyof Events, S> = { readonly [K in T]: (state: S, data: Events[K]) => void }
+type EntryReducers = Reducers<EntryEvent, EntryTable>
+
+const ENTRY_REDUCERS: EntryReducers = {
+  'entry.created': (entries, data) => {
+    assertNext(entries, data.id)
+    entries.set({ id: data.id, ...fieldsOf(data), status: 1 })
+  },
+  'entry.updated': (entries, data) => entries.set({ ...known(entries, data.id), ...fieldsOf(data) } as Entry),
+  'entry.deleted': (entries, { id }) => entries.set({ ...known(entries, id), status: 0 }),
+  'entry.restored': (entries, { id }) => entries.set({ ...known(entries, id), status: 1 }),
+  'entry.purged': (entries, { id }) => entries.delete(known(entries, id).id),
+  'entries.imported': (entries, { first, entries: rows }) => {
+    assertNext(entries, first)
+    for (const [i, row] of rows.entries()) entries.set({ id: first + i, ...rowOf(row) })
+  },
+  'entries.kept': (entries, { first, entries: rows }) => {
+    assertNext(entries, first)
+    for (const [i, row] of rows.entries()) {
+      if (row === null) entries.delete(first + i)
+      else entries.set({ id: first + i, ...rowOf(row) })
+    }
+  },
+  'entries.disclosed': () => {}
+}
+
+const REDUCERS: Reducers<Exclude<keyof Events, EntryEvent>, State> = {
+  'user.added': (state, { id, email, name, abilities, passwordHash }) => {
+    assertNext(state.users, id)
+    if (state.addresses.has(email)) throw new Error(`user ${id} has another user's address`)
+    state.users.set(id, { id, email, name, abilities, passwordHash, passwords: 1 })
+    state.addresses.set(email, id)
+  },
+  'user.changed': ({ users, tokens }, { id, name, abilities }) => {
+    const old = known(users, id)
+    users.set(id, { ...old, name: name ?? old.name, abilities: abilities ?? old.abilities })
+    if (abilities !== undefined) narrowTokens(tokens, id, abilities)
+  },
+  'user.removed': ({ users, addresses, tokens }, { id }) => {
+    const old = known(users, id)
+    users.set(id, { ...old, passwordHash: undefined })
+    if (addresses.get(old.email) === id) addresses.delete(old.email)
+    endTokens(tokens, id)
+  },
+  'password.changed': ({ users, tokens }, { id, passwordHash }) => {
+    const old = known(users, id)
+    users.set(id, { ...old, passwordHash, passwords: old.passwords + 1 })
+    endTokens(tokens, id)
+  },
+  'password.rehashed': ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) },
+
+  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
+    known(users, user)
+    tokens.set(hash, { user, abilities, issued, expires })
+  },
+  'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
+  'tokens.revoked': ({ tokens }, { user }) => endTokens(tokens, user),
+
+  'users.kept': (state, { first, users: kept }) => {
+    assertNext(state.users, first)
+    for (const [i, user] of kept.entries()) {
+      const id = first + i
+      state.users.set(id, { id, ...user ?? REMOVED, passwords: 1 })
+      if (user !== null) state.addresses.set(user.email, id)
+    }
+  },
+  'tokens.kept': ({ users, tokens }, { tokens: kept }) => {
+    for (const { hash, ...token } of kept) {
+      known(users, token.user)
+      tokens.set(hash, token)
+    }
+  },
+  'journal.begun': () => {},
+  'journal.continued': () => {},
+  'journal.rewritten': () => {},
+  'journal.whole': () => {}
+}
+
+/** A removed user of whom a compaction has kept the number alone. */
+const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
+  { email: '', name: '', abilities: [], passwordHash: undefined }
+
+/** The only way that the state changes. */
+function reduce(state: State, type: string, data: unknown): void {
+  assertKnownEvent(type, data)
+  if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as EntryEvent](state.entries, data as never)
+  else REDUCERS[type as keyof typeof REDUCERS](state, data as never)
+}
+
+function assertNext(table: { readonly size: number }, id: number): void {
   if (id !== table.size + 1) throw new Error(`${id} is not the next id`)
 }
 
-function known<V>(table: Table<number, V>, id: number): V {
+function known<V>(table: { get(id: number): V | undefined }, id: number): V {
   const value = table.get(id)
   if (value === undefined) throw new Error(`id ${id} does not exist`)
   return value
 }
 
-/** A user's tokens keep of their abilities what the user has. */
-function narrowTokens({ tokens }: State, user: number, abilities: readonly string[]): void {
-  for (const hash of [...tokens.keysOf(user)]) {
+/** A user's tokens keep of their abilities only those that the user has. */
+function narrowTokens(tokens: Tokens, user: number, abilities: readonly string[]): void {
+  for (const hash of tokens.of(user)) {
     const token = tokens.get(hash)!
-    const kept = hasAbility(token.abilities, ANY_ABILITY) ? abilities
-      : token.abilities.filter(ability => hasAbility(abilities, ability))
+    const kept = covers(token.abilities, ANY_ABILITY) ? abilities
+      : token.abilities.filter(ability => covers(abilities, ability))
     tokens.set(hash, { ...token, abilities: kept })
   }
 }
 
-function endTokens({ tokens }: State, user: number): void {
-  for (const hash of tokens.keysOf(user)) tokens.delete(hash)
+function endTokens(tokens: Tokens, user: number): void {
+  for (const hash of tokens.of(user)) tokens.delete(hash)
 }

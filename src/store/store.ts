@@ -1,150 +1,238 @@
 /**
- * The store: it decides changes against the state in memory, and has the journal record them, which then applies them.
- * Reads are answered from memory and never see what is not durable.
+ * The store: commands wait in a queue, bounded in number, bytes and time, and are decided one after the other; the
+ * journal makes durable what they decide. Reads are answered from memory and never see what is not durable.
  */
-import type { Buffer } from 'node:buffer'
-import { Failure } from '../errors.ts'
-import type { Journal, Status } from '../journal/journal.ts'
-import { CommitLoop, type Command, type Decision, type JournalObserver } from './commit-loop.ts'
-import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
-import type { EntryList } from './entry-pages.ts'
-import { OPERATOR } from './events.ts'
-import { assertStands, type Session } from './session.ts'
-import { assertFits, decidable, event, type CommittedState, type State } from './state.ts'
-
-/** Whether an entry is still what a caller takes it for; its revision is undefined where that is not durable yet. */
-export type Precondition = (entry: Entry, revision: number | undefined) => boolean
-
-const ANY: Precondition = () => true
-
-/** The entry of an id, undefined for an unknown one. Throws `entry-changed` where it is not what was expected. */
-export function expectedEntry(state: State, id: number, isExpected: Precondition = ANY): Entry | undefined {
-  const entry = state.entries.get(id)
-  if (entry === undefined || isExpected(entry, state.revisionOf(id))) return entry
-  throw new Failure('entry-changed', `entry ${id}`)
-}
-
-type Loop = Pick<CommitLoop<State>, 'commit' | 'status' | 'close'>
+import { Buffer } from 'node:buffer'
+import { Failure, type FailureCode } from '../errors.ts'
+import type { EncodedEvent, Journal, Status } from '../journal/journal.ts'
+import {
+  MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS, MAX_GATHER_TURNS
+} from '../limits.ts'
+import type { Session } from './session.ts'
+import { Draft, type State } from './state.ts'
 
 /**
- * All writes reject with the failures of `CommitLoop.commit`. `by` is who asks, null for none; where that token was
- * revoked meanwhile they reject with `session-changed`.
+ * Decides on the events to record, none if nothing changes, and on what to answer once they are durable. Called when
+ * its turn comes; called again, with a newer draft, if records of others came first. After a crash the first of several
+ * events may be there without the others.
  */
+export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
+
+/** Where commands go: the store, or a view of it. */
+export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone'>
+
+/** Is told of each append that had events: how long it took, and whether it succeeded. */
+export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
+
+/** Something that waits for its turn: a command, or work on the journal itself. */
+interface Waiting {
+  readonly decide: Command<unknown> | undefined
+  /** Whether nothing may share its write. */
+  readonly isAlone: boolean
+  readonly work: (() => Promise<unknown>) | undefined
+  readonly bytes: number
+  readonly sinceMs: number
+  readonly resolve: (outcome: unknown) => void
+  readonly reject: (error: unknown) => void
+  /** Answers as it was decided last. */
+  answer: () => void
+}
+
+/** Failures of one write that need not hit the next one. */
+const PASSING_FAILURES: readonly FailureCode[] = ['write-failed', 'journal-refused']
+
+/** The only caller of `Journal.append`. */
 export class Store {
   readonly journal: Journal
-  /** What is served: the journal applies records to it, and a sweep takes out tokens that have expired. */
-  readonly state: CommittedState
-  readonly #loop: Loop
+  readonly state: State
+  readonly #observers: readonly JournalObserver[]
+  #queue: Waiting[] = []
+  #queueBytes = 0
+  #running: Promise<void> | undefined
+  #withdrawing: NodeJS.Timeout | undefined
+  #closed: Promise<void> | undefined
 
-  /** `state` is what the journal was read into; `loop` is that of another store which this one is a view of. */
-  constructor(
-    journal: Journal, state: CommittedState, observers?: readonly JournalObserver[],
-    loop: Loop = new CommitLoop(journal, decidable(state), observers)
-  ) {
+  /** `state` is what the journal was read into. */
+  constructor(journal: Journal, state: State, observers: readonly JournalObserver[] = []) {
     this.journal = journal
     this.state = state
-    this.#loop = loop
+    this.#observers = observers
+    state.entries.tagKey = journal.tagKey
   }
 
-  /** The same store, whose events have the name of the operator who asks, where `nameOf` gives one. */
-  forOperator(nameOf: () => string | undefined): Store {
-    const loop = this.#loop
-    const commit = <T>(decide: Command<State, T>): Promise<T> => {
-      const name = nameOf()
-      return loop.commit(name === undefined ? decide : state => ofOperator(decide(state), name))
+  /**
+   * Resolves with a command's outcome once everything that it could have seen is durable, its own events too. `by` is
+   * who asks: `session-changed` if that token was revoked meanwhile. `bytes` is about what it holds while it waits.
+   * Rejects with `queue-full`, `journal-busy`, `journal-closed`, a failure of the journal, or what the command threw.
+   * After `journal-failed` or `journal-unreachable` its events may be recorded.
+   */
+  commit<T>(decide: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
+    return this.#wait<T>({ decide: standing(decide, by), isAlone: false, work: undefined, bytes })
+  }
+
+  /** The same for a command that looks at users or tokens: nothing shares its write, so the state is exactly true. */
+  commitAlone<T>(decide: Command<T>, by: Session | null = null): Promise<T> {
+    return this.#wait<T>({ decide: standing(decide, by), isAlone: true, work: undefined, bytes: 0 })
+  }
+
+  /**
+   * Does work on the journal while nothing is appended. Withdrawn, with `journal-busy`, if its turn does not come in a
+   * few seconds, or if nobody waits for it any more when it comes.
+   */
+  exclusive<T>(work: () => Promise<T>, isGone: () => boolean = () => false): Promise<T> {
+    const begin = async (): Promise<T> => {
+      if (isGone()) throw new Failure('journal-busy', 'its client has gone')
+      return work()
     }
-    return new Store(this.journal, this.state, [], {
-      commit, status: () => loop.status(), close: () => loop.close()
+    return this.#wait<T>({ decide: undefined, isAlone: true, work: begin, bytes: 0 })
+  }
+
+  /** The journal's status, and how many commands wait. */
+  status(): Status & { readonly waiting: number } {
+    return { ...this.journal.status(), waiting: this.#queue.length }
+  }
+
+  /** Waits for what was queued, then closes the journal. */
+  close(): Promise<void> {
+    return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
+  }
+
+  #wait<T>(asked: Pick<Waiting, 'decide' | 'isAlone' | 'work' | 'bytes'>): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', 'the store is closed'))
+    const isFull = this.#queue.length >= MAX_COMMIT_QUEUE_RECORDS ||
+      (this.#queue.length > 0 && this.#queueBytes + asked.bytes > MAX_COMMIT_QUEUE_BYTES)
+    if (isFull) return Promise.reject(new Failure('queue-full', `${this.#queue.length} wait`))
+    return new Promise((resolve, reject) => {
+      this.#queue.push({
+        ...asked, sinceMs: performance.now(), resolve: resolve as Waiting['resolve'], reject, answer: () => {}
+      })
+      this.#queueBytes += asked.bytes
+      this.#running ??= this.#run()
+      this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
     })
   }
 
-  /** The newest id; those of entries that were purged are below it as well. */
-  get lastId(): number { return this.state.entries.size }
-  get entryCount(): number { return this.state.entries.count }
-  get activeCount(): number { return this.state.entries.active }
-
-  /** The JSON text of an entry, deleted ones too; undefined for an unknown id. */
-  entryText(id: number): string | undefined { return this.state.entries.text(id) }
-
-  /** The bytes of that text: see `EntryTable`. */
-  entryBytes(id: number): Buffer | undefined { return this.state.entries.bytes(id) }
-
-  /** Whether there is an entry, a deleted one too. */
-  has(id: number): boolean { return this.state.entries.has(id) }
-
-  /** The number of the record that changed an entry last, over all journals; 0 for an id that was never given. */
-  revisionOf(id: number): number { return this.state.entries.revisionOf(id) }
-
-  /** An entry, deleted ones too; undefined for an unknown id. */
-  entry(id: number): Entry | undefined { return this.state.entries.get(id) }
-
-  /** The active entries, ascending by id. */
-  activeList(): Entry[] {
-    return Array.from(this.state.entries.entries(), ([, entry]) => entry).filter(({ status }) => status === 1)
+  /** The way of every change: take what waits, decide, have it made durable, answer. One after the other. */
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      await this.#gather()
+      const [first] = this.#queue
+      if (first?.work === undefined) await this.#write()
+      else await this.#take(1)[0]!.work!().then(first.resolve, first.reject)
+    }
+    this.#running = undefined
+    clearTimeout(this.#withdrawing)
+    this.#withdrawing = undefined
   }
 
-  /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
-  list(): EntryList | undefined { return this.state.entries.list() }
+  /**
+   * Waits until a turn of the event loop has brought no further command: clients whose changes were just acknowledged
+   * may be about to ask for the next, and a write costs as much as several records.
+   */
+  async #gather(): Promise<void> {
+    for (let turns = 0, seen = 0; turns <= MAX_GATHER_TURNS; turns++) {
+      await new Promise(resolve => setImmediate(resolve))
+      const { length } = this.#queue
+      if (length === seen || length >= this.journal.maxRecords) break
+      seen = length
+    }
+  }
 
-  /** Creates an active entry and returns it (contract §2). */
-  createEntry(fields: EntryFields, by: Session | null): Promise<Entry> {
-    return this.commit(({ entries }) => {
-      const id = entries.size + 1
-      const made = { id, ...fieldsOf(fields) }
-      assertFits({ ...made, status: 1 })
-      return {
-        event: event('entry.created', by?.user ?? null, made),
-        outcome: state => state.entries.get(id)!
+  async #write(): Promise<void> {
+    let batch: readonly Waiting[] = []
+    let events: readonly EncodedEvent[] = []
+    let startMs = 0
+    const decide = (): readonly EncodedEvent[] => {
+      // Called again if others' records came first, or if nothing was to be recorded: then for the same commands.
+      const most = batch.length > 0 && events.length === 0 ? batch.length : Infinity
+      this.#putBack(batch)
+      ;[batch, events] = this.#decide(most)
+      startMs ||= performance.now()
+      return events
+    }
+    const told = (isMade: boolean): void => {
+      if (events.length === 0) return
+      const ms = performance.now() - startMs
+      // In a microtask of its own: what an observer throws is no failure of the write.
+      for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
+    }
+    try {
+      await this.journal.append(decide)
+      told(true)
+      for (const { answer } of batch) answer()
+    } catch (error) {
+      told(false)
+      for (const { reject } of batch) reject(error)
+      const isLasting = error instanceof Failure && !PASSING_FAILURES.includes(error.code)
+      if (batch.length === 0 || isLasting) for (const { reject } of this.#take(this.#queue.length)) reject(error)
+    }
+  }
+
+  /**
+   * Decides commands in order until a write is full. What one throws may come of an event before it: it is said once
+   * that is durable.
+   */
+  #decide(most: number): readonly [batch: readonly Waiting[], events: readonly EncodedEvent[]] {
+    const { maxRecords, maxBytes } = this.journal
+    const draft = new Draft(this.state)
+    const events: EncodedEvent[] = []
+    let bytes = 0
+    let count = 0
+    for (const waiting of this.#queue) {
+      const isFull = count >= most || events.length >= maxRecords || bytes + draft.bytes >= maxBytes
+      if (isFull || (count > 0 && waiting.isAlone)) break
+      count++
+      try {
+        const [decided, outcome] = waiting.decide!(draft)
+        for (const event of decided) bytes += this.#assertFits(event)
+        for (const event of decided) draft.take(event)
+        events.push(...decided)
+        waiting.answer = () => waiting.resolve(outcome)
+      } catch (error) {
+        waiting.answer = () => waiting.reject(error)
       }
-    }, by)
+      if (waiting.isAlone) break
+    }
+    return [this.#take(count), events]
   }
 
-  /** Changes the given fields of an entry and returns it as changed; undefined for an unknown id. */
-  updateEntry(
-    id: number, fields: EntryChanges, by: Session | null, isExpected?: Precondition
-  ): Promise<Entry | undefined> {
-    return this.commit(state => {
-      const old = expectedEntry(state, id, isExpected)
-      const changed = old && ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old[field])
-      const changes = Object.fromEntries(changed?.map(field => [field, fields[field]]) ?? [])
-      if (old !== undefined && changed?.length) assertFits({ ...old, ...changes })
-      return {
-        event: changed?.length ? event('entry.updated', by?.user ?? null, { id: old!.id, ...changes }) : undefined,
-        outcome: state => state.entries.get(id), heldBytes: bytesOf(old)
-      }
-    }, by)
+  /** The bytes of an event as JSON; throws `write-failed` if no line can hold it. */
+  #assertFits({ json }: EncodedEvent): number {
+    const { maxEventBytes } = this.journal
+    // In UTF-8 a UTF-16 unit takes at most three bytes: nearly always there is nothing to count.
+    if (json.length * 3 > maxEventBytes && Buffer.byteLength(json) > maxEventBytes) {
+      throw new Failure('write-failed', `a change of more than ${maxEventBytes} bytes`)
+    }
+    return json.length
   }
 
-  /** Marks an entry as deleted (contract §3); false for an unknown id. */
-  deleteEntry(id: number, by: Session | null, isExpected?: Precondition): Promise<boolean> {
-    return this.commit(state => {
-      const old = expectedEntry(state, id, isExpected)
-      const deletion = old?.status === 1 ? event('entry.deleted', by?.user ?? null, { id: old.id }) : undefined
-      return { event: deletion, outcome: () => old !== undefined, heldBytes: bytesOf(old) }
-    }, by)
+  #take(count: number): readonly Waiting[] {
+    const taken = this.#queue.slice(0, count)
+    this.#queue = this.#queue.slice(count)
+    for (const { bytes } of taken) this.#queueBytes -= bytes
+    return taken
   }
 
-  /** Decides any other command; see `CommitLoop`. */
-  commit<T>(decide: Command<State, T>, by: Session | null = null): Promise<T> {
-    return this.#loop.commit(by === null ? decide : state => {
-      assertStands(state, by)
-      return decide(state)
-    })
+  #putBack(batch: readonly Waiting[]): void {
+    this.#queue = [...batch, ...this.#queue]
+    for (const { bytes } of batch) this.#queueBytes += bytes
   }
 
-  /** See `CommitLoop`. */
-  status(): Status & { readonly waiting: number } { return this.#loop.status() }
-
-  /** Waits for what was queued and closes the journal. */
-  close(): Promise<void> { return this.#loop.close() }
+  /** Rejects what has waited too long: what was not answered with success is not carried out later. */
+  readonly #withdraw = (): void => {
+    const lastMs = performance.now() - MAX_COMMIT_WAIT_MS
+    const late = this.#queue.findIndex(({ sinceMs }) => sinceMs > lastMs)
+    const withdrawn = this.#take(late < 0 ? this.#queue.length : late)
+    for (const { reject } of withdrawn) reject(new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`))
+    const [next] = this.#queue
+    this.#withdrawing = next && setTimeout(this.#withdraw, Math.max(1, next.sinceMs - lastMs))
+  }
 }
 
-/** About as many bytes as an entry takes. */
-export function bytesOf(entry: Entry | undefined): number {
-  return entry === undefined ? 0 : ENTRY_FIELDS.reduce((sum, field) => sum + (entry[field]?.length ?? 0), 0)
-}
-
-/** A decision whose event has the operator's name. */
-function ofOperator<T>({ event, ...rest }: Decision<State, T>, name: string): Decision<State, T> {
-  return { event: event && { ...event, data: { ...event.data as object, [OPERATOR]: name } }, ...rest }
+/** A command that first asserts that its token still stands. */
+function standing<T>(decide: Command<T>, by: Session | null): Command<T> {
+  return by === null ? decide : draft => {
+    draft.assertStands(by)
+    return decide(draft)
+  }
 }

@@ -1,8 +1,10 @@
 /**
- * The validator: a shape is a table from field to rule; a value either has it, and comes back typed with only the
- * fields of the shape, or every failing field is listed with its messages.
+ * The validator: a shape is a table from field to rule. A value either has the shape, and comes back typed with only
+ * the fields of the shape, or every failing field is listed with its messages.
  */
 import { requiredText } from '../contract.ts'
+import { Failure, type FieldErrors } from '../errors.ts'
+import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
 
 /** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
 export interface Rule<T> {
@@ -19,12 +21,6 @@ export type Shape = { readonly [field: string]: Rule<unknown> }
 
 /** The type of a value that has the shape. */
 export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
-
-/** The messages of each failing field. */
-export type FieldErrors = { readonly [field: string]: readonly string[] }
-
-/** All of them in one line, for callers without a form. */
-export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
 
 /** What `check` finds. */
 export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
@@ -61,6 +57,16 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
   return ok ? { ok, value: value as Shaped<S> } : { ok, errors }
 }
 
+/** The value of a shape for callers without HTTP; throws `input-invalid`, with the errors by field. */
+export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
+  const checked = check(shape, { ...given })
+  if (checked.ok) return checked.value
+  throw new Failure('input-invalid', sentenceOf(checked.errors), { errors: checked.errors })
+}
+
+/** All errors in one line, for callers without a form. */
+export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
+
 /** A rule for a required field; `mustBe` completes the message about an invalid value. */
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
@@ -72,12 +78,38 @@ export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Ru
   }
 }
 
-export const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+/** The same rule for a field that may be absent. */
+export function optional<T>(rule: Rule<T>): Rule<T | undefined> { return { ...rule, optional: true } }
+
+/** A rule and what else a value that keeps it must be; `more` gives what is wrong with such a value. */
+export function also<T>(first: Rule<T>, more: (field: string, value: T) => string | undefined): Rule<T> {
+  return { ...first, fault: (field, value) => first.fault(field, value) ?? more(field, value as T) }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 /** A string of at least one character. */
 export const text: Rule<string> = rule(isText, 'be a string')
 
-/** The same rule for a field that may be absent. */
-export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
-  return { ...rule, optional: true }
+/** A string of at least one and at most `maxLength` UTF-16 units. */
+export function textUpTo(maxLength: number): Rule<string> {
+  return also(text, (field, value) =>
+    value.length <= maxLength ? undefined : `The ${field} field must not be greater than ${maxLength} characters.`)
+}
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
+/** An e-mail address: something, an @, something, no white space, at most 254 characters (RFC 5321 §4.5.3.1). */
+export const email: Rule<string> = rule(
+  value => isText(value) && value.length <= MAX_EMAIL_CHARACTERS && EMAIL.test(value), 'be a valid email address')
+
+/** A number within bounds, both included. */
+export function number(least: number, most: number): Rule<number> {
+  return rule(value => typeof value === 'number' && value >= least && value <= most,
+    `be a number between ${least} and ${most}`)
+}
+
+/** A list of strings of at least one character. */
+export const texts: Rule<readonly string[]> = {
+  ...rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings'), isList: true
 }

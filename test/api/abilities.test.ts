@@ -1,13 +1,14 @@
 /** Who may do what in the protected configuration (contract §5.2, §5.6, §5.7), on sockets. */
 import assert from 'node:assert/strict'
 import { withAbility, type Route } from '../../src/http/route.ts'
-import { hasAbility } from '../../src/store/session.ts'
+import { covers } from '../../src/store/session.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { ANA, call, FIVE, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { type Started } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 const BEA = 'bea@example.org'
@@ -25,7 +26,7 @@ const head = ({ service }: Started): string => service.store.journal.status().he
 test('§5.2 an operation without a token that is valid: 401, and nothing changes', async t => {
   const started = await startProtected(t)
   const { url, service } = started
-  await service.store.createEntry(ENTRY, null)
+  await createEntry(service.store, ENTRY, null)
   const [good, revoked] = [await tokenOf(started), await tokenOf(started)]
   await service.accounts!.revoke(service.accounts!.session(revoked)!.hash, null)
   const expired = await tokenOf(started, ANA, ['*'], 1e-9)
@@ -63,10 +64,10 @@ test('§5.2 an operation without a token that is valid: 401, and nothing changes
 test('§5.6 an operation without its ability: 403, and nothing changes; with it, among others or as *: 200', async t => {
   const started = await startProtected(t)
   const { url, service } = started
-  await service.store.createEntry(ENTRY, null)
+  await createEntry(service.store, ENTRY, null)
   for (const [name, method, path, body, ability] of FIVE) {
     const near = [ability.toUpperCase(), `${ability}x`, 'password', 'password:*', '**', '']
-    for (const close of near) assert.equal(hasAbility([close], ability), false, close)
+    for (const close of near) assert.equal(covers([close], ability), false, close)
     const others = FIVE.map(one => one[4]).filter(other => other !== ability)
     const weak = await Promise.all([[], others].map(abilities => tokenOf(started, ANA, abilities)))
     const before = head(started)
@@ -94,7 +95,7 @@ test('§5.2 the scheme is read in any case, and any number of spaces follows it'
 
 test('§5.2 HEAD is guarded as GET is', async t => {
   const started = await startProtected(t)
-  await started.service.store.createEntry(ENTRY, null)
+  await createEntry(started.service.store, ENTRY, null)
   const [able, unable] = [await tokenOf(started), await tokenOf(started, ANA, ['password:create'])]
   const statuses = []
   for (const token of [undefined, unable, able]) {
@@ -126,7 +127,7 @@ test('a request without a token is refused before its body is sent', async t => 
 test('§5.6 ABILITIES says which ability guards which operation; one it does not name keeps its own, and any needs just a token', async t => {
   const flags = { abilities: 'listPassword=vault.look,getPassword=any,deletePassword=vault:burn' }
   const started = await startProtected(t, flags)
-  await started.service.store.createEntry(ENTRY, null)
+  await createEntry(started.service.store, ENTRY, null)
   const expected: Record<string, readonly [number, number, number, number]> = {
     listPassword: [403, 200, 403, 403], getPassword: [200, 200, 200, 200], createPassword: [403, 403, 403, 200],
     updatePassword: [403, 403, 403, 403], deletePassword: [403, 403, 200, 403]
@@ -153,7 +154,7 @@ test('§5.4, §5.7 a request after a logout is refused, and one that is sent wit
   for (const request of [create, message('GET', '/api/listPassword', undefined, fields)]) {
     assert.equal((await ask(t, started.url, request)).status, 401)
   }
-  assert.equal(started.service.store.entryCount, 1)
+  assert.equal(started.service.store.state.entries.count, 1)
 })
 
 test('every line of the journal names whose token it was', async t => {
@@ -217,9 +218,9 @@ async function revokedMeanwhile(
 
 test('§5.7 a request whose body comes after its token was revoked is refused, and changes nothing', async t => {
   const started = await startProtected(t)
-  const { entryCount } = started.service.store
+  const { count } = started.service.store.state.entries
   assert.equal(await revokedMeanwhile(t, started, '/api/createPassword', ENTRY), 401)
-  assert.equal(started.service.store.entryCount, entryCount)
+  assert.equal(started.service.store.state.entries.count, count)
 })
 
 test('a login whose request brings a token along succeeds, though that is revoked before its body comes', async t => {

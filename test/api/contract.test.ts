@@ -13,6 +13,7 @@ import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf } from '../support/random.ts'
 import { ask, chunked, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const CREATED = '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}'
 const DELETED = '{"message":"contraseña borrada","status":200}'
@@ -40,7 +41,7 @@ function apiOf(t: TestContext, url: string, store: Store): Api {
 /** A service with entries p1/s1/u1, p2/s2/u2, … */
 async function withEntries(t: TestContext, count: number): Promise<Api> {
   const { url, service: { store } } = await startService(t)
-  for (let i = 1; i <= count; i++) await store.createEntry(fieldsOf(i), null)
+  for (let i = 1; i <= count; i++) await createEntry(store, fieldsOf(i), null)
   return apiOf(t, url, store)
 }
 
@@ -70,9 +71,9 @@ const noString = (...fields: readonly string[]): string =>
 
 test('§3, §4.1 list: the active entries as a bare array, ascending by id', async t => {
   const { call, store } = await withEntries(t, 12)
-  await store.deleteEntry(3, null)
-  await store.updateEntry(11, { usuario: 'other' }, null)
-  await store.updateEntry(2, { password: 'other' }, null)
+  await deleteEntry(store, 3, null)
+  await updateEntry(store, 11, { usuario: 'other' }, null)
+  await updateEntry(store, 2, { password: 'other' }, null)
   const expected = [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(id =>
     entry(id, id === 2 ? { password: 'other' } : id === 11 ? { usuario: 'other' } : {}))
   assertAnswer(await call('GET', '/api/listPassword'), 200, `[${expected.join(',')}]`)
@@ -90,7 +91,7 @@ test('§4.1 list: nothing is stored, or everything was deleted: 404, and 200 wit
 
 test('§2, §3, §4.2 get: an entry with all five fields, a deleted one too; an unknown id: 404', async t => {
   const { call, store } = await withEntries(t, 2)
-  await store.deleteEntry(1, null)
+  await deleteEntry(store, 1, null)
   assertAnswer(await call('GET', '/api/getPassword/1'), 200, got(entry(1, { status: 0 })))
   assertAnswer(await call('GET', '/api/getPassword/2'), 200, got(entry(2)))
   assertAnswer(await call('GET', '/api/getPassword/3'), 404, UNKNOWN)
@@ -322,7 +323,7 @@ test('§2 whatever the text, it is got, listed and updated as given: never trimm
   }
   await client.send(message('GET', '/api/listPassword'))
   assert.equal((await client.answer()).text, `[${all.join(',')}]`)
-  assert.equal(store.entryCount, 100)
+  assert.equal(store.state.entries.count, 100)
 })
 
 const whole = '{"password":"p","sistema":"s","usuario":"u"}'
@@ -373,7 +374,7 @@ test('§2 unknown fields, and an id or status, are ignored in a body', async t =
   const extra = '"id":7,"status":0,"extra":{"a":[1]},"__proto__":{"password":"x"},"constructor":1,"toString":"x"'
   const body = `{${extra},"password":"p1","sistema":"s1","usuario":"u1"}`
   assertAnswer(await call('POST', '/api/createPassword', body), 200, CREATED)
-  assert.equal(store.entryText(1), entry(1))
+  assert.equal(store.state.entries.text(1), entry(1))
   assertAnswer(await call('POST', '/api/updatePassword/1', `{${extra},"usuario":"new"}`), 200,
     updated(entry(1, { usuario: 'new' })))
   const hidden = '{"__proto__":{"password":"p","sistema":"s","usuario":"u"}}'
@@ -447,7 +448,7 @@ test('§1 a body of another content type, or of none: 415, which says what to se
 
 async function composed(t: TestContext, options: Parameters<typeof composeService>[1]): Promise<Api & Composed> {
   const service = await composeService(t, options)
-  await service.store.createEntry({ password: 'p1', sistema: 's1', usuario: 'u1' }, null)
+  await createEntry(service.store, { password: 'p1', sistema: 's1', usuario: 'u1' }, null)
   return { ...service, ...apiOf(t, service.url, service.store) }
 }
 

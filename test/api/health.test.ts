@@ -12,6 +12,7 @@ import { memoryStore } from '../support/compose.ts'
 import { parseExposition, type Family } from '../support/exposition.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const OK = '{"message":"OK","status":200}'
 const FAILED = '{"message":"The journal takes no more writes until a restart.","status":503}'
@@ -46,7 +47,7 @@ test('a service that takes changes is healthy; HEAD says so too, OPTIONS lists t
 
 test('a failed journal is not healthy, for a reason without a path; the operator sees the path', async t => {
   const { url, folder, warnings, service } = await startService(t)
-  await service.store.createEntry(ENTRY, null)
+  await createEntry(service.store, ENTRY, null)
   rmSync(join(folder, 'journal.jsonl'))
   for (let i = 0; i < 2; i++) {
     const { status, text } = await call(t, url, 'GET', '/healthz')

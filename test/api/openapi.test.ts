@@ -22,6 +22,7 @@ import { faultOf } from '../support/json-schema.ts'
 import { answersOf, assertDescription, faultOfAnswer, operationOf, requestsOf, resolved } from '../support/openapi.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const FIELDS = { password: 'S3cr3ta', sistema: 'correo', usuario: 'ana' }
 const HAS_EXTRA = 'extraRoutes' in SETTINGS
@@ -40,7 +41,7 @@ const refused = (error: Error) => (store: Store): object => Object.assign(store.
 })
 const faulty = (more: object = {}) => ({ journal }: Store): object => {
   const health = { ...journal.status(), fault: 'as the test asked', ...more }
-  return Object.assign(journal, { health: () => health })
+  return Object.assign(journal, { status: () => health })
 }
 const broken = (): never => { throw new Error('broken') }
 /** Nor is its file short enough to read a history. */
@@ -53,7 +54,7 @@ const busy = (store: Store): object => {
 /** The examples of answers, in the order in which they are brought about. */
 const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   none: {}, created: {}, found: {}, entries: {}, unknown: {}, updated: {},
-  deleted: { broken: store => store.createEntry(FIELDS, null) }, restored: {}, history: {}, // below another entry
+  deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, // below another entry
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
   malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, email: 7 } } },
@@ -73,7 +74,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   waiting: { broken: faulty({ mayHeal: true }) },
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
-    Object.assign(store.journal, { health: broken, append: broken, location: broken })
+    Object.assign(store.journal, { status: broken, append: broken, location: broken })
     Object.assign(store.state.entries, { deletedBelow: broken })
     return Object.assign(store, { entryBytes: broken, list: broken })
   } },

@@ -1,16 +1,14 @@
 /** Who has created what, and changes that must not overwrite another's: Location, ETag and If-Match (RFC 9110 §8.8.3, §13.1.1). */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { preconditionIn } from '../../src/http/routes.ts'
 import { openService } from '../../src/index.ts'
-import { JOURNAL_FILE } from '../../src/journal/open-file.ts'
 import { failure } from '../support/journal.ts'
-import { fileStore } from '../support/compose.ts'
+import { fileStore, rotateKey, type FullStore } from '../support/compose.ts'
 import { randomOf } from '../support/random.ts'
 import { compact } from '../support/rewrite.ts'
 import { startService, type Started } from '../support/service.ts'
+import { updateEntry } from '../../src/store/commands.ts'
 
 const FIELDS = { password: 'p', sistema: 's', usuario: 'u' }
 
@@ -37,7 +35,7 @@ test('If-Match is a list of tags apart by commas, of which one must be the entry
     const tags = Array.from({ length: random.int(8) }, () => random.pick(parts)).join('')
     const isExpected = preconditionIn({ method: 'POST', path: '/', 'if-match': tags })!
     const wanted = tags.split(',').map(tag => tag.trim())
-    const seen = [5, undefined].map(revision => isExpected({ id: 1, ...FIELDS, status: 1 }, revision))
+    const seen = ['5', 'other'].map(tag => isExpected({ id: 1, ...FIELDS, status: 1 }, () => tag))
     assert.deepEqual(seen, [wanted.includes('*') || wanted.includes('"5"'), wanted.includes('*')], tags)
   }
 })
@@ -102,41 +100,36 @@ test('an answer to an update whose entry was changed again in the same write has
   }
 })
 
-test('no tag is given twice over a compaction and restarts', async t => {
+test('a tag is that of its text over restarts, a compaction and a rotation', async t => {
   const { folder, service } = await started(t)
-  const tags = new Map<string, string>()
-  const note = (revision: number, text: string): void => {
-    assert.equal(tags.get(`${revision}`) ?? text, text, `revision ${revision}`)
-    tags.set(`${revision}`, text)
-  }
   await service.close()
+  const tags = new Map<string, string>()
+  const note = ({ state: { entries } }: FullStore): void => {
+    const [tag, text] = [entries.tag(1)!, String(entries.text(1))]
+    assert.equal(entries.tagOf(text), tag)
+    assert.equal(tags.get(text) ?? tag, tag, 'the same text has the same tag')
+    assert.ok(![...tags].some(([other, known]) => other !== text && known === tag), 'another text has another tag')
+    tags.set(text, tag)
+  }
   for (let round = 0; round < 4; round++) {
     const store = await fileStore(folder)
-    note(store.revisionOf(1), store.entryText(1)!)
+    note(store)
     for (let n = 0; n < 3; n++) {
-      await store.updateEntry(1, { password: `${round} ${n}` }, null)
-      note(store.revisionOf(1), store.entryText(1)!)
+      await updateEntry(store, 1, { password: `${round} ${n}` }, null)
+      note(store)
     }
-    if (round % 2 === 0) await compact(store)
-    await store.updateEntry(1, { password: `${round} last` }, null)
-    note(store.revisionOf(1), store.entryText(1)!)
+    if (round === 1) await compact(store)
+    if (round === 2) await rotateKey(store)
+    await updateEntry(store, 1, { password: `${round} last` }, null)
+    note(store)
     await store.close()
   }
+  assert.equal(tags.size, 17)
 })
 
-test('no tag of what came after a copy was made is given again once that copy was put back', async t => {
-  const { folder, service } = await started(t)
-  await service.close()
-  const change = async (password: string): Promise<number> => {
-    const store = await fileStore(folder)
-    await store.updateEntry(1, { password }, null)
-    await store.close()
-    return store.revisionOf(1)
-  }
-  const copy = readFileSync(join(folder, JOURNAL_FILE))
-  const tag = await change('before')
-  writeFileSync(join(folder, JOURNAL_FILE), copy)
-  assert.notEqual(await change('after'), tag)
+test('an entry has another tag in the journal of another key: who compares tags learns nothing of passwords', async t => {
+  const [one, other] = [await started(t), await started(t)]
+  assert.notEqual((await ask(one, 'GET', '/api/getPassword/1')).tag, (await ask(other, 'GET', '/api/getPassword/1')).tag)
 })
 
 test('an embedder changes an entry only as long as it is what was read', async t => {

@@ -176,12 +176,12 @@ test('a service forgets expired tokens now and then, by no clock that was set ah
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { service, folder } = await startService(t)
   const { store } = service
-  const token = (hash: string, expires: string): Promise<void> => store.commit(() => ({
-    event: event('token.issued', null, { hash, user: 1, abilities: [], issued: '2020-01-01T00:00:00.000Z', expires }), outcome: () => {}
-  }))
-  await store.commit(() => ({
-    event: event('user.added', null, { id: 1, email: ANA, name: 'Ana', abilities: [], passwordHash: 'x' }), outcome: () => {}
-  }))
+  const token = (hash: string, expires: string): Promise<void> => store.commitAlone(() => [[
+    event('token.issued', null, { hash, user: 1, abilities: [], issued: '2020-01-01T00:00:00.000Z', expires })
+  ], undefined])
+  await store.commitAlone(() => [[
+    event('user.added', null, { id: 1, email: ANA, name: 'Ana', abilities: [], passwordHash: 'x' })
+  ], undefined])
   await token('a'.repeat(64), '2020-01-02T00:00:00.000Z')
   await token('b'.repeat(64), '2999-01-01T00:00:00.000Z')
   await token('c'.repeat(64), new Date(Date.now() + 3_600_000).toISOString())

@@ -30,7 +30,7 @@ test(`${RECORDS} records are read at a start in few round trips`, { skip: NO_ETC
   const proxy = await startProxy(t, member!.url)
   const beganMs = performance.now()
   const { service } = await startService(t, { ...flags, 'etcd-endpoints': proxy.url })
-  assert.equal(service.store.entryCount, RECORDS)
+  assert.equal(service.store.state.entries.count, RECORDS)
   t.diagnostic(`${Math.round(performance.now() - beganMs)} ms, ${proxy.requests} requests`)
   assert.ok(proxy.requests < 40, `${proxy.requests} requests`) // 235 of 128 records each
 })

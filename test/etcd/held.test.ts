@@ -7,10 +7,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { importEntries } from '../../src/store/extra-commands.ts'
+import { importEntries } from '../../src/parts/operator/operator-changes.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Hold, type Treatment } from '../support/etcd.ts'
 import { FIELDS, flagsOf, Rival } from '../support/instances.ts'
 import { startService, type Started } from '../support/service.ts'
+import { createEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NO_ETCD = etcdMissing()
 const ALL = process.env['ALL_STEPS'] === '1'
@@ -41,10 +42,10 @@ const FEW = PLANS.filter(({ points: [, second], arrivesAfter }) => second === 'h
 
 /** Each makes a change that gives one record, and whether it was told so. */
 const KINDS: { readonly [kind: string]: (one: Started, n: number) => Promise<boolean> } = {
-  create: async ({ service }, n) => (await service.store.createEntry({ ...FIELDS, password: `${n}` }, null)).id > 0,
-  update: async ({ service }, n) => (await service.store.updateEntry(1, { password: `${n}` }, null)) !== undefined,
+  create: async ({ service }, n) => (await createEntry(service.store, { ...FIELDS, password: `${n}` }, null)).id > 0,
+  update: async ({ service }, n) => (await updateEntry(service.store, 1, { password: `${n}` }, null)) !== undefined,
   import: async ({ service }, n) =>
-    await importEntries(service.store, [1, 2].map(i => ({ ...FIELDS, password: `${n} ${i}`, status: 1 })), null) > 0,
+    await importEntries(service.store, [1, 2].map(i => ({ ...FIELDS, password: `${n} ${i}`, status: 1 }))) > 0,
   token: async ({ service }) => (await service.accounts!.issue('ana@example.org', undefined, undefined)) !== undefined,
   user: async ({ service }, n) =>
     (await service.accounts!.addUser(`u${n}@example.org`, 'U', ['*'], 'a long password')) !== undefined
@@ -59,7 +60,7 @@ describe('a message that is held back or lost, at every point of an attempt', { 
       const one = await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer' })
       const other = await startService(t, { ...await flagsOf(t, member!.url, secret), auth: 'bearer' })
       await one.service.accounts!.addUser('ana@example.org', 'Ana', ['*'], 'a long password')
-      await one.service.store.createEntry(FIELDS, null)
+      await createEntry(one.service.store, FIELDS, null)
       const rival = new Rival(member!.url, secret)
       const told = { made: 0, failed: 0 }
       const plans = ALL || kind === 'create' ? PLANS : FEW
@@ -106,8 +107,8 @@ describe('a message that is held back or lost, at every point of an attempt', { 
       }
       t.diagnostic(JSON.stringify(told))
       assert.ok(told.made > plans.length / 2)
-      await one.service.store.createEntry(FIELDS, null)
-      await other.service.store.createEntry(FIELDS, null)
+      await createEntry(one.service.store, FIELDS, null)
+      await createEntry(other.service.store, FIELDS, null)
       await assertEqualJournals([one, other])
     })
   }

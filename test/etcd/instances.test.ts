@@ -7,12 +7,12 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { openService } from '../../src/index.ts'
 import { fillEtcd } from '../../src/parts/etcd/copy.ts'
-import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NO_ETCD = etcdMissing()
 
@@ -208,8 +208,8 @@ test('a compaction and a restart do not break the watch off', { skip: NO_ETCD },
   const [one, other] = await startInstances(t, endpoints, 2)
   const followed = async (entries: number): Promise<void> => { // nobody reads: the watch alone brings it
     const endMs = performance.now() + 20_000
-    while (other!.service.store.entryCount < entries && performance.now() < endMs) await pause(20)
-    assert.equal(other!.service.store.entryCount, entries)
+    while (other!.service.store.state.entries.count < entries && performance.now() < endMs) await pause(20)
+    assert.equal(other!.service.store.state.entries.count, entries)
   }
   for (let i = 1; i <= 3; i++) await send(one!.url, 'POST', '/api/createPassword', FIELDS)
   await followed(3)
@@ -247,10 +247,10 @@ for (const when of ['before', 'after'] as const) {
 
 test('a decision that comes to no change was made on the newest state', { skip: NO_ETCD }, async t => {
   const { near: one, behind: other } = await startPair(t)
-  const { id } = await one.service.store.createEntry(FIELDS, null)
-  assert.equal(await other.service.store.deleteEntry(id, null), true, 'the entry is known to it')
+  const { id } = await createEntry(one.service.store, FIELDS, null)
+  assert.equal(await deleteEntry(other.service.store, id, null), true, 'the entry is known to it')
   await restoreEntry(one.service.store, id, null)
-  assert.equal(await other.service.store.deleteEntry(id, null), true)
+  assert.equal(await deleteEntry(other.service.store, id, null), true)
   assert.equal((await send(one.url, 'GET', '/api/listPassword')).status, 404, 'and was deleted again')
 })
 
@@ -271,11 +271,11 @@ test('an embedder revokes a token, and lists, reads and updates entries, that an
   const [{ id } = { id: '' }] = one.service.accounts!.tokens()
   assert.equal(await accounts.revokeToken(id), true)
   assert.equal(await accounts.revokeToken(id), false)
-  await one.service.store.createEntry(FIELDS, null)
+  await createEntry(one.service.store, FIELDS, null)
   assert.equal((await listPassword()).length, 1)
-  const made = await one.service.store.createEntry(FIELDS, null)
+  const made = await createEntry(one.service.store, FIELDS, null)
   assert.equal((await getPassword(made.id))?.id, made.id)
-  const changed = await one.service.store.updateEntry(made.id, { password: 'other' }, null)
+  const changed = await updateEntry(one.service.store, made.id, { password: 'other' }, null)
   assert.equal((await updatePassword(made.id, { usuario: 'v' }, { ifUnchanged: changed! }))?.password, 'other')
 })
 
@@ -316,7 +316,7 @@ test('a journal grows from a folder into etcd and returns; commands work on eith
   await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')
   const before = await startService(t, { data: folder })
   await Promise.all(Array.from({ length: 300 }, (_, i) =>
-    before.service.store.createEntry({ ...FIELDS, password: `${i}` }, null)))
+    createEntry(before.service.store, { ...FIELDS, password: `${i}` }, null)))
   await send(before.url, 'POST', '/api/deletePassword/7')
   const at = ` --etcd-endpoints ${endpoints}`
   await refused(folder, `journal copy --to etcd${at}`, 1, /stop it first/)

@@ -83,7 +83,7 @@ describe('an outage', { concurrency: true }, () => {
     }
     assert.equal(await create(one), 200)
     assert.equal(proxy.appends, 2, 'before a second attempt')
-    assert.equal(one.service.store.entryCount, 2)
+    assert.equal(one.service.store.state.entries.count, 2)
   })
 
   test('an outage is over once etcd answers any request', { skip: NO_ETCD }, async t => {

@@ -16,6 +16,7 @@ import { straceMissing, trace, type Traced } from '../support/outside.ts'
 import { soon, startProgram, type Program } from '../support/program.ts'
 import { connectRaw, message, type RawClient } from '../support/raw.ts'
 import { send, startService, type Started } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const NOT_TRACED = etcdMissing() || straceMissing()
 const ALL_STEPS = process.env['ALL_STEPS'] === '1'
@@ -77,7 +78,7 @@ class Survivor {
 
   async create(): Promise<{ readonly id: number, readonly password: string }> {
     const password = this.#word()
-    const created = this.started.service.store.createEntry({ ...FIELDS, password }, null)
+    const created = createEntry(this.started.service.store, { ...FIELDS, password }, null)
     const { id } = await soon(created, () => 'the other instance to write')
     this.#expected.add(password)
     return { id, password }

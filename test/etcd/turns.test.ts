@@ -5,6 +5,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startDelay, startProxy } from '../support/etcd.ts'
 import { assertEqual, create, FIELDS, flagsOf, startInstances } from '../support/instances.ts'
 import { atEnd, startService, type Started } from '../support/service.ts'
+import { createEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NO_ETCD = etcdMissing()
 
@@ -43,8 +44,8 @@ describe('an instance that is farther away than the others', () => {
       for (let i = 0; i < near; i++) others.push(await startService(t, await flagsOf(t, member!.url, secret)))
       keepBusy(t, [...others, ...others])
       await pause(100)
-      const creates = await timed(10, async () => { await one.service.store.createEntry(FIELDS, null) })
-      const nothing = await timed(10, async () => { await one.service.store.updateEntry(1, {}, null) })
+      const creates = await timed(10, async () => { await createEntry(one.service.store, FIELDS, null) })
+      const nothing = await timed(10, async () => { await updateEntry(one.service.store, 1, {}, null) })
       t.diagnostic(`creates ${creates.join()}, what changes nothing ${nothing.join()} ms`)
       assert.ok(creates[8]! < 2_500 && nothing[8]! < 2_500) // a change that starves is refused after five seconds
       assert.equal((await fetch(`${one.url}/api/logout`, { method: 'POST', headers })).status, 200)

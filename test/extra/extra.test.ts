@@ -4,12 +4,13 @@ import test, { type TestContext } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { historyReader, type Change } from '../../src/parts/extra/history.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { importEntries } from '../../src/store/extra-commands.ts'
+import { forOperator, importEntries } from '../../src/parts/operator/operator-changes.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { freshStore } from '../support/compose.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
 import { compact } from '../support/rewrite.ts'
 import { send, startService, type Started } from '../support/service.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const ROUTES = [
   ['deletedPasswords', 'GET', '/api/deletedPasswords', 'password:deleted', undefined],
@@ -24,10 +25,10 @@ const UNKNOWN = { message: 'contraseña no encontrada', status: 404 }
 async function filled(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const started = await startService(t, { 'extra-routes': 'on', ...flags })
   const { store } = started.service
-  await importEntries(store, [{ sistema: 'a', usuario: 'b', password: 'imported', status: 1 }], null)
-  await store.createEntry({ sistema: 's', usuario: 'u', password: 'first' }, null)
-  await store.updateEntry(2, { password: 'second' }, null)
-  await store.deleteEntry(2, null)
+  await importEntries(store, [{ sistema: 'a', usuario: 'b', password: 'imported', status: 1 }])
+  await createEntry(store, { sistema: 's', usuario: 'u', password: 'first' }, null)
+  await updateEntry(store, 2, { password: 'second' }, null)
+  await deleteEntry(store, 2, null)
   return started
 }
 
@@ -47,9 +48,9 @@ test('a deleted entry is listed and restored, and its history read, newest first
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json,
     { passwords: [{ id: 2, sistema: 's', usuario: 'u', password: 'second', status: 0 }], status: 200 })
   const old = await fetch(`${url}/api/restorePassword/2`, { method: 'POST', headers: { 'If-Match': '"0"' } })
-  assert.deepEqual([old.status, service.store.entry(2)?.status], [412, 0])
+  assert.deepEqual([old.status, service.store.state.entries.get(2)?.status], [412, 0])
   assert.deepEqual((await send(url, 'POST', '/api/restorePassword/2')).json, { message: 'contraseña restaurada', status: 200 })
-  assert.equal(service.store.entry(2)?.status, 1)
+  assert.equal(service.store.state.entries.get(2)?.status, 1)
   assert.deepEqual((await send(url, 'GET', '/api/deletedPasswords')).json, { passwords: [], status: 200 })
   const { history } = (await send(url, 'GET', '/api/historyPassword/2')).json
   assert.deepEqual(history.map(({ change, fields, by }: { change: string, fields: object, by: unknown }) => [change, fields, by]), [
@@ -91,7 +92,7 @@ test('a journal in memory has no history, and the open configuration no password
 
 test('one history is read at a time, and others are answered meanwhile', async t => {
   const { url, service } = await filled(t)
-  await Promise.all(Array.from({ length: 5_000 }, (_, i) => service.store.createEntry({ sistema: `${i}`, usuario: 'u', password: 'p' }, null)))
+  await Promise.all(Array.from({ length: 5_000 }, (_, i) => createEntry(service.store, { sistema: `${i}`, usuario: 'u', password: 'p' }, null)))
   const asked = ['/api/historyPassword/1', '/api/historyPassword/2', '/api/getPassword/1'].map(path => send(url, 'GET', path))
   const order: number[] = []
   asked.forEach((one, i) => { void one.then(() => order.push(i)) })
@@ -103,7 +104,7 @@ test('one history is read at a time, and others are answered meanwhile', async t
 
 test('each asks for an ability of its own, and counts against the rate limit', async t => {
   const started = await startProtected(t, { 'extra-routes': 'on', 'login-limit': '0' }) // 0: none
-  await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+  await createEntry(started.service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
   for (const [operation, method, path, ability, body] of ROUTES) {
     const without = { token: await tokenOf(started, ANA, ['password:read']), body }
     assert.equal((await call(t, started.url, method, path)).status, 401, operation)
@@ -121,7 +122,7 @@ test('what ABILITIES says of deletedPasswords holds for both of its paths, unles
     ['olderDeletedPasswords=password:read', [403, 200]], ['olderDeletedPasswords=vault:trash,deletedPasswords=any', [200, 403]]
   ] as const) {
     const started = await startProtected(t, { 'extra-routes': 'on', abilities })
-    await started.service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+    await createEntry(started.service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
     const token = await tokenOf(started, ANA, ['password:read'])
     const answers = await Promise.all(['', '/1'].map(rest => call(t, started.url, 'GET', `/api/deletedPasswords${rest}`, { token })))
     assert.deepEqual(answers.map(({ status }) => status), expected, abilities)
@@ -174,9 +175,9 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
   const { url, service: { store } } = await startService(t, { 'extra-routes': 'on', 'max-body-bytes': '3000000' })
   const fields = { password: 'ñ'.repeat(30_000), sistema: 's', usuario: 'u' }
   for (let id = 1; id <= 30; id++) {
-    await store.createEntry({ ...fields, usuario: `${id}` }, null)
-    await store.deleteEntry(id, null)
-    await store.updateEntry(1, { ...fields, password: `${id}${fields.password}` }, null)
+    await createEntry(store, { ...fields, usuario: `${id}` }, null)
+    await deleteEntry(store, id, null)
+    await updateEntry(store, 1, { ...fields, password: `${id}${fields.password}` }, null)
   }
   const deleted = await send(url, 'GET', '/api/deletedPasswords')
   assert.deepEqual(deleted.json.passwords.map(({ id }: { id: number }) => id), Array.from({ length: 17 }, (_, i) => 30 - i))
@@ -193,9 +194,9 @@ test('the deleted entries and a history hold the newest, as many as a mebibyte t
     assert.equal(status, 200)
     assert.ok(Buffer.byteLength(text) < 1_100_000)
   }
-  await store.createEntry({ ...fields, password: 'x'.repeat(2_000_000) }, null)
+  await createEntry(store, { ...fields, password: 'x'.repeat(2_000_000) }, null)
   assert.equal((await send(url, 'GET', '/api/historyPassword/31')).json.history.length, 1)
-  await store.deleteEntry(31, null)
+  await deleteEntry(store, 31, null)
   assert.equal((await send(url, 'GET', '/api/deletedPasswords')).json.passwords.length, 1)
   assert.deepEqual((await send(url, 'GET', '/api/historyPassword/31')).json.history
     .map(({ change }: { change: string }) => change), ['deleted'], 'what was created is larger')
@@ -206,19 +207,19 @@ test('a history has so many changes, so much text and so much time; without keys
   const journal = store.journal as DurableJournal
   const read = (id: number, given: object = {}, nowMs = (): number => 0): Promise<readonly Change[] | undefined> =>
     historyReader({ ...journal, location: () => ({ ...journal.location(), ...given }) }, nowMs)(id)
-  await Promise.all(Array.from({ length: 2 }, () => store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)))
-  await Promise.all(Array.from({ length: 600 }, (_, i) => store.updateEntry(1, { password: `${i}` }, null)))
-  for (let i = 0; i < 30; i++) await store.updateEntry(2, { password: `${i}`.padEnd(100_000, 'x') }, null)
+  await Promise.all(Array.from({ length: 2 }, () => createEntry(store, { sistema: 's', usuario: 'u', password: 'p' }, null)))
+  await Promise.all(Array.from({ length: 600 }, (_, i) => updateEntry(store, 1, { password: `${i}` }, null)))
+  for (let i = 0; i < 30; i++) await updateEntry(store, 2, { password: `${i}`.padEnd(100_000, 'x') }, null)
   const [many, long] = [await read(1), await read(2)]
   assert.deepEqual([many?.length, many?.[0]?.fields.password], [500, '599'])
   assert.deepEqual([long?.length, long?.[0]?.fields.password?.slice(0, 2)], [20, '29'])
-  await store.updateEntry(2, { password: 'x'.repeat(2_200_000) }, null)
+  await updateEntry(store, 2, { password: 'x'.repeat(2_200_000) }, null)
   assert.equal((await read(2))?.length, 1, 'one at least')
   let timeMs = 0
   assert.equal(await read(1, {}, () => timeMs++ === 0 ? 0 : 10_001), undefined)
   assert.equal(await read(1, { keyFile: 'none' }), undefined)
   assert.equal(await read(1, { bytes: 2 ** 30 }), undefined)
-  await store.forOperator(() => 'root').deleteEntry(2, null)
+  await deleteEntry(forOperator(store, () => 'root'), 2, null)
   assert.equal((await read(2))?.[0]?.by, 'operator:root')
   await compact(store, false)
   assert.deepEqual((await read(1))?.map(({ change }) => change), ['kept'])

@@ -9,6 +9,7 @@ import { randomOf, type Random } from '../support/random.ts'
 import { chunked, message } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
 import { checkState } from '../support/check.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const COUNT = countFromEnv(300)
 const CREATED = 'SE CREÓ UNA NUEVA CONTRASEÑA'
@@ -101,14 +102,14 @@ async function bombardService(
   }
   for (let done = 0; done < COUNT; done += BATCH) {
     valid = await start()
-    const entries = service.store.entryCount
+    const entries = service.store.state.entries.count
     const heard: Heard[] = []
     for (let i = 0; i < BATCH; i += AT_ONCE) heard.push(...await Promise.all(Array.from({ length: AT_ONCE }, one)))
     checkState(service.store.state)
     const normal = message('GET', '/api/getPassword/1', undefined, [`Authorization: Bearer ${token}`])
     assert.equal((await hear(where, [normal])).answers[0]?.status, 200, 'a normal request is answered as ever')
     const created = heard.flatMap(({ answers }) => answers).filter(({ json }) => json?.message === CREATED).length
-    const more = service.store.entryCount - entries
+    const more = service.store.state.entries.count - entries
     if (heard.some(({ wasReset }) => wasReset)) assert.ok(more >= created, 'what was acknowledged is there')
     else assert.equal(more, created, 'an entry for each acknowledgement, and no other')
     assert.deepEqual(warnings.filter(line => /failed|could not/.test(line)), [])
@@ -120,14 +121,14 @@ async function bombardService(
 test('mutated requests are answered in the contract\'s form, and the open service lives on', async t => {
   const started = await startService(t, { 'cors-origins': 'https://a.example', 'trust-proxy': '127.0.0.1' })
   for (let i = 0; i < 3; i++) {
-    await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+    await createEntry(started.service.store, { password: 'p', sistema: 's', usuario: 'u' }, null)
   }
   await bombardService(t, started, async () => requests('pes_none'), 'pes_none')
 })
 
 test('mutated requests are answered in the contract\'s form, and the protected service lives on', async t => {
   const started = await startProtected(t, { 'max-body-bytes': '400' })
-  await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  await createEntry(started.service.store, { password: 'p', sistema: 's', usuario: 'u' }, null)
   const reader = await tokenOf(started, ANA, ['password:read'])
   // A new token for each batch: a logout that takes another request's token is no fault.
   const start = async (): Promise<readonly Buffer[]> => [

@@ -6,6 +6,7 @@ import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const ON = { 'access-log': 'on' }
 const FIELDS = ['time', 'request', 'client', 'user', 'token', 'method', 'route', 'entry', 'status', 'ms']
@@ -15,7 +16,7 @@ const ENTRY = { password: 'p', sistema: 's', usuario: 'u' }
 test('a request is a line of JSON with who, what and what came of it, a new token or entry too', async t => {
   const started = await startProtected(t, ON)
   const { url, service, accessLines } = started
-  await service.store.createEntry(ENTRY, null)
+  await createEntry(service.store, ENTRY, null)
   const token = await tokenOf(started)
   const id = service.accounts!.session(token)!.hash.slice(0, 12)
   const beforeMs = Date.now()

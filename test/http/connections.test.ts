@@ -20,6 +20,7 @@ import { heapMiB } from '../support/heap.ts'
 import { until } from '../support/program.ts'
 import { connectRaw, message } from '../support/raw.ts'
 import { atEnd, startService } from '../support/service.ts'
+import { updateEntry } from '../../src/store/commands.ts'
 
 const ENTRY = JSON.stringify({ password: 'p', sistema: 's', usuario: 'u' })
 const CREATE = message('POST', '/api/createPassword', ENTRY)
@@ -75,10 +76,10 @@ test('a change by a client that resets has its line, its client and its count, a
     client.reset()
   }
   await pause(300)
-  await service.store.updateEntry(1, {}, null) // waits its turn behind every create
+  await updateEntry(service.store, 1, {}, null) // waits its turn behind every create
   await pause(50)
   const lines = accessLines.map(line => JSON.parse(line))
-  assert.equal(lines.filter(({ route }) => route === 'createPassword').length, service.store.entryCount)
+  assert.equal(lines.filter(({ route }) => route === 'createPassword').length, service.store.state.entries.count)
   assert.deepEqual([...new Set(lines.map(({ client }) => client))], lines.length === 0 ? [] : ['127.0.0.1'])
   for (const { status } of lines) assert.ok([200, 404, 499].includes(status), String(status))
   assert.deepEqual(warnings, [])

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const APP = 'https://app.example.org'
 const OTHER = 'http://localhost:5173'
@@ -116,7 +117,7 @@ const HOSTILE: readonly (readonly [string, string, string, string | undefined, r
 
 test('§8 open: a foreign page gets nothing, changes nothing, and uses up nothing of its visitor\'s limit', async t => {
   const { url, service } = await startService(t, { 'rate-limit': '5' })
-  await service.store.createEntry({ password: 'the-secret', sistema: 'the-system', usuario: 'the-user' }, null)
+  await createEntry(service.store, { password: 'the-secret', sistema: 'the-system', usuario: 'the-user' }, null)
   const before = service.store.journal.status()
   for (const [what, method, path, body, fields] of HOSTILE) {
     const { status, text, headers } = await call(t, url, method, path, { body, fields })
@@ -142,5 +143,5 @@ test('open: a configured origin may use it, and still not under a foreign Host',
   assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [200, APP])
   assert.equal((await create([`Origin: ${APP}`, 'Host: evil.example'])).status, 403)
   assert.equal((await create(['Origin: http://127.0.0.1'])).status, 200, 'its own origin')
-  assert.equal(service.store.entryCount, 2)
+  assert.equal(service.store.state.entries.count, 2)
 })

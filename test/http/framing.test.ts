@@ -13,6 +13,7 @@ import {
 } from '../support/framings.ts'
 import { ask, chunk, chunked, connectRaw, exchange, message, type RawAnswer } from '../support/raw.ts'
 import { startService, type Started } from '../support/service.ts'
+import { createEntry, updateEntry } from '../../src/store/commands.ts'
 
 const entryOne = '{"passwords":{"id":1,"password":"p","sistema":"s","usuario":"u","status":1},"status":200}'
 const created = '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}'
@@ -25,7 +26,7 @@ const TEXTS: { readonly [status: number]: string } = {
 
 async function withEntry(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
   const started = await startService(t, flags)
-  await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  await createEntry(started.service.store, { password: 'p', sistema: 's', usuario: 'u' }, null)
   return started
 }
 
@@ -50,7 +51,7 @@ test('what is no request is answered by one refusal in JSON, and the connection 
       assert.deepEqual(statuses(answers), [status])
       // RFC 9110 §15.5.6
       assert.equal('allow' in answers[0]!.headers, status === 405)
-      assert.equal(service.store.entryCount, 1, 'nothing was created')
+      assert.equal(service.store.state.entries.count, 1, 'nothing was created')
     })
   }
 })
@@ -110,13 +111,13 @@ test('a body in chunks is read, whatever its pieces, sizes, extensions and trail
     const client = await connectRaw(t, url)
     await client.send(postHead(host, json, 'transfer-encoding: CHUNKED'), ...body)
     assert.equal((await client.answer()).text, created)
-    assert.equal(service.store.entry(i + 1)?.password, 'ñ€😀')
+    assert.equal(service.store.state.entries.get(i + 1)?.password, 'ñ€😀')
   }
 })
 
 test('reads that come together are answered in their order, and what is sent again after the end as well', async t => {
   const { url, service } = await startService(t)
-  for (let i = 0; i < 100; i++) await service.store.createEntry({ password: `p${i}`, sistema: 's', usuario: 'u' }, null)
+  for (let i = 0; i < 100; i++) await createEntry(service.store, { password: `p${i}`, sistema: 's', usuario: 'u' }, null)
   const ids = Array.from({ length: 2_000 }, (_, i) => 1 + i * 37 % 120)
   const gets = ids.map(id => `GET /api/getPassword/${id} HTTP/1.1\r\nHost:[::1]\r\n\r\n`)
   const answers: RawAnswer[] = []
@@ -147,11 +148,11 @@ test('who pipelines in small series has every answer on one connection', async t
 test('what comes before a change is answered is not carried out: the answer ends the connection', async t => {
   const { url, service } = await startService(t)
   for (const next of [create, message('POST', '/api/deletePassword/1'), getOne]) {
-    const before = service.store.entryCount
+    const before = service.store.state.entries.count
     const answers = await exchange(t, url, create, next)
     assert.deepEqual(answers.map(({ text, headers }) => [text, headers['connection']]), [[created, 'close']])
-    assert.equal(service.store.entryCount, before + 1)
-    assert.equal(service.store.entry(1)?.status, 1)
+    assert.equal(service.store.state.entries.count, before + 1)
+    assert.equal(service.store.state.entries.get(1)?.status, 1)
   }
 })
 
@@ -166,7 +167,7 @@ for (const [status, refusal] of [[400, garbage], [405, connectRequest]] as const
     }
     const [only, ...others] = await exchange(t, url, create, refusal)
     assert.deepEqual([only?.text, only?.headers['connection'], others], [created, 'close', []])
-    assert.equal(service.store.entryCount, 2)
+    assert.equal(service.store.state.entries.count, 2)
   })
 }
 
@@ -175,16 +176,16 @@ test('a broken body is answered 400; one that is refused anyway has no other ans
   const answers = await exchange(t, url, chunked('POST', '/api/createPassword', [entry]), 'zz\r\n')
   assertRefusal(answers[0], 400, 'the broken body')
   assert.equal(answers.length, 1)
-  assert.equal(service.store.entryCount, 0)
+  assert.equal(service.store.state.entries.count, 0)
   assert.deepEqual(statuses(await exchange(t, url, chunked('POST', '/api/nope', ['a']), 'zz\r\n')), [404])
 })
 
 test('a broken body that is not needed: the one answer says what was done', async t => {
   const { url, service } = await withEntry(t)
   const answers = await exchange(t, url, chunked('POST', '/api/deletePassword/1', ['a']), 'zz\r\n')
-  await service.store.updateEntry(1, {}, null) // waits its turn behind the delete
+  await updateEntry(service.store, 1, {}, null) // waits its turn behind the delete
   assert.equal(answers.length, 1)
-  assert.equal(answers[0]?.status === 200, service.store.entry(1)?.status === 0, answers[0]?.line)
+  assert.equal(answers[0]?.status === 200, service.store.state.entries.get(1)?.status === 0, answers[0]?.line)
 })
 
 // RFC 9112 §9.6: a server that answers with `close` must not process any further request on that connection. What
@@ -206,8 +207,8 @@ test('what follows a request that ends its connection is not carried out', async
     assert.equal((await client.answer()).headers['connection'], 'close')
     await client.send(create)
     await client.untilEnd().catch(() => {}) // a reset ends it as well
-    await service.store.updateEntry(1, {}, null) // waits its turn behind whatever was begun
-    assert.equal(service.store.entryCount, 1, first.toString())
+    await updateEntry(service.store, 1, {}, null) // waits its turn behind whatever was begun
+    assert.equal(service.store.state.entries.count, 1, first.toString())
   }
 })
 
@@ -226,7 +227,7 @@ test('the most fields that are taken all count, and one more is answered 431, wh
     assertRefusal(answers[0], 431, `${count} fields`)
     assert.equal(answers.length, 1)
   }
-  assert.equal(service.store.entryCount, 0, 'nothing behind them was carried out')
+  assert.equal(service.store.state.entries.count, 0, 'nothing behind them was carried out')
 })
 
 test('a body in many small chunks is refused once that is seen, whether it is needed or not', async t => {
@@ -245,7 +246,7 @@ test('a body in many small chunks is refused once that is seen, whether it is ne
   const large = Array<Buffer>(4 * MAX_SMALL_PIECES).fill(chunk(' '.repeat(SMALL_PIECE_BYTES + 1)))
   const body = Buffer.concat([chunked('POST', '/api/createPassword', [entry]), ...large.slice(0, 900), chunk('')])
   assert.equal((await ask(t, url, body)).text, created)
-  assert.equal(service.store.entryCount, 3)
+  assert.equal(service.store.state.entries.count, 3)
 })
 
 test('a charset is a parameter as RFC 9110 §8.3.1 has it: without white space around its sign', async t => {
@@ -279,7 +280,7 @@ test('a body of exactly the limit, which MAX_BODY_BYTES sets, is taken, and one 
     const early = await ask(t, url, postHead(host, json, `Content-Length: ${length}`))
     assert.equal(early.status, 413, 'by its length it is answered before it comes')
   }
-  assert.equal(service.store.entryCount, 2)
+  assert.equal(service.store.state.entries.count, 2)
   const { url: other } = await startService(t, { 'max-body-bytes': String(entry.length) })
   assert.equal((await ask(t, other, create)).status, 200)
   assert.equal((await ask(t, other, message('POST', '/api/createPassword', `${entry} `))).status, 413)
@@ -345,7 +346,7 @@ test('a client that waits for leave to send gets it after the answers it is owed
     await client.send(entry)
     const { status, text } = await client.answer()
     assert.deepEqual([status, text], [200, created])
-    assert.equal(service.store.entryCount, id)
+    assert.equal(service.store.state.entries.count, id)
   }
   // RFC 9110 §10.1.1: a client of HTTP/1.0 gets none.
   const fields = [host, json, 'Expect: 100-continue', `Content-Length: ${entry.length}`]
@@ -372,7 +373,7 @@ test('a client that waits for leave is refused before it sends, and its connecti
     clients.push(client)
   }
   for (const client of clients) assert.deepEqual(await client.untilEnd(), [])
-  assert.equal(service.store.entryCount, 0)
+  assert.equal(service.store.state.entries.count, 0)
 })
 
 test('a client that was refused and sends all the same has its answer, and what it sends is no request', async t => {
@@ -380,7 +381,7 @@ test('a client that was refused and sends all the same has its answer, and what 
   const length = `Content-Length: ${create.length}`
   const answers = await exchange(t, url, expecting('/api/createPassword', 'Content-Type: text/plain', length), create)
   assert.deepEqual(statuses(answers), [415])
-  assert.equal(service.store.entryCount, 0)
+  assert.equal(service.store.state.entries.count, 0)
 })
 
 test('OPTIONS * lists the methods of the server (RFC 9110 §9.3.7)', async t => {

@@ -12,7 +12,6 @@ import { Failure } from '../../src/errors.ts'
 import type { Event } from '../../src/journal/journal.ts'
 import { MAX_GATHER_TURNS } from '../../src/limits.ts'
 import type { Store } from '../../src/store/store.ts'
-import { restoreEntry } from '../../src/store/extra-commands.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
@@ -21,6 +20,7 @@ import {
   decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys,
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
+import { createEntry, deleteEntry, restoreEntry } from '../../src/store/commands.ts'
 
 /** A journal on a faulty disk in a fresh folder; the test closes it. */
 async function openFaulty(
@@ -109,15 +109,15 @@ test('a change that could not be sealed rejects, throws nowhere else, and harms 
   fails = true
   const passwords = ['a', 'b', 'c']
   const outcomes: string[] = []
-  passwords.forEach((p, i) => void outcomeOf(store.createEntry(fields(p), null)).then(got => { outcomes[i] = got }))
+  passwords.forEach((p, i) => void outcomeOf(createEntry(store, fields(p), null)).then(got => { outcomes[i] = got }))
   await waitUntil(() => outcomes.filter(Boolean).length === 3 || thrown.length > 0)
   assert.deepEqual(thrown, [])
   assert.notEqual(outcomes[0], 'done')
-  await store.createEntry(fields('d'), null)
+  await createEntry(store, fields('d'), null)
   await store.close()
   const acknowledged = [...passwords.filter((_, i) => outcomes[i] === 'done'), 'd']
   const reopened = await fileStore(folder)
-  assert.deepEqual(count(reopened.entryCount).map(id => reopened.entry(id)!.password), acknowledged)
+  assert.deepEqual(count(reopened.state.entries.count).map(id => reopened.state.entries.get(id)!.password), acknowledged)
   checkState(reopened.state)
   await reopened.close()
 })
@@ -274,7 +274,7 @@ async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
   const result: Campaign = { attempted: [], acknowledged: [], refused: [] }
   const create = async (password: string): Promise<void> => {
     result.attempted.push(password)
-    const outcome = await outcomeOf(store.createEntry(fields(password), null))
+    const outcome = await outcomeOf(createEntry(store, fields(password), null))
     assert.match(outcome, /^(done|write-failed|journal-failed|key-unknown)$/)
     if (outcome === 'done') result.acknowledged.push(password)
     if (outcome === 'write-failed') result.refused.push(password)
@@ -286,7 +286,7 @@ async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
   together.push(...['e', 'f'].map(create))
   held.release()
   await Promise.all(together)
-  await Promise.all([create('g'), outcomeOf(store.deleteEntry(1, null)), outcomeOf(restoreEntry(store, 1, null))])
+  await Promise.all([create('g'), outcomeOf(deleteEntry(store, 1, null)), outcomeOf(restoreEntry(store, 1, null))])
   await create('h')
   return result
 }
@@ -294,15 +294,15 @@ async function campaign(store: Store, faulty: FaultyFiles): Promise<Campaign> {
 /** Holds what a fresh start finds against what was promised. */
 async function assertKept(folder: string, { attempted, acknowledged, refused }: Campaign): Promise<void> {
   const store = await fileStore(folder)
-  const found = count(store.entryCount).map(id => store.entry(id)!.password)
+  const found = count(store.state.entries.count).map(id => store.state.entries.get(id)!.password)
   assert.deepEqual(acknowledged.filter(password => !found.includes(password)), [], 'an acknowledged change is lost')
   assert.deepEqual(refused.filter(password => found.includes(password)), [], 'a change that was cut back is there')
   assert.deepEqual(found, attempted.filter(password => found.includes(password)), 'in their order')
   checkState(store.state)
-  await store.createEntry(fields('last'), null)
+  await createEntry(store, fields('last'), null)
   await store.close()
   const again = await fileStore(folder)
-  assert.equal(again.entry(found.length + 1)?.password, 'last', 'what followed is lost')
+  assert.equal(again.state.entries.get(found.length + 1)?.password, 'last', 'what followed is lost')
   await again.close()
 }
 

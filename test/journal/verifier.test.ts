@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
-import { importEntries } from '../../src/store/extra-commands.ts'
+import { importEntries } from '../../src/parts/operator/operator-changes.ts'
 import { admin } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
 import {
@@ -50,7 +50,7 @@ async function realJournal(t: TestContext): Promise<{ readonly folder: string, r
   const folder = freshFolder(t)
   const store = await fileStore(folder)
   await store.accounts.addUser('ana@example.org', 'Ana', ['*'], 'a long secret')
-  await importEntries(store, [{ sistema: 'ñ', usuario: 'u', password: 'p', status: 1 }], null)
+  await importEntries(store, [{ sistema: 'ñ', usuario: 'u', password: 'p', status: 1 }])
   await rotateKey(store)
   await store.accounts.removeUser('ana@example.org')
   await store.close()

@@ -10,13 +10,14 @@ import {
 import { randomOf } from '../support/random.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { freshFolder } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 for (const how of ['compacted', 're-encrypted'] as const) {
   test(`a ${how} journal that is not whole is damaged, wherever it is cut and whichever sector is lost`, async t => {
     const random = randomOf(t)
     const folder = freshFolder(t)
     const store = await fileStore(folder)
-    for (let n = 0; n < 20; n++) await store.createEntry({ password: `${n}`.repeat(100), sistema: 's', usuario: 'u' }, null)
+    for (let n = 0; n < 20; n++) await createEntry(store, { password: `${n}`.repeat(100), sistema: 's', usuario: 'u' }, null)
     await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')
     await (how === 'compacted' ? compact(store, false) : reencrypt(store))
     await store.close()
@@ -36,7 +37,7 @@ for (const how of ['compacted', 're-encrypted'] as const) {
       /line 2 at byte \d+: it is damaged or cut off before its record journal\.whole; restore a backup, or save [^;]*$/))
     putJournal(folder, bytes)
     const again = await fileStore(folder)
-    await again.createEntry({ password: 'later', sistema: 's', usuario: 'u' }, null)
+    await createEntry(again, { password: 'later', sistema: 's', usuario: 'u' }, null)
     await again.close()
     const longer = journalBytes(folder)
     putJournal(folder, longer.subarray(0, -10))
@@ -48,7 +49,7 @@ test('a compacted journal whose first sectors are lost is damaged, however few l
   for (let count = 1; count <= 20; count++) {
     const folder = freshFolder(t)
     const store = await fileStore(folder)
-    for (let n = 0; n < count; n++) await store.createEntry({ password: `${n}`, sistema: 's', usuario: 'u' }, null)
+    for (let n = 0; n < count; n++) await createEntry(store, { password: `${n}`, sistema: 's', usuario: 'u' }, null)
     await compact(store, false)
     await store.close()
     const bytes = journalBytes(folder)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { email, number, texts, textUpTo } from '../../src/store/rules.ts'
+import { email, number, texts, textUpTo } from '../../src/store/validate.ts'
 import { check, optional, sentenceOf, text, type Checked, type Rule } from '../../src/store/validate.ts'
 
 const login = { name: text, email: text, password: text }

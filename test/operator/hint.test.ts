@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { PartContext } from '../../src/part.ts'
 import { operator } from '../../src/parts/operator/part.ts'
 import { memoryStore } from '../support/compose.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 for (const [what, readMs, records, endpoints, hint] of [
   ['a long start with more than ten records an entry', 1_001, 11, undefined, /^hint .*admin\.js journal compact /],
@@ -13,7 +14,7 @@ for (const [what, readMs, records, endpoints, hint] of [
 ] as const) {
   test(`${what} ${hint === undefined ? 'gives no hint' : 'hints at compaction'}`, async () => {
     const store = memoryStore()
-    await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+    await createEntry(store, { password: 'p', sistema: 's', usuario: 'u' }, null)
     const lines: string[] = []
     const journal = { status: () => ({ records }), location: () => ({ endpoints }) }
     const settings = { abilities: new Map() }

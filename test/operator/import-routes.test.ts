@@ -20,5 +20,5 @@ test('an import that a full queue refused can be committed again, and after that
   store.commit = commitToStore
   assert.equal((await call(commit, { id })).body, '{"first":1}')
   assert.equal((await call(commit, { id })).status, 409)
-  assert.equal(store.entryCount, 1)
+  assert.equal(store.state.entries.count, 1)
 })

@@ -11,6 +11,7 @@ import { pageRoutes } from '../../src/parts/page/page-routes.ts'
 import { startProtected } from '../support/accounts.ts'
 import { ask, connectRaw, message, type RawAnswer } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const WEB = new URL('../../dist/parts/page/browser/', import.meta.url)
 const BYTES = Buffer.from('text '.repeat(100))
@@ -185,7 +186,7 @@ test('where the page is, deleted entries can be had back; histories and own pass
   // With abilities of their own.
   const { url, service } = await startProtected(t, { page: 'on' }, { 'eva@example.org': ['password:read', 'password:delete', 'password:restore'] })
   const { token } = (await service.accounts!.issue('eva@example.org', undefined, undefined))!
-  await service.store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+  await createEntry(service.store, { sistema: 's', usuario: 'u', password: 'p' }, null)
   assert.deepEqual(await statuses(url, token), [403, 200, 404, 404])
   assert.deepEqual(await statuses(url), [401, 401, 404, 404])
 })

@@ -12,6 +12,7 @@ import { READ_CHUNK_BYTES } from '../../src/limits.ts'
 import type { Entry } from '../../src/store/entry.ts'
 import { startProgram, type Program } from '../support/program.ts'
 import { send, freshFolder } from '../support/service.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 async function statusWith({ url }: Program, token: string): Promise<number> {
   return (await fetch(`${url}/api/listPassword`, { headers: { Authorization: `Bearer ${token.trim()}` } })).status
@@ -392,9 +393,9 @@ test('history and restore of an entry: every value, when, by whom; passwords onl
   await done(folder, 'user add a@x --password-stdin', 'a long password')
   const store = await fileStore(folder)
   const by = store.accounts.session((await store.accounts.issue('a@x', undefined, undefined))!.token)!
-  await store.createEntry({ ...entry, sistema: 'a\n9 forged' }, by)
-  await store.updateEntry(1, { password: 'SECRET-second' }, by)
-  await store.deleteEntry(1, by)
+  await createEntry(store, { ...entry, sistema: 'a\n9 forged' }, by)
+  await updateEntry(store, 1, { password: 'SECRET-second' }, by)
+  await deleteEntry(store, 1, by)
   await store.close()
   await done(folder, 'entry restore 1')
   await refused(folder, 'entry restore 2', 1, /no entry 2/)

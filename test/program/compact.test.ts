@@ -11,6 +11,7 @@ import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
 import { startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
+import { createEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url))
@@ -25,8 +26,8 @@ async function verified(folder: string, words = ''): Promise<any> {
 test('a compaction says what it has made, the file is small, and its archive has what was before', async t => {
   const folder = await initialized(t)
   const store = await fileStore(folder)
-  for (let n = 1; n <= 40; n++) await store.createEntry({ password: `${n}`, sistema: 'ñ\0', usuario: '"' }, null)
-  for (let n = 0; n < 400; n++) await store.updateEntry(1 + n % 30, { password: `FORMER-${n}` }, null)
+  for (let n = 1; n <= 40; n++) await createEntry(store, { password: `${n}`, sistema: 'ñ\0', usuario: '"' }, null)
+  for (let n = 0; n < 400; n++) await updateEntry(store, 1 + n % 30, { password: `FORMER-${n}` }, null)
   await store.close()
   await done(folder, 'entry purge 7 --yes')
   const printed = await done(folder, 'journal compact')
@@ -64,7 +65,7 @@ async function longLived(t: TestContext) {
   const store = await fileStore(folder)
   const heads: string[] = []
   const add = async (sistema: string): Promise<void> => {
-    await store.createEntry({ password: `pw-${sistema}`, sistema, usuario: 'u' }, null)
+    await createEntry(store, { password: `pw-${sistema}`, sistema, usuario: 'u' }, null)
     heads.push(store.status().head)
   }
   await store.accounts.addUser('ana@x', 'ana', ['*'], 'a long password')

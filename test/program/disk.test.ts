@@ -14,6 +14,7 @@ import {
 } from '../support/outside.ts'
 import { runProgram, startProgram, type Program } from '../support/program.ts'
 import { freshFolder, send, type Answered } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const NO_MOUNT = mountMissing()
 const NO_STRACE = straceMissing()
@@ -93,7 +94,7 @@ function fillWithNames(folder: string): void {
 /** A folder with an entry for each user, whose password is `SECRET-` and the name. */
 async function filled(folder: string, ...users: readonly string[]): Promise<string> {
   const store = await fileStore(folder)
-  for (const usuario of users) await store.createEntry({ password: `SECRET-${usuario}`, sistema: 's', usuario }, null)
+  for (const usuario of users) await createEntry(store, { password: `SECRET-${usuario}`, sistema: 's', usuario }, null)
   await store.close()
   return folder
 }

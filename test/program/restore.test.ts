@@ -12,6 +12,7 @@ import { HELD, hold, isReached, letGo } from '../support/hold.ts'
 import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder } from '../support/service.ts'
 import { fileStore } from '../support/compose.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const JOURNAL = 'journal.jsonl'
 const ENTRIES = 3
@@ -20,7 +21,7 @@ const ENTRIES = 3
 async function emptied(t: TestContext): Promise<{ readonly folder: string, readonly copy: string }> {
   const folder = freshFolder(t)
   const store = await fileStore(folder)
-  for (let n = 0; n < ENTRIES; n++) await store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  for (let n = 0; n < ENTRIES; n++) await createEntry(store, { password: 'p', sistema: 's', usuario: 'u' }, null)
   await store.close()
   const copy = join(freshFolder(t), 'copy.jsonl')
   copyFileSync(join(folder, JOURNAL), copy)

@@ -14,6 +14,7 @@ import { ADMIN } from '../support/admin.ts'
 import { fileStore } from '../support/compose.ts'
 import { runProgram, SERVER, socketsIn, startProgram } from '../support/program.ts'
 import { freshFolder, startService } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 type Name = keyof Settings
 
@@ -273,7 +274,7 @@ describe('the program', { concurrency: 2 }, () => {
   test('says at its start where its data is, what is in it, where it listens and to whom', async t => {
     const folder = freshFolder(t)
     const store = await fileStore(folder)
-    for (const password of ['a', 'b', 'c']) await store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
+    for (const password of ['a', 'b', 'c']) await createEntry(store, { password, sistema: 's', usuario: 'u' }, null)
     await store.close()
     const { url, stdout, stop } = await startProgram(t, { flags: { data: folder, 'rate-limit': '60' } })
     const head = /,"hash":"([0-9a-f]{64})"\}\n$/.exec(readFileSync(join(folder, 'journal.jsonl'), 'latin1'))?.[1]

@@ -6,12 +6,13 @@ import { Failure } from '../../src/errors.ts'
 import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
 import { reencrypt } from '../support/rewrite.ts'
-import { apply as applyEvent, emptyState } from '../../src/store/state.ts'
+import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
-import { importEntries } from '../../src/store/extra-commands.ts'
+import { importEntries } from '../../src/parts/operator/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { seeded, type Random } from '../support/random.ts'
 import { SimulatedDisk } from '../support/simulated-disk.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const FOLDER = '/data'
 const SEEDS = Number(process.env['SEEDS'] ?? 100)
@@ -84,8 +85,8 @@ class Life {
   async #operate(): Promise<void> {
     const journal = this.#journal // that of the process that is asked, which may be gone when its turn comes
     const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', journal.rotateKey()] as const
-      : ['rewritten', reencrypt({ journal })] as const
+      ? ['rotated', this.#store.exclusive(() => journal.rotateKey())] as const
+      : ['rewritten', this.#store.exclusive(() => reencrypt({ journal }))] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
       this.seen['failed']!++
@@ -95,7 +96,7 @@ class Life {
 
   async #change(): Promise<void> {
     this.#nowMs += this.#random.int(2)
-    const id = 1 + this.#random.int(this.#store.entryCount + 1)
+    const id = 1 + this.#random.int(this.#store.state.entries.count + 1)
     // Mostly short, for speed; a long one is torn in more places.
     const password = `${++this.#serial}${'x'.repeat(this.#random.int(this.#random.next() < 0.2 ? 600 : 60))}`
     const chance = this.#random.next()
@@ -106,18 +107,18 @@ class Life {
         const entries = Array.from({ length: 1 + this.#random.int(4) }, (_, i) =>
           ({ password: `${password}-${i}`, sistema: 's', usuario: 'u', status: this.#random.pick([0, 1] as const) }))
         const note = asked = this.#attempt('entries.imported', { entries })
-        await importEntries(this.#store, entries, null)
+        await importEntries(this.#store, entries)
         record = note
       } else if (chance < 0.5) {
         const note = asked = this.#attempt('entry.created', { password, sistema: 's', usuario: 'u' })
-        await this.#store.createEntry({ password, sistema: 's', usuario: 'u' }, null)
+        await createEntry(this.#store, { password, sistema: 's', usuario: 'u' }, null)
         record = note
       } else if (chance < 0.8) {
         const note = asked = this.#attempt('entry.updated', { id, password })
-        if (await this.#store.updateEntry(id, { password }, null) !== undefined) record = note
+        if (await updateEntry(this.#store, id, { password }, null) !== undefined) record = note
       } else {
         this.#attempt('entry.deleted', { id })
-        await this.#store.deleteEntry(id, null)
+        await deleteEntry(this.#store, id, null)
       }
       if (record !== undefined) this.#acknowledged.push(record)
       this.seen['acknowledged']!++
@@ -181,18 +182,18 @@ class Life {
       if (note.startsWith('entry.created')) created++
       if (note.startsWith('entries.imported')) created += note.split('"status"').length - 1
     }
-    assert.equal(this.#store.entryCount, created, 'an id for each entry')
+    assert.equal(this.#store.state.entries.count, created, 'an id for each entry')
     checkState(this.#store.state)
     // Two replays give the same state: always where the first has repaired something, else now and then, since the
     // next restart is a second replay as well.
     if (!this.#repaired && this.#random.next() < 0.7) return
     const first = this.#applied
-    const list = Buffer.concat([...this.#store.list() ?? []])
+    const list = Buffer.concat([...this.#store.state.entries.list() ?? []])
     await this.#store.close()
     await this.#start()
     assertStartsWith(this.#applied, first, 'a second replay gives the same')
     assert.equal(this.#applied.length, first.length)
-    assert.ok(list.equals(Buffer.concat([...this.#store.list() ?? []])))
+    assert.ok(list.equals(Buffer.concat([...this.#store.state.entries.list() ?? []])))
   }
 
   /** Four bytes a number: the journal asks for thousands at each start. */
@@ -211,9 +212,9 @@ class Life {
     const random = (bytes: number): Buffer => this.#randomBytes(bytes)
     const wallMs = (): number => this.#nowMs
     const applied = this.#applied
-    const state = emptyState()
+    const state = new State()
     const apply = (record: JournalRecord): void => {
-      applyEvent(state, record)
+      state.apply(record)
       if (!record.type.startsWith('journal.')) applied.push(noteOf(record.type, record.data as object))
     }
     this.#journal = await openFileJournal({

@@ -55,7 +55,7 @@ for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of fail
       const { status } = await send(instances[0]!.url, 'POST', '/api/createPassword', FIELDS)
       assert.equal(status, 200)
     }
-    const first = instances[0]!.service.store.entryCount - ENTRIES
+    const first = instances[0]!.service.store.state.entries.count - ENTRIES
     const clients = runClients(instances.map(({ url }) => url), 3, ENTRIES, ROUND_MS, 80, first)
     const roundEndMs = performance.now() + ROUND_MS - 3_000
     while (performance.now() < roundEndMs) {

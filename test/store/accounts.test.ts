@@ -1,15 +1,15 @@
 /** Users and tokens (contract §5) in the store, under a clock that the test moves. */
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import { Accounts } from '../../src/store/accounts.ts'
-import { restoreEntry } from '../../src/store/extra-commands.ts'
-import { sweep, tokenId } from '../../src/store/session.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { tokenId } from '../../src/store/session.ts'
+import { PasswordHasher } from '../../src/store/passwords.ts'
 import { checkState } from '../support/check.ts'
 import { ANA, CHEAP, PASSWORD, World } from '../support/accounts.ts'
 import { freshStore, type FullStore } from '../support/compose.ts'
+import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 
 const MINUTE_MS = 60_000
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -71,13 +71,13 @@ for (const [what, change] of [
     const { store } = await withAna()
     const by = store.accounts.session(await issued(store))!
     const entry = { password: 'p', sistema: 's', usuario: 'u' }
-    await store.createEntry(entry, by)
+    await createEntry(store, entry, by)
     const ended = change(store.accounts)
     for (const late of [
-      store.createEntry(entry, by), store.updateEntry(1, { password: 'late' }, by), store.deleteEntry(1, by), restoreEntry(store, 1, by)
+      createEntry(store, entry, by), updateEntry(store, 1, { password: 'late' }, by), deleteEntry(store, 1, by), restoreEntry(store, 1, by)
     ]) await assert.rejects(late, { code: 'session-changed' })
     await ended
-    assert.deepEqual([store.lastId, store.entry(1)], [1, { id: 1, ...entry, status: 1 }])
+    assert.deepEqual([store.state.entries.size, store.state.entries.get(1)], [1, { id: 1, ...entry, status: 1 }])
   })
 }
 
@@ -88,7 +88,7 @@ test('an expired token is in memory until the sweep, and then gone', async () =>
   const kept = await issued(store, ANA, 3)
   world.nowMs += MINUTE_MS
   assert.equal(await store.accounts.revokeToken(tokenId(other)), true)
-  sweep(store.state, world.nowMs)
+  store.state.sweep(world.nowMs)
   assert.equal(await store.accounts.revokeToken(tokenId(hash)), false)
   assert.ok(store.accounts.session(kept))
   assert.equal(await store.accounts.revoke(hash, null), false, 'nothing is left to revoke')
@@ -107,7 +107,7 @@ test('a journal with tokens that were swept, revoked and swept again opens', asy
   const tokens = [await issued(store, ANA, 1), await issued(store, ANA, 2)]
   await store.accounts.revoke(sha256(tokens[1]!), null)
   world.nowMs += 5 * MINUTE_MS
-  sweep(store.state, world.nowMs)
+  store.state.sweep(world.nowMs)
   await store.accounts.revokeAll(ANA)
   await store.accounts.removeUser(ANA)
   const again = world.open()
@@ -210,7 +210,7 @@ test('a new password is refused that is short, not Unicode, or the address; an o
   await assert.rejects(store.accounts.setPassword(ANA, ANA.toUpperCase()), /must not be the address/)
   assert.equal(world.records.length, 1)
   await store.accounts.setPassword(ANA, '🔑'.repeat(12))
-  const passwordHash = await new PasswordHasher(randomBytes, CHEAP).hash('old')
+  const passwordHash = await new PasswordHasher(CHEAP).hash('old')
   world.records[0] = { ...world.records[0]!, data: { ...world.records[0]!.data as object, passwordHash } }
   world.records.length = 1
   assert.ok(await world.open().accounts.login(ANA, 'old', undefined))
@@ -294,7 +294,7 @@ test('logins at once while the hash is brought up to date all succeed, and it is
 /** A hasher to which a hash of little cost is outdated, and which can make no new one. */
 class FailingHasher extends PasswordHasher {
   readonly #error: Error
-  constructor(error: Error) { super(randomBytes, { ...CHEAP, ln: 5 }); this.#error = error }
+  constructor(error: Error) { super({ ...CHEAP, ln: 5 }); this.#error = error }
   override hash(): Promise<string> { return Promise.reject(this.#error) }
 }
 

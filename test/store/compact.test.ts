@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Event } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts/operator/checkpoint.ts'
-import type { PasswordHasher } from '../../src/store/password-hash.ts'
-import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
+import type { PasswordHasher } from '../../src/store/passwords.ts'
+import { importEntries, purgeEntry } from '../../src/parts/operator/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, type FileStoreOptions, type FullStore } from '../support/compose.ts'
 import { compact, reencrypt } from '../support/rewrite.ts'
@@ -17,6 +17,8 @@ import {
   journalBytes, journalPath, keysOf, linesOf, putJournal, recordsOf, referenceLines, verify, writeKeys
 } from '../support/journal.ts'
 import { freshFolder } from '../support/service.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { event } from '../../src/store/state.ts'
 
 const NAMES = ['journal.jsonl', 'journal.key']
 const fields = { password: 'p', sistema: 's', usuario: 'u' }
@@ -31,18 +33,18 @@ async function open(folder: string, options: FileStoreOptions = {}): Promise<Ful
 }
 
 function shown(store: FullStore): unknown {
-  const { accounts, lastId } = store
-  return [Buffer.concat([...store.list() ?? []]).toString(), Array.from({ length: lastId + 1 }, (_, i) => store.entryText(i + 1) ?? null),
-    accounts.users(), accounts.tokens(), store.entryCount, store.activeCount]
+  const { accounts, state: { entries } } = store
+  return [Buffer.concat([...entries.list() ?? []]).toString(), Array.from({ length: entries.size + 1 }, (_, i) => entries.text(i + 1)?.toString() ?? null),
+    accounts.users(), accounts.tokens(), store.state.entries.count, store.state.entries.active]
 }
 
 /** Entries that were changed, deleted and purged, users who were removed, and tokens that have ended. */
 async function filled(store: FullStore): Promise<void> {
   const { accounts } = store
-  for (let n = 1; n <= 6; n++) await store.createEntry({ ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' }, null)
-  for (let n = 1; n <= 6; n++) await store.updateEntry(n, { password: `now ${n}` }, null)
-  await store.deleteEntry(2, null)
-  await store.deleteEntry(3, null)
+  for (let n = 1; n <= 6; n++) await createEntry(store, { ...fields, password: `FORMER-${n}`, usuario: 'ñ😀\ud800' }, null)
+  for (let n = 1; n <= 6; n++) await updateEntry(store, n, { password: `now ${n}` }, null)
+  await deleteEntry(store, 2, null)
+  await deleteEntry(store, 3, null)
   for (const id of [3, 5, 6]) assert.equal(await purgeEntry(store, id), true)
   for (const name of ['ana', 'bob', 'eva']) await accounts.addUser(`${name}@x`, name, ['*'], 'a long password')
   for (const email of ['ana@x', 'bob@x', 'eva@x']) await accounts.issue(email, ['password:read'], undefined)
@@ -69,7 +71,7 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
     records: health.records, time: recordsOf(verify(bytes, keysOf(folder))).at(-1)!.time }])
   assert.deepEqual(rest.map(({ type }) => type), ['entries.kept', 'users.kept', 'tokens.kept', 'journal.whole'])
   assert.doesNotMatch(JSON.stringify(rest), /FORMER|now [356]|bob/)
-  assert.equal((await store.createEntry(fields, null)).id, 7)
+  assert.equal((await createEntry(store, fields, null)).id, 7)
   assert.equal((await store.accounts.addUser('new@x', undefined, [], 'a long password'))!.id, 4)
   const after = shown(store)
   await store.close()
@@ -84,7 +86,7 @@ test('again and again: the numbers of archives go on, all earlier ends are named
   const ends: [string, number][] = []
   const archives: (string | undefined)[] = []
   for (const how of ['keeps', 're-encrypts', 'drops', 'keeps'] as const) {
-    for (let n = 0; n < 3; n++) await store.createEntry(fields, null)
+    for (let n = 0; n < 3; n++) await createEntry(store, fields, null)
     ends.unshift([store.status().head, store.status().records])
     if (how === 're-encrypts') await reencrypt(store)
     else archives.push((await compact(store, how === 'keeps')).archive?.slice(folder.length + 1))
@@ -117,7 +119,7 @@ test('a journal as the first version wrote it is compacted, and shows the same',
   await store.close()
   assert.deepEqual(linesOf(readFileSync(join(folder, 'journal-1-4.jsonl'))), lines)
   const again = await open(folder)
-  assert.deepEqual([shown(again), again.entry(1)!.password, again.entry(2)!.status], [before, 'second', 0])
+  assert.deepEqual([shown(again), again.state.entries.get(1)!.password, again.state.entries.get(2)!.status], [before, 'second', 0])
   await again.close()
 })
 
@@ -134,23 +136,23 @@ test('records of a compacted journal are bounded, but one value may be larger; r
   const store = await open(folder)
   const many = Array.from({ length: 2 * CHECKPOINT_RECORD_ROWS + 1 }, (_, n) =>
     ({ ...fields, password: `${n}`, status: n % 3 === 0 ? 0 : 1 } as const))
-  await importEntries(store, many, null)
-  await store.createEntry({ ...fields, password: 'x'.repeat(2 * CHECKPOINT_RECORD_BYTES) }, null)
-  for (let n = 0; n < 5; n++) await store.createEntry({ ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) }, null)
+  await importEntries(store, many)
+  await createEntry(store, { ...fields, password: 'x'.repeat(2 * CHECKPOINT_RECORD_BYTES) }, null)
+  for (let n = 0; n < 5; n++) await createEntry(store, { ...fields, password: 'y'.repeat(CHECKPOINT_RECORD_BYTES / 3) }, null)
   const before = shown(store)
   const shares: number[] = []
   const waiting: Promise<unknown>[] = []
   await compact(store, true, share => {
     shares.push(share)
     assert.deepEqual(shown(store), before)
-    if (waiting.length < 3) waiting.push(store.createEntry(fields, null))
+    if (waiting.length < 3) waiting.push(createEntry(store, fields, null))
   })
   assert.equal(waiting.length, 3)
   assert.ok(shares.every((share, i) => share >= (shares[i - 1] ?? 0) && share <= 1), shares.join(' '))
   const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
   assert.deepEqual(kept.filter(({ type }) => type === 'entries.kept').map(({ data }) => (data as any).entries.length), [50, 50, 1, 1, 2, 2, 1])
   await Promise.all(waiting)
-  assert.deepEqual([store.status().records, store.lastId], [1 + 7 + 3 + 1 + 3, many.length + 9])
+  assert.deepEqual([store.status().records, store.state.entries.size], [1 + 7 + 3 + 1 + 3, many.length + 9])
   const after = shown(store)
   await store.close()
   const again = await open(folder)
@@ -203,14 +205,14 @@ for (const [what, act] of Object.entries(WAYS)) {
         if (!dies || failing.failed === undefined) failing.heal()
         const isNew = !journalBytes(folder).subarray(0, 99).equals(old.subarray(0, 99))
         if (!dies && !isNew) assertOldOrNew(folder, old, true, false)
-        const isStuck = await store.createEntry(fields, null).then(() => false, () => true)
+        const isStuck = await createEntry(store, fields, null).then(() => false, () => true)
         if (!dies) assert.equal(store.status().fault !== undefined, isStuck)
         if (!dies && !isStuck && isNew) assert.ok(isDone || failing.failed === 'close')
         if (!dies && isStuck) assert.ok(isNew || failing.failed === 'stat')
         await store.close().catch(() => {})
         const again = await open(folder)
         if (isStuck) assert.deepEqual(shown(again), before)
-        else assert.notEqual(again.entryText(7), undefined)
+        else assert.notEqual(again.state.entries.text(7), undefined)
         await again.close()
         if (isStuck) assertOldOrNew(folder, old, !isNew, what.includes('keeps'))
         swapped += Number(isNew)
@@ -276,23 +278,23 @@ test('an entry cannot grow beyond what can be compacted and exported; one that a
   const folder = freshFolder(t)
   const store = await open(folder)
   const part = 'x'.repeat(9 * 1024 * 1024)
-  await store.createEntry({ ...fields, password: part }, null)
-  await assert.rejects(store.updateEntry(1, { sistema: part }, null), { code: 'entry-too-large' })
-  await assert.rejects(store.createEntry({ password: part, sistema: part, usuario: 'u' }, null), { code: 'entry-too-large' })
-  assert.equal(store.entry(1)!.sistema, fields.sistema)
+  await createEntry(store, { ...fields, password: part }, null)
+  await assert.rejects(updateEntry(store, 1, { sistema: part }, null), { code: 'entry-too-large' })
+  await assert.rejects(createEntry(store, { password: part, sistema: part, usuario: 'u' }, null), { code: 'entry-too-large' })
+  assert.equal(store.state.entries.get(1)!.sistema, fields.sistema)
   for (const field of ['sistema', 'usuario']) {
-    await store.commit(() => ({ event: { type: 'entry.updated', by: null, data: { id: 1, [field]: part } }, outcome: () => 0 }))
+    await store.commit(() => [[event('entry.updated', null, { id: 1, [field]: part })], undefined])
   }
-  await store.deleteEntry(1, null)
-  const before = store.entryText(1)!
+  await deleteEntry(store, 1, null)
+  const before = store.state.entries.text(1)!.toString()
   assert.ok(before.length > 27 * 1024 * 1024)
-  await assert.rejects(store.updateEntry(1, { usuario: `${part}y` }, null), { code: 'entry-too-large' })
-  await store.updateEntry(1, { usuario: part }, null)
+  await assert.rejects(updateEntry(store, 1, { usuario: `${part}y` }, null), { code: 'entry-too-large' })
+  await updateEntry(store, 1, { usuario: part }, null)
   await compact(store, false)
   await reencrypt(store)
   await store.close()
   const again = await open(folder)
-  assert.equal(again.entryText(1), before)
+  assert.equal(again.state.entries.text(1)!.toString(), before)
   await again.close()
 })
 

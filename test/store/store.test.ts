@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { MAX_COMMIT_BYTES, PAGE_ENTRIES } from '../../src/limits.ts'
+import { MAX_COMMIT_BYTES, LIST_PAGE_ENTRIES } from '../../src/limits.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../../src/store/entry.ts'
 import type { Store } from '../../src/store/store.ts'
-import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
-import { event } from '../../src/store/state.ts'
+import { importEntries, purgeEntry } from '../../src/parts/operator/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, freshStore, memoryStore } from '../support/compose.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { freshFolder } from '../support/service.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 const fields: EntryFields = { password: 'p', sistema: 's', usuario: 'u' }
 
@@ -62,7 +62,7 @@ class Model {
 }
 
 function listText(store: Store): string | undefined {
-  const pieces = store.list()
+  const pieces = store.state.entries.list()
   return pieces && Buffer.concat([...pieces]).toString()
 }
 
@@ -71,17 +71,17 @@ function assertShows(store: Store, model: Model): void {
   checkState(store.state)
   const known = model.entries.filter(entry => entry !== undefined)
   const active = known.filter(({ status }) => status === 1)
-  assert.deepEqual([store.lastId, store.entryCount, store.activeCount], [model.entries.length, known.length, active.length])
-  assert.deepEqual(store.activeList(), active)
+  assert.deepEqual([store.state.entries.size, store.state.entries.count, store.state.entries.active], [model.entries.length, known.length, active.length])
+  assert.deepEqual([...store.state.entries.entries()].filter(({ status }) => status === 1), active)
   assert.equal(store.journal.status().records, model.records)
   assert.equal(listText(store), active.length === 0 ? undefined : JSON.stringify(active))
   for (const [i, entry] of model.entries.entries()) {
-    assert.deepEqual(store.entry(i + 1), entry)
-    assert.equal(store.entryText(i + 1), JSON.stringify(entry))
+    assert.deepEqual(store.state.entries.get(i + 1), entry)
+    assert.equal(store.state.entries.text(i + 1), entry && JSON.stringify(entry))
   }
   for (const id of [0, -1, model.entries.length + 1, 0.5, NaN, Infinity]) {
-    assert.equal(store.entry(id), undefined)
-    assert.equal(store.entryText(id), undefined)
+    assert.equal(store.state.entries.get(id), undefined)
+    assert.equal(store.state.entries.text(id), undefined)
   }
 }
 
@@ -93,24 +93,24 @@ function change(store: Store, model: Model, random: Random): () => Promise<void>
   const id = random.int(model.entries.length + 3)
   const kind = random.int(12)
   if (kind === 10) {
-    const given = Array.from({ length: random.int(PAGE_ENTRIES) }, () =>
+    const given = Array.from({ length: random.int(LIST_PAGE_ENTRIES) }, () =>
       ({ password: text(), sistema: text(), usuario: text(), status: random.pick([0, 1] as const) }))
-    const [outcome, expected] = [importEntries(store, given, null), model.import(given)]
+    const [outcome, expected] = [importEntries(store, given), model.import(given)]
     return async () => assert.equal(await outcome, expected)
   }
   if (kind < 4) {
     const given = { password: text(), sistema: text(), usuario: text() }
-    const [outcome, expected] = [store.createEntry(given, null), model.create(given)]
+    const [outcome, expected] = [createEntry(store, given, null), model.create(given)]
     return async () => assert.deepEqual(await outcome, expected)
   }
   if (kind < 8) {
     const changes = Object.fromEntries(['password', 'sistema', 'usuario']
       .filter(() => random.int(2) === 0).map(field => [field, random.int(8) === 0 ? undefined : text()]))
-    const [outcome, expected] = [store.updateEntry(id, changes, null), model.update(id, changes)]
+    const [outcome, expected] = [updateEntry(store, id, changes, null), model.update(id, changes)]
     return async () => assert.deepEqual(await outcome, expected)
   }
   const [outcome, expected] = kind === 11 ? [purgeEntry(store, id), model.purge(id)]
-    : [store.deleteEntry(id, null), model.delete(id)]
+    : [deleteEntry(store, id, null), model.delete(id)]
   return async () => assert.equal(await outcome, expected)
 }
 
@@ -146,15 +146,15 @@ test('changes that share a write see each other, and a restart shows what was se
 test('nothing of a change is seen before it is durable', async t => {
   const disk = new FaultyFiles()
   const store = await freshStore(t, { files: disk.files })
-  await store.createEntry(fields, null)
+  await createEntry(store, fields, null)
   const before = listText(store)
   const held = disk.hold()
   const changes = [
-    store.createEntry(fields, null), store.updateEntry(1, { password: 'new' }, null), store.deleteEntry(1, null)
+    createEntry(store, fields, null), updateEntry(store, 1, { password: 'new' }, null), deleteEntry(store, 1, null)
   ]
   await held.reached
   assert.equal(listText(store), before)
-  assert.deepEqual([store.entryCount, store.activeCount, store.entry(1), store.entry(2)],
+  assert.deepEqual([store.state.entries.count, store.state.entries.active, store.state.entries.get(1), store.state.entries.get(2)],
     [1, 1, { id: 1, ...fields, status: 1 }, undefined])
   held.release()
   await Promise.all(changes)
@@ -165,13 +165,13 @@ async function filled(count: number): Promise<[Store, Model]> {
   const [store, model] = [memoryStore(), new Model()]
   for (let i = 1; i <= count; i++) {
     const given = { ...fields, usuario: `u${i}` }
-    await store.createEntry(given, null)
+    await createEntry(store, given, null)
     model.create(given)
   }
   return [store, model]
 }
 
-for (const count of [1, PAGE_ENTRIES - 1, PAGE_ENTRIES, PAGE_ENTRIES + 1, 2 * PAGE_ENTRIES, 3 * PAGE_ENTRIES + 7]) {
+for (const count of [1, LIST_PAGE_ENTRIES - 1, LIST_PAGE_ENTRIES, LIST_PAGE_ENTRIES + 1, 2 * LIST_PAGE_ENTRIES, 3 * LIST_PAGE_ENTRIES + 7]) {
   test(`the list of ${count} entries is theirs, piece by piece`, async () => {
     const [store, model] = await filled(count)
     assertShows(store, model)
@@ -182,11 +182,11 @@ for (const count of [1, PAGE_ENTRIES - 1, PAGE_ENTRIES, PAGE_ENTRIES + 1, 2 * PA
 test('whole pages that are deleted leave no trace in the list, whichever and however many', async () => {
   const pages = 4
   for (let gone = 1; gone < 2 ** pages; gone++) {
-    const [store, model] = await filled(pages * PAGE_ENTRIES)
-    store.list()
-    for (let id = 1; id <= pages * PAGE_ENTRIES; id++) {
-      if ((gone >> Math.floor((id - 1) / PAGE_ENTRIES) & 1) === 0) continue
-      await store.deleteEntry(id, null)
+    const [store, model] = await filled(pages * LIST_PAGE_ENTRIES)
+    store.state.entries.list()
+    for (let id = 1; id <= pages * LIST_PAGE_ENTRIES; id++) {
+      if ((gone >> Math.floor((id - 1) / LIST_PAGE_ENTRIES) & 1) === 0) continue
+      await deleteEntry(store, id, null)
       model.delete(id)
     }
     const active = model.entries.filter(entry => entry?.status === 1)
@@ -197,34 +197,34 @@ test('whole pages that are deleted leave no trace in the list, whichever and how
 
 test('over several pages, whatever is listed and changed in between, the list is the model\'s and stays as it was taken', async t => {
   const random = randomOf(t)
-  const [store, model] = await filled(2 * PAGE_ENTRIES + 100)
+  const [store, model] = await filled(2 * LIST_PAGE_ENTRIES + 100)
   const taken: [Iterable<Buffer>, string][] = []
   for (let i = 0; i < 300; i++) {
     await change(store, model, random)()
     const active = model.entries.filter(entry => entry?.status === 1)
-    if (random.int(4) === 0) taken.push([store.list()!, JSON.stringify(active)])
+    if (random.int(4) === 0) taken.push([store.state.entries.list()!, JSON.stringify(active)])
   }
   for (const [pieces, text] of taken) assert.equal(Buffer.concat([...pieces]).toString(), text)
   assertShows(store, model)
 })
 
 test('a change costs its own page of the list and no other', async () => {
-  const [store] = await filled(4 * PAGE_ENTRIES)
-  const before = [...store.list() ?? []]
-  await store.updateEntry(PAGE_ENTRIES + 1, { usuario: 'x' }, null)
-  const after = [...store.list() ?? []]
+  const [store] = await filled(4 * LIST_PAGE_ENTRIES)
+  const before = [...store.state.entries.list() ?? []]
+  await updateEntry(store, LIST_PAGE_ENTRIES + 1, { usuario: 'x' }, null)
+  const after = [...store.state.entries.list() ?? []]
   assert.equal(after.length, before.length)
   const isSameBytes = after.map(({ buffer, byteOffset }, i) =>
     buffer === before[i]?.buffer && byteOffset === before[i]?.byteOffset)
   assert.deepEqual(isSameBytes, before.map((_, piece) => piece !== 2)) // behind the opening bracket and the first page
 })
 
-test('what the operator\'s changes hold counts towards the bound of a write', async t => {
+test('what a write reads of entries counts towards its bound', async t => {
   let writes = 0
   const store = await fileStore(freshFolder(t), { observers: [{ journalWritten: () => { writes++ } }] })
-  await Promise.all([1, 2].map(() => store.forOperator(() => 'ana').commit(() => ({
-    event: event('entries.disclosed', null, { command: 'test', entries: 0 }), outcome: () => undefined, heldBytes: MAX_COMMIT_BYTES
-  }))))
+  for (let id = 1; id <= 2; id++) await createEntry(store, { ...fields, password: 'x'.repeat(MAX_COMMIT_BYTES) }, null)
+  writes = 0
+  await Promise.all([1, 2].map(id => updateEntry(store, id, { usuario: 'new' }, null)))
   await store.close()
   assert.equal(writes, 2)
 })

@@ -1,11 +1,10 @@
 /** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type { JournalRecord } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
-import { PasswordHasher, type ScryptCost } from '../../src/store/password-hash.ts'
-import { apply, emptyState } from '../../src/store/state.ts'
+import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
+import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore, withAccounts, type FullStore } from './compose.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
@@ -24,12 +23,12 @@ export class World {
   readonly records: JournalRecord[] = []
 
   /** A store on all records so far, as after a restart. */
-  open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(randomBytes, cost)): FullStore {
+  open(cost: ScryptCost = CHEAP, hasher: PasswordHasher = new PasswordHasher(cost)): FullStore {
     const wallMs = (): number => this.nowMs
-    const state = emptyState()
-    for (const record of this.records) apply(state, record)
+    const state = new State()
+    for (const record of this.records) state.apply(record)
     const journal = openMemoryJournal(wallMs, record => {
-      apply(state, record)
+      state.apply(record)
       this.records.push(record)
     })
     return withAccounts(new Store(journal, state), { hasher, wallMs })
@@ -43,7 +42,7 @@ export async function startProtected(
   t: TestContext, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
 ): Promise<Started> {
   const folder = freshFolder(t)
-  const store = await fileStore(folder, { hasher: new PasswordHasher(randomBytes, CHEAP) })
+  const store = await fileStore(folder, { hasher: new PasswordHasher(CHEAP) })
   for (const [email, abilities] of Object.entries(users)) {
     await store.accounts.addUser(email, email.split('@')[0]!, abilities, PASSWORD)
   }

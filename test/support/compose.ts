@@ -15,13 +15,12 @@ import { Router } from '../../src/http/router.ts'
 import type { DurableJournal, Rotated } from '../../src/journal/journal.ts'
 import { openFileJournal } from '../../src/journal/open-file.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { JournalObserver } from '../../src/store/commit-loop.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
-import type { PasswordHasher } from '../../src/store/password-hash.ts'
-import { apply, emptyState } from '../../src/store/state.ts'
+import type { PasswordHasher } from '../../src/store/passwords.ts'
+import { State } from '../../src/store/state.ts'
 import { Accounts } from '../../src/store/accounts.ts'
-import { Store } from '../../src/store/store.ts'
+import { Store, type JournalObserver } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
 import { atEnd, freshFolder } from './service.ts'
 
@@ -56,10 +55,10 @@ export function withAccounts(store: Store, options?: ConstructorParameters<typeo
 
 /** A store on a journal in a folder, without the folder's lock. */
 export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
-  const state = emptyState()
+  const state = new State()
   const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...options }
   const journal = await openFileJournal(
-    { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, record => apply(state, record))
+    { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, state.apply)
   return withAccounts(new Store(journal, state, options.observers), options)
 }
 
@@ -73,11 +72,13 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
   return store
 }
 
-export function rotateKey(store: Store): Promise<Rotated> { return (store.journal as DurableJournal).rotateKey() }
+export function rotateKey(store: Store): Promise<Rotated> {
+  return store.exclusive(() => (store.journal as DurableJournal).rotateKey())
+}
 
 export function memoryStore(): Store {
-  const state = emptyState()
-  return new Store(openMemoryJournal(Date.now, record => apply(state, record)), state)
+  const state = new State()
+  return new Store(openMemoryJournal(Date.now, state.apply), state)
 }
 
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */

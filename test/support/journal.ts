@@ -17,46 +17,41 @@ import {
 } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
-import { CommitLoop, type Command } from '../../src/store/commit-loop.ts'
+import { State } from '../../src/store/state.ts'
+import { Store, type Command } from '../../src/store/store.ts'
 import type { Rewritten } from '../../src/parts/operator/rewrite.ts'
 import { reencrypt } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
 
-/** A list of events as the state of a commit loop. A draft is a list of its own. */
-type Draft = Event[]
-
 /** A journal in a file behind a commit loop, as a store has it, with what an operator can do to it. */
 export class FileBehindLoop {
   readonly records: JournalRecord[]
   readonly inner: FileJournal
-  readonly #loop: CommitLoop<Draft>
+  readonly #store: Store
 
   constructor(inner: FileJournal, records: JournalRecord[]) {
     this.inner = inner
     this.records = records
-    this.#loop = new CommitLoop<Draft>(inner, {
-      overlay: () => [...records],
-      reduce: (overlay, event) => { overlay.push(event) }
-    })
+    this.#store = new Store(inner, new State())
   }
 
   get data(): unknown[] { return this.records.map(record => record.data) }
 
-  commit<T>(command: Command<Draft, T>): Promise<T> { return this.#loop.commit(command) }
+  commit<T>(command: Command<T>): Promise<T> { return this.#store.commit(command) }
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
-  rotateKey(): Promise<Rotated> { return this.inner.rotateKey() }
+  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => this.inner.rotateKey()) }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
-    return reencrypt({ journal: this.inner }, onProgress)
+    return this.#store.exclusive(() => reencrypt({ journal: this.inner }, onProgress))
   }
   location(): JournalLocation { return this.inner.location() }
-  status(): ReturnType<CommitLoop<Draft>['status']> { return this.#loop.status() }
-  close(): Promise<void> { return this.#loop.close() }
+  status(): ReturnType<Store['status']> { return this.#store.status() }
+  close(): Promise<void> { return this.#store.close() }
 }
 
-export function decisionOn(event: Event | undefined): Command<unknown, void> {
-  return () => ({ event, outcome: () => undefined })
+export function decisionOn(event: Event | undefined): Command<void> {
+  return () => [event === undefined ? [] : [{ ...event, json: JSON.stringify(event.data) }], undefined]
 }
 
 export function event(n: number): Event { return { type: 'test.event', by: n % 2 === 0 ? n : null, data: { n } } }

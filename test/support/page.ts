@@ -1,16 +1,16 @@
 /** The page of a service in a browser. */
 import type { Store } from '../../src/store/store.ts'
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
 import { Asset } from '../../src/parts/page/asset.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
+import { PasswordHasher } from '../../src/store/passwords.ts'
 import { ANA, CHEAP, PASSWORD, startProtected } from './accounts.ts'
 import { atEnd, startService, type Started } from './service.ts'
 import { after, type TestContext } from 'node:test'
 import { MISSING, SCRIPT_TIMEOUT_MS, startBrowser, type Engine } from './engines.ts'
 import { KEYS, type Browser } from './webdriver.ts'
+import { createEntry as create } from '../../src/store/commands.ts'
 
 /** All of them: for what browsers draw, focus, type or keep in their own way. */
 export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
@@ -18,7 +18,7 @@ export const EVERYWHERE: readonly Engine[] = ['chromium', 'firefox', 'webkit']
 export const CHROMIUM: readonly Engine[] = ['chromium']
 
 // A login replaces a cheap hash by one of today's cost, half a second of each core; the page does not notice.
-const cheap = new PasswordHasher(randomBytes, CHEAP)
+const cheap = new PasswordHasher(CHEAP)
 const hash = cheap.hash.bind(cheap)
 PasswordHasher.prototype.hash = hash
 
@@ -197,7 +197,7 @@ type Fill = (store: Store) => Promise<unknown>
 
 export function entries(...all: readonly (readonly [sistema: string, usuario: string, password: string])[]): Fill {
   return async store => {
-    for (const [sistema, usuario, password] of all) await store.createEntry({ sistema, usuario, password }, null)
+    for (const [sistema, usuario, password] of all) await create(store, { sistema, usuario, password }, null)
   }
 }
 

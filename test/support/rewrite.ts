@@ -18,8 +18,8 @@ export function compact(
   store: FullStore, keepsHistory = true, onProgress = (_share: number): void => {},
   change = (made: Checkpoint): Checkpoint => made, signal = NEVER
 ): Promise<Rewritten> {
-  return rewriteJournal(store.journal as DurableJournal, file => {
+  return store.exclusive(() => rewriteJournal(store.journal as DurableJournal, file => {
     const checkpoint = change(checkpointOf(store.state, tokensToKeep(store.state, file)))
     return { checkpoint, keepsHistory, onProgress, assertWanted: () => signal.throwIfAborted() }
-  })
+  }))
 }

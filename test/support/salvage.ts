@@ -4,22 +4,22 @@
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { disk } from '../../src/journal/files.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
-import { importEntries, purgeEntry } from '../../src/store/extra-commands.ts'
-import { PasswordHasher } from '../../src/store/password-hash.ts'
-import { apply, emptyState, type CommittedState } from '../../src/store/state.ts'
+import { importEntries, purgeEntry } from '../../src/parts/operator/operator-changes.ts'
+import { PasswordHasher } from '../../src/store/passwords.ts'
+import { State } from '../../src/store/state.ts'
 import { salvage } from '../../src/parts/operator/salvage.ts'
 import { checkState } from './check.ts'
 import { fileStore, rotateKey, type FullStore } from './compose.ts'
 import { journalBytes, keyPath, keysOf, linesOf, verify } from './journal.ts'
 import type { Random } from './random.ts'
 import { compact, reencrypt } from './rewrite.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
 export const KINDS = ['plain', 'compacted', 're-encrypted', 'mixed'] as const
 export type Kind = typeof KINDS[number]
@@ -36,7 +36,7 @@ interface Source {
 let clockMs = Date.UTC(2026, 0, 31, 12)
 
 export async function makeSource(random: Random, folder: string, kind: Kind, changes: number): Promise<Source> {
-  const hasher = new PasswordHasher(randomBytes, { ln: 4, r: 1, p: 1 })
+  const hasher = new PasswordHasher({ ln: 4, r: 1, p: 1 })
   const store = await fileStore(folder, { hasher, wallMs: () => ++clockMs })
   const parts = kind === 'mixed' ? ['compact', 'rotate', 're-encrypt', 'compact', 'rotate'] : [kind]
   for (const part of parts) {
@@ -61,10 +61,10 @@ async function change(random: Random, store: FullStore): Promise<void> {
   const { accounts } = store
   const tokens = [...store.state.tokens.entries()].map(([hash]) => hash)
   const steps: readonly (() => Promise<unknown>)[] = [
-    ...Array.from({ length: 8 }, () => () => store.createEntry(entry(), null)),
-    ...Array.from({ length: 4 }, () => () => store.updateEntry(id, { password: value() }, null)),
-    () => store.deleteEntry(id, null), () => purgeEntry(store, id),
-    () => importEntries(store, Array.from({ length: 1 + random.int(20) }, () => ({ ...entry(), status: 1 as const })), null),
+    ...Array.from({ length: 8 }, () => () => createEntry(store, entry(), null)),
+    ...Array.from({ length: 4 }, () => () => updateEntry(store, id, { password: value() }, null)),
+    () => deleteEntry(store, id, null), () => purgeEntry(store, id),
+    () => importEntries(store, Array.from({ length: 1 + random.int(20) }, () => ({ ...entry(), status: 1 as const }))),
     ...Array.from({ length: 3 }, () => () => accounts.addUser(email, email, ['*'], 'a long password')),
     ...Array.from({ length: 4 }, () => () => accounts.issue(email, ['*'], undefined)),
     async () => tokens.length > 0 && accounts.revoke(random.pick(tokens), null),
@@ -203,9 +203,9 @@ function newestId(records: readonly JournalRecord[]): number {
   }, 0)
 }
 
-function stateOf(records: readonly JournalRecord[]): CommittedState {
-  const state = emptyState()
-  for (const record of records) apply(state, record)
+function stateOf(records: readonly JournalRecord[]): State {
+  const state = new State()
+  for (const record of records) state.apply(record)
   return state
 }
 
@@ -233,9 +233,9 @@ export async function salvageAndCheck(
   else assert.deepEqual(taken, is, 'every line that can be opened was')
   assert.equal(made.opened, expected.length)
   assert.deepEqual(readFileSync(path), damaged, 'the source is as it was')
-  const state = emptyState()
+  const state = new State()
   const found: JournalRecord[] = []
-  readJournal(disk, target, keys, record => { found.push(record); apply(state, record) })
+  readJournal(disk, target, keys, record => { found.push(record); state.apply(record) })
   checkState(state)
   const whole = found.at(-1)!
   assert.equal(whole.type, 'journal.whole')
@@ -250,14 +250,14 @@ export async function salvageAndCheck(
   }
 }
 
-function checkEntries(state: CommittedState, expected: readonly JournalRecord[]): void {
+function checkEntries(state: State, expected: readonly JournalRecord[]): void {
   const model = modelOf(expected)
-  const made = new Map([...state.entries.entries()])
+  const made = new Map([...state.entries.entries()].map(one => [one.id, one]))
   assert.deepEqual(made, new Map([...model].sort(([a], [b]) => a - b)), 'the entries are those of the records that are left')
 }
 
 /** Nobody has access who had not at the end of the journal; where nothing is lost, all have. */
-function checkAccess(state: CommittedState, last: CommittedState, source: Source, isWhole: boolean): void {
+function checkAccess(state: State, last: State, source: Source, isWhole: boolean): void {
   for (const [hash] of state.tokens.entries()) assert.ok(last.tokens.get(hash), 'a token that was revoked would work')
   const open = [...state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
   const truth = new Map([...last.users.entries()].map(([id, { email, passwordHash }]) => [`${id} ${email}`, passwordHash]))

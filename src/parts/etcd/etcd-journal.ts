@@ -14,7 +14,7 @@ import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { nonces, sealBatch } from '../../journal/batch.ts'
 import type { Apply, DurableJournal, JournalOptions } from '../../journal/journal.ts'
-import { readKeyFile } from '../../journal/keys.ts'
+import { readKeyFile, tagKeyOf } from '../../journal/keys.ts'
 import { isoTime } from '../../journal/line.ts'
 import { locationOf } from '../../journal/open-file.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
@@ -74,6 +74,7 @@ export async function openEtcdJournal(
       const known = asked.catch(() => {}) // in an outage too: so its end is noticed
       if (outage === undefined) await known
     },
+    tagKey: tagKeyOf(replica.firstKey === undefined ? sealing.key() : sealing.find(replica.firstKey)),
     status: () => {
       const { trouble, mayHeal, readPercent, readFault } = follower
       const { newest: { seq: records }, head } = replica

@@ -20,6 +20,8 @@ export class Replica {
   readonly #name: string
   newest: Stored = START
   head: string = FIRST_HASH
+  /** The name of the key that sealed the first record. */
+  firstKey: string | undefined
   /** When the newest record was made, by the clock of the instance that made it; 0 without one. */
   timeMs = 0
   /** How many writes it has applied, of all instances. */
@@ -75,6 +77,7 @@ export class Replica {
     } catch (error) {
       throw this.broken = damage(error)
     }
+    this.firstKey ??= line.key
     this.newest = record
     this.head = line.hash
     this.timeMs = Date.parse(line.time)

@@ -7,14 +7,13 @@ import type { RouteDescription, Schema } from '../../http/route-description.ts'
 import { idOf, route, type Route } from '../../http/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../core-settings.ts'
-import { clientKey } from '../../http/address.ts'
 import { BUSY, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { textUpTo } from '../../store/rules.ts'
+import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
 import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
-import { restoreEntry } from '../../store/extra-commands.ts'
+import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
 import { historyReader, type Change } from './history.ts'
@@ -32,14 +31,14 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   const routes: Route[] = [
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
-      handle: () => deletedReply(store, store.lastId + 1)
+      handle: () => deletedReply(store, store.state.entries.size + 1)
     },
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
       handle: ({ params }) => {
         const id = idOf(params)
         // A purged id is one that can be asked from as well.
-        return id === 0 || id > store.lastId ? UNKNOWN : deletedReply(store, id)
+        return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id)
       }
     },
     {
@@ -99,11 +98,10 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
     rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
-    handle: async ({ body: { password, newPassword }, session, client, isGone }) => {
+    handle: async ({ body: { password, newPassword }, session, isGone }) => {
       const fault = passwordFault(newPassword, store.state.users.get(session!.user)?.email ?? '')
       if (fault !== undefined) return invalid({ newPassword: [fault] })
-      const by = { key: clientKey(client), isGone }
-      return await accounts.changePassword(session!, password, newPassword, by) ? CHANGED : WRONG
+      return await accounts.changePassword(session!, password, newPassword, isGone) ? CHANGED : WRONG
     }
   })
 }

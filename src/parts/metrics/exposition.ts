@@ -53,7 +53,7 @@ export function exposition(
   { routes, malformed, writes, writeErrors }: Metrics, delay: LoopDelay, store: Store,
   { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
 ): string {
-  const { entryCount, activeCount } = store
+  const { count: entryCount, active: activeCount } = store.state.entries
   const { fault, records, waiting } = store.status()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()

@@ -1,6 +1,6 @@
 /** The commands on users and tokens. */
 import { parseMinutes } from '../../setting-values.ts'
-import { email as emailRule } from '../../store/rules.ts'
+import { email as emailRule } from '../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../limits.ts'
 import { passwordFault } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/session.ts'

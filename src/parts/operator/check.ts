@@ -1,12 +1,12 @@
 /** Whether a state agrees with itself: for the operator, and after every test. */
 import { createHash } from 'node:crypto'
 import { ENTRY_FIELDS, entryText, FIELDS } from '../../store/entry.ts'
-import type { EntryTable } from '../../store/entry-pages.ts'
+import type { Entries } from '../../store/entries.ts'
 import { tokenId } from '../../store/session.ts'
-import type { CommittedState } from '../../store/state.ts'
+import type { State } from '../../store/state.ts'
 
 /** Throws unless the whole state agrees with itself. */
-export function checkState({ entries, users, tokens }: CommittedState): void {
+export function checkState({ entries, users, tokens }: State): void {
   checkEntries(entries)
   for (const [hash, { user }] of tokens.entries()) {
     if (users.get(user)?.passwordHash === undefined) throw new Error(`token ${tokenId(hash)} belongs to no user`)
@@ -14,15 +14,16 @@ export function checkState({ entries, users, tokens }: CommittedState): void {
 }
 
 /** Each entry is whole, the counts are right, and the list is that of the active ones. */
-function checkEntries(entries: EntryTable): void {
+function checkEntries(entries: Entries): void {
   const expected = createHash('sha256')
   let count = 0
   let active = 0
-  for (const [id, entry] of entries.entries()) {
+  for (const entry of entries.entries()) {
+    const { id } = entry
     count++
     const text = JSON.stringify(entry)
     const hasTexts = ENTRY_FIELDS.every(field => !FIELDS[field].isRequired || (entry[field] ?? '') !== '')
-    const isWhole = hasTexts && entry.id === id && entries.text(id) === text && entryText(entry) === text
+    const isWhole = hasTexts && entries.text(id)!.toString() === text && entryText(entry) === text
     if (!isWhole) throw new Error(`entry ${id} is not whole`)
     if (entry.status === 1) expected.update(`${active++ === 0 ? '[' : ','}${text}`)
   }

@@ -5,7 +5,7 @@ import type { Event, JournalRecord } from '../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../limits.ts'
 import { fieldsOf, rowOf, type EntryRow } from '../../store/entry.ts'
 import type { KeptToken, KeptUser, User } from '../../store/events.ts'
-import { apply, emptyState, event, type CommittedState } from '../../store/state.ts'
+import { event, State } from '../../store/state.ts'
 
 /**
  * Rows of a record of a compacted journal that hold something, all of its rows, and its bytes as JSON unless one row is
@@ -29,8 +29,8 @@ export interface Checkpoint {
 }
 
 /** `tokens` are those that have not expired. Nothing may be applied to the state until the checkpoint is compared. */
-export function checkpointOf(state: CommittedState, tokens: readonly KeptToken[]): Checkpoint {
-  const made = emptyState()
+export function checkpointOf(state: State, tokens: readonly KeptToken[]): Checkpoint {
+  const made = new State()
   let given = 0
   const events = function * (): Generator<Event, void, void> {
     for (const [from, entries] of pieces(keptEntries(state))) {
@@ -46,7 +46,7 @@ export function checkpointOf(state: CommittedState, tokens: readonly KeptToken[]
   return {
     events: events(),
     share: () => state.entries.size === 0 ? 1 : given / state.entries.size,
-    apply: record => apply(made, record),
+    apply: made.apply,
     compare: function * () {
       yield * compareRows('entry', texts(state), texts(made))
       yield * compareRows('user', keptUsers(state), keptUsers(made))
@@ -56,11 +56,11 @@ export function checkpointOf(state: CommittedState, tokens: readonly KeptToken[]
   }
 }
 
-function * texts({ entries }: CommittedState): Generator<string | undefined, void, void> {
-  for (let id = 1; id <= entries.size; id++) yield entries.text(id)
+function * texts({ entries }: State): Generator<string | undefined, void, void> {
+  for (let id = 1; id <= entries.size; id++) yield entries.text(id)?.toString()
 }
 
-function * keptEntries({ entries }: CommittedState): Generator<EntryRow | null, void, void> {
+function * keptEntries({ entries }: State): Generator<EntryRow | null, void, void> {
   for (let id = 1; id <= entries.size; id++) {
     const entry = entries.get(id)
     yield entry === undefined ? null : rowOf(entry)
@@ -80,15 +80,15 @@ function * inParts(id: number, row: EntryRow | null): Generator<Event, void, voi
 }
 
 /** Of a removed user the number alone, which is its place. */
-function * keptUsers({ users }: CommittedState): Generator<KeptUser | null, void, void> {
-  for (const [, user] of users.entries()) yield keptUser(user)
+function * keptUsers({ users }: State): Generator<KeptUser | null, void, void> {
+  for (const user of users.values()) yield keptUser(user)
 }
 
 function keptUser({ email, name, abilities, passwordHash }: User): KeptUser | null {
   return passwordHash === undefined ? null : { email, name, abilities, passwordHash }
 }
 
-function * keptTokens({ tokens }: CommittedState): Generator<KeptToken, void, void> {
+function * keptTokens({ tokens }: State): Generator<KeptToken, void, void> {
   for (const [hash, token] of tokens.entries()) yield { hash, ...token }
 }
 

@@ -20,7 +20,7 @@ import { sentenceOf } from '../../store/validate.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../limits.ts'
 import { JOURNALS } from '../../settings.ts'
 import { lockJournal, openStorage, type Storage } from '../../storage.ts'
-import { apply, emptyState } from '../../store/state.ts'
+import { State } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
 import { operatorRoutes } from './operator-routes.ts'
@@ -139,10 +139,10 @@ export class StoreAccess implements Reached {
   async read(status: JournalStatus, onRecord: OnRecord = () => {}): Promise<JournalRead> {
     const keys = readKeyFile(this.files, status.keyFile)
     if (keys === undefined) throw new OperatorError(`there is no key file ${status.keyFile}; is KEY_FILE right?`)
-    const state = emptyState()
+    const state = new State()
     const each = (record: JournalRecord, text: string): void => {
       onRecord(record, state, text)
-      apply(state, record)
+      state.apply(record)
     }
     const onProgress = (share: number): void => this.#terminal.progress('reading the journal', share)
     if (status.endpoints === undefined) {

@@ -5,8 +5,8 @@ import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
 import { ENTRY_FIELDS, FIELDS, fieldsOf, type Entry, type EntryChanges } from '../../store/entry.ts'
 import type { Events } from '../../store/events.ts'
-import { changesIn, operatorIn } from '../../store/extra-commands.ts'
-import type { CommittedState } from '../../store/state.ts'
+import { changesIn, operatorIn } from '../../store/changes.ts'
+import type { State } from '../../store/state.ts'
 import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
 import { asking, entryOf, FIELD_WORDS, findId, idOf, listed } from './find-entry.ts'
 
@@ -62,7 +62,7 @@ async function passwordOf({ flags, terminal }: Context): Promise<string> {
 }
 
 /** Who caused a record; null: anybody, in the open configuration. */
-export function authorOf(state: CommittedState, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
+export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'>): string | null {
   const { by } = record
   // Of a removed user a compaction keeps the number alone.
   return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)

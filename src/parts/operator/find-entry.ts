@@ -19,7 +19,7 @@ const ID = /^[1-9][0-9]{0,14}$/
 /** The entries that are active, deleted, or either. */
 export async function entriesOf({ store }: Context, among: Among): Promise<readonly Entry[]> {
   const { state: { entries } } = await store.read(await store.status())
-  const all = Array.from(entries.entries(), ([, entry]) => entry)
+  const all = [...entries.entries()]
   return among === 'all' ? all : all.filter(({ status }) => status === (among === 'active' ? 1 : 0))
 }
 

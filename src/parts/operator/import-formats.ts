@@ -19,7 +19,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
-import { number } from '../../store/rules.ts'
+import { number } from '../../store/validate.ts'
 import { check, optional, sentenceOf } from '../../store/validate.ts'
 import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { bitwardenSource } from './bitwarden-json.ts'

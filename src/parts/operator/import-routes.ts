@@ -9,8 +9,8 @@ import { jsonReply, messageReply } from '../../http/reply.ts'
 import { check, text, type Rule } from '../../store/validate.ts'
 import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { CREATE_SHAPE, rowOf, type EntryRow } from '../../store/entry.ts'
-import { importedBytes, importEntries } from '../../store/extra-commands.ts'
-import type { Store } from '../../store/store.ts'
+import { importedBytes, importEntries } from './operator-changes.ts'
+import type { Commits } from '../../store/store.ts'
 import { route, type Route } from '../../http/route.ts'
 import { listOf, oneOf } from './request-rules.ts'
 
@@ -30,7 +30,7 @@ const TOO_LARGE = messageReply(413, `an import takes at most ${MAX_IMPORT_BYTES}
 export const IMPORTED: { readonly [F in keyof EntryRow]: Rule<EntryRow[F]> } = { ...CREATE_SHAPE, status: oneOf(0, 1) }
 
 /** The operator's routes for an import: begin, add parts, commit. */
-export function importRoutes(store: Store): readonly Route[] {
+export function importRoutes(store: Commits): readonly Route[] {
   let current: { readonly id: string, readonly entries: EntryRow[], bytes: number } | undefined
   return [
     route({
@@ -69,7 +69,7 @@ export function importRoutes(store: Store): readonly Route[] {
         const whole = current
         current = undefined
         try {
-          return jsonReply(200, { first: await importEntries(store, whole.entries, null) })
+          return jsonReply(200, { first: await importEntries(store, whole.entries) })
         } catch (error) {
           // The operator's program repeats what was answered 503: nothing was recorded.
           if (error instanceof Failure && ['queue-full', 'journal-busy'].includes(error.code)) current ??= whole

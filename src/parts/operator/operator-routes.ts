@@ -5,12 +5,13 @@ import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
 import { entryRoutes, UNKNOWN } from '../../http/routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
-import { number } from '../../store/rules.ts'
+import { number } from '../../store/validate.ts'
 import { optional, rule, text, type Shape, type Shaped } from '../../store/validate.ts'
 import type { DurableJournal, QuietFile } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import { Accounts } from '../../store/accounts.ts'
-import { purgeEntry, recordDisclosure, restoreEntry } from '../../store/extra-commands.ts'
+import { createEntry, restoreEntry } from '../../store/commands.ts'
+import { forOperator, purgeEntry, recordDisclosure } from './operator-changes.ts'
 import { CREATE_SHAPE } from '../../store/entry.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import type { Store } from '../../store/store.ts'
@@ -40,13 +41,13 @@ export function operatorRoutes(
   served: Store, { abilities }: Pick<CoreSettings, 'abilities'>, journal: DurableJournal, stopping: AbortSignal
 ): readonly Route[] {
   const asking = new AsyncLocalStorage<string>()
-  const store = served.forOperator(() => asking.getStore())
+  const store = forOperator(served, () => asking.getStore())
   const accounts = new Accounts(store, { abilities: abilities.values() })
   let progress = 0
   const onProgress = (share: number): void => { progress = share }
   const status = (): object => ({
-    pid: process.pid, ...journal.location(), ...store.status(), entries: store.entryCount,
-    activeEntries: store.activeCount, progress
+    pid: process.pid, ...journal.location(), ...served.status(), entries: store.state.entries.count,
+    activeEntries: store.state.entries.active, progress
   })
   const rewrite = (
     isGone: () => boolean, rewriteOf: (file: QuietFile) => Omit<Rewrite, 'onProgress' | 'assertWanted'>
@@ -56,7 +57,9 @@ export function operatorRoutes(
       stopping.throwIfAborted()
       if (isGone()) throw new Failure('journal-busy', 'who asked for it has gone')
     }
-    return rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, assertWanted }), isGone)
+    const work = (): Promise<Rewritten> =>
+      rewriteJournal(journal, file => ({ ...rewriteOf(file), onProgress, assertWanted }))
+    return served.exclusive(work, isGone)
       .catch(error => { throw ofFile(error, journal.location().path) })
   }
   const routes = [
@@ -75,13 +78,13 @@ export function operatorRoutes(
     post('revokeToken', 'tokens/revoke', { id: text }, ({ id }) => accounts.revokeToken(id), UNKNOWN_TOKEN),
     post('revokeTokens', 'tokens/revoke-all', ADDRESS_SHAPE, ({ email }) => accounts.revokeAll(email), UNKNOWN_USER),
     post('addEntry', 'entries/add', CREATE_SHAPE, async fields =>
-      ({ id: (await store.createEntry(fields, null)).id, message: TEXTS.created })),
+      ({ id: (await createEntry(store, fields, null)).id, message: TEXTS.created })),
     post('restoreEntry', 'entries/restore', { id: entryId }, ({ id }) => restoreEntry(store, id, null),
       UNKNOWN, RESTORED),
     post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => purgeEntry(store, id), UNKNOWN, PURGED),
     post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, disclosure =>
       recordDisclosure(store, disclosure).then(() => true)),
-    post('rotateKey', 'key/rotate', {}, (_body, isGone) => journal.rotateKey(isGone)
+    post('rotateKey', 'key/rotate', {}, (_body, isGone) => served.exclusive(() => journal.rotateKey(), isGone)
       .catch(error => { throw ofFile(error, journal.location().keyFile) })),
     post('rewriteJournal', 'key/rewrite', {}, (_body, isGone) => rewrite(isGone, () => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }, isGone) =>

@@ -9,7 +9,8 @@ export const operator: Part = {
   settings: {},
   open: async ({ settings, store, journal, readMs, log, stopping }) => {
     if (journal === undefined) return {}
-    if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, store.entryCount)) {
+    const { count } = store.state.entries
+    if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, count)) {
       const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
         : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)

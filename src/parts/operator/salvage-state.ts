@@ -7,7 +7,7 @@ import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
 import { assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
-import { apply, emptyState, event, userOf, type CommittedState } from '../../store/state.ts'
+import { event, State } from '../../store/state.ts'
 import { OperatorError } from '../command.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
@@ -39,7 +39,7 @@ function rowsIn(type: string | undefined, one: string, many: readonly string[], 
 }
 
 export class Salvaging {
-  readonly state: CommittedState = emptyState()
+  readonly state: State = new State()
   readonly losses: Loss[] = []
   readonly unplaced: Unplaced[] = []
   readonly missingKeys: Set<string> = new Set()
@@ -100,7 +100,7 @@ export class Salvaging {
     const isSeamless = this.#seamlessEnd + 1 === bytes && this.hasHead
     const to = isSeamless ? this.#seamlessLast : null
     if (to === null || to > this.last) this.#lose(to, Math.max(0, bytes - this.#end - 1), null)
-    for (const [id, entry] of [...this.state.entries.entries()]) if (isPart(entry)) this.#dropPart(id, entry)
+    for (const entry of [...this.state.entries.entries()]) if (isPart(entry)) this.#dropPart(entry.id, entry)
     for (const [hash, { user }] of [...this.state.tokens.entries()]) {
       if (!this.#hasUser(user)) this.#apply(event('token.revoked', null, { hash }))
     }
@@ -163,7 +163,7 @@ export class Salvaging {
     this.#fill('entries', before.entries)
     this.#fill('users', Math.max(before.users, by ?? 0))
     // Whoever has an address now shows that the user who had it before was removed.
-    const former = type === 'user.added' ? userOf(this.state, (data as Events['user.added']).email) : undefined
+    const former = type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
     if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
     const { entries, users } = this.state
     const had = { entries: entries.size, users: users.size }
@@ -181,7 +181,7 @@ export class Salvaging {
   #hasUser(id: number): boolean { return this.state.users.get(id)?.passwordHash !== undefined }
 
   #apply(record: Pick<JournalRecord, 'type' | 'by' | 'data'>): void {
-    apply(this.state, { seq: 0, time: this.until!, ...record })
+    this.state.apply({ seq: 0, time: this.until!, ...record })
   }
 
   /** An entry whose values were in several records, of which some are lost. */

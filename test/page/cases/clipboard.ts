@@ -7,6 +7,7 @@ import {
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import type { Browser } from '../../support/webdriver.ts'
+import { deleteEntry } from '../../../src/store/commands.ts'
 
 /** Lets the page of a test read and write the clipboard, as its user may have allowed. */
 async function allowClipboard(t: TestContext, browser: Browser, url: string): Promise<void> {
@@ -125,7 +126,7 @@ inBrowser('a browser that refuses to empty the clipboard is asked again when it 
   await copy('Correo', 'S3cr3ta-del-correo')
   await timeIsOver()
   await browser.until("return window.held === ''")
-  await service.store.deleteEntry(5, null)
+  await deleteEntry(service.store, 5, null)
   await browser.run("window.held = 'something else'; window.mayWrite = false")
   await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
   await told(browser, 'Otra persona')

@@ -6,6 +6,7 @@ import {
   settled, systems, textOf, told, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { updateEntry } from '../../../src/store/commands.ts'
 
 inBrowser('a missing field is marked with a message, and nothing is sent', CHROMIUM, async t => {
   const { browser } = await openService(t)
@@ -52,7 +53,7 @@ inBrowser('a password that is looked at in the dialog hides itself again, and no
 inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', CHROMIUM, async t => {
   const { browser, service } = await openService(t, {}, entries(['Dos\nlíneas', 'ana', 'a\nb'], ['Zeta', 'ana', 'z']))
   // Somebody else changes it meanwhile: the dialog has it as it is now.
-  await service.store.updateEntry(1, { usuario: 'eva' }, null)
+  await updateEntry(service.store, 1, { usuario: 'eva' }, null)
   await browser.click('#rows [data-act=edit]')
   await browser.until("return document.getElementById('editor').open")
   assert.equal(await valueOf(browser, 'usuario'), 'eva')
@@ -67,7 +68,7 @@ inBrowser('editing sends what was changed, and what was not stays as it is, line
   await browser.fill('#usuario', 'luz')
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
-  assert.deepEqual(JSON.parse(String(service.store.entryText(1))),
+  assert.deepEqual(JSON.parse(String(service.store.state.entries.text(1))),
     { id: 1, password: 'a\nb', sistema: 'Dos\nlíneas', usuario: 'luz', status: 1 })
   assert.equal(await textOf(browser, '#rows .user'), 'luz')
   assert.equal(await browser.run("return document.activeElement.className"), 'system', 'the focus is on its row')

@@ -5,10 +5,11 @@ import {
   CHROMIUM, holdAnswers, hurry, inBrowser, logIn, openProtected, openService, systems, textOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 
 inBrowser('deleted entries can be seen and restored, where the service serves them', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on' })
-  await service.store.deleteEntry(1, null)
+  await deleteEntry(service.store, 1, null)
   await browser.click('#refresh')
   await browser.until("return document.querySelectorAll('#rows .row').length === 7")
   await browser.fill('#query', 'Banco')
@@ -17,11 +18,11 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
   assert.match(await textOf(browser, '#deleted'), /Correo\s+ana@example\.org/)
   await browser.click('#deleted button')
   await browser.until("return document.querySelectorAll('#rows .row').length === 8")
-  assert.equal(service.store.entry(1)?.status, 1)
+  assert.equal(service.store.state.entries.get(1)?.status, 1)
   assert.ok((await systems(browser)).includes('Correo'))
   await browser.press(KEYS.escape)
   // Deleted again it is found again, and a failure of before is over.
-  await service.store.deleteEntry(1, null)
+  await deleteEntry(service.store, 1, null)
   await browser.run('window.realFetch = fetch; window.fetch = () => Promise.reject(new Error())')
   await browser.click('#show-trash')
   await browser.until("return document.getElementById('deleted-count').textContent.includes('no responde')")
@@ -36,7 +37,7 @@ inBrowser('deleted entries can be seen and restored, where the service serves th
 
 inBrowser('by keyboard deleted entries are restored one after the other: the focus goes to the one that follows, or to the last', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on' })
-  for (const id of [1, 2, 3]) await service.store.deleteEntry(id, null)
+  for (const id of [1, 2, 3]) await deleteEntry(service.store, id, null)
   await browser.click('#refresh')
   await browser.until("return document.querySelectorAll('#rows .row').length === 5")
   await browser.click('#show-trash')
@@ -52,7 +53,7 @@ inBrowser('by keyboard deleted entries are restored one after the other: the foc
 
 inBrowser('the history of an entry, its former passwords hidden until asked for', CHROMIUM, async t => {
   const { browser, service } = await openService(t, { 'extra-routes': 'on', journal: 'file' })
-  await service.store.updateEntry(1, { password: 'the newer one' }, null)
+  await updateEntry(service.store, 1, { password: 'the newer one' }, null)
   await browser.click('#refresh')
   await browser.until("return document.getElementById('refresh').ariaBusy === null")
   await view(browser, 'Correo')

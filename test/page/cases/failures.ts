@@ -12,11 +12,12 @@ import {
   settled, systems, textOf, told, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
+import { createEntry as create } from '../../../src/store/commands.ts'
 
 inBrowser('429: the waiting time counts down, and then the page may ask again', CHROMIUM, async t => {
   let nowMs = 0
   const { browser, store } = await composed(t, { rateLimit: 1, nowMs: () => nowMs })
-  await store.createEntry({ sistema: 's', usuario: 'u', password: 'p' }, null)
+  await create(store, { sistema: 's', usuario: 'u', password: 'p' }, null)
   nowMs = 54_000
   await browser.reload()
   await settled(browser)
@@ -139,13 +140,13 @@ inBrowser('a create whose answer was lost is looked for before the page reports 
   await createEntry(browser)
   await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
   assert.equal(await isEditing(browser), false)
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
   await lose(browser, 'createPassword', false)
   await createEntry(browser)
   await browser.until("return /No se guardó. Puedes guardar de nuevo/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await told(browser, 'Contraseña guardada.')
-  assert.equal(service.store.activeCount, 10)
+  assert.equal(service.store.state.entries.active, 10)
 })
 
 inBrowser('while the list cannot be read either, saving again checks first and makes no duplicate', CHROMIUM, async t => {
@@ -159,7 +160,7 @@ inBrowser('while the list cannot be read either, saving again checks first and m
   await browser.until("return /Sigue sin poderse leer/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.enter)
   await told(browser, 'El servicio no respondió, pero')
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
 })
 
 inBrowser('what is typed after a create of which nothing is known was given up is an entry of its own', CHROMIUM, async t => {
@@ -175,7 +176,7 @@ inBrowser('what is typed after a create of which nothing is known was given up i
   await browser.click('#create')
   await sendEntry(browser, ' of the next one')
   await told(browser, 'Contraseña guardada.')
-  assert.deepEqual([9, 10].map(id => service.store.entry(id)?.sistema), ['sistema', 'sistema of the next one'])
+  assert.deepEqual([9, 10].map(id => service.store.state.entries.get(id)?.sistema), ['sistema', 'sistema of the next one'])
 })
 
 inBrowser('an update whose answer was lost is checked, and not reported as failed', CHROMIUM, async t => {
@@ -185,7 +186,7 @@ inBrowser('an update whose answer was lost is checked, and not reported as faile
   await browser.fill('#usuario', 'otra')
   await browser.press(KEYS.enter)
   await told(browser, 'Cambios guardados.')
-  assert.equal(service.store.entry(1)?.usuario, 'otra')
+  assert.equal(service.store.state.entries.get(1)?.usuario, 'otra')
 })
 
 inBrowser('503 is not shown as too many requests, and long work is shown', CHROMIUM, async t => {

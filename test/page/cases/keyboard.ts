@@ -4,6 +4,7 @@ import {
   CHROMIUM, entries, EVERYWHERE, focus, inBrowser, isEditing, keepCopies, openService, textOf, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { deleteEntry } from '../../../src/store/commands.ts'
 
 inBrowser('the order of the Tab key, each stop with a name and a role', EVERYWHERE, async t => {
   const { browser } = await openService(t)
@@ -50,8 +51,8 @@ inBrowser('in the list, the arrow keys go from row to row and from column to col
   assert.equal(await focus(browser), 'gridcell: mesa-nube-faro-trigo-loro')
   await browser.press(KEYS.shift, KEYS.tab)
   assert.equal(await focus(browser), 'button: Actualizar', 'the whole list is one stop')
-  const { id } = service.store.activeList().find(({ sistema }) => sistema === 'Ágora')!
-  await service.store.deleteEntry(id, null)
+  const { id } = [...service.store.state.entries.entries()].find(({ sistema }) => sistema === 'Ágora')!
+  await deleteEntry(service.store, id, null)
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('rows').textContent.includes('Ágora')")
   await browser.press(KEYS.tab)

@@ -6,6 +6,7 @@ import {
   openService, passwordIn, rowOf, sendEntry, textOf, told, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
+import { createEntry as create } from '../../../src/store/commands.ts'
 
 /** Logs in, and waits until something of the list is there. */
 async function enter(browser: Browser, email: string): Promise<void> {
@@ -75,7 +76,7 @@ inBrowser('while the logout waits for a deletion nothing stored is in the docume
   await release(1)
   await browser.until("return document.getElementById('login-note').textContent === 'Has salido.'")
   await until(() => service.accounts!.tokens().length === 0)
-  assert.equal(service.store.activeCount, 7)
+  assert.equal(service.store.state.entries.active, 7)
   // Nor does the token stay valid where the page is left meanwhile.
   await logIn(browser)
   await holdAnswers(browser)
@@ -88,7 +89,7 @@ inBrowser('while the logout waits for a deletion nothing stored is in the docume
 
 inBrowser('after the logout nothing that was looked at, typed, searched or said of the account is in the document', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
-  await service.store.createEntry({ sistema: 'https://host.example/?key=abc', usuario: 'u', password: 'p' }, null)
+  await create(service.store, { sistema: 'https://host.example/?key=abc', usuario: 'u', password: 'p' }, null)
   await logIn(browser)
   await view(browser, 'https://host.example/?key=abc')
   await browser.press(KEYS.escape)
@@ -167,7 +168,7 @@ inBrowser('a revoked token leads back to the login, and what was typed comes bac
   assert.equal(await passwordIn(browser), 'password typed')
   await browser.press(KEYS.enter)
   await told(browser, 'Contraseña guardada.')
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
   // Where an entry was opened while the list came, as soon as that is closed.
   await type()
   const rest = await cutLists(browser)
@@ -250,7 +251,7 @@ inBrowser('a create that was on its way when the page locked itself is not store
   await hurryCheck(browser)
   const release = await holdAnswers(browser)
   await createEntry(browser)
-  await until(() => service.store.activeCount === 9)
+  await until(() => service.store.state.entries.active === 9)
   await laterBy(browser, 10.1)
   await browser.find('#locked')
   await release(1)
@@ -258,7 +259,7 @@ inBrowser('a create that was on its way when the page locked itself is not store
   await browser.until("return document.getElementById('editor').open")
   await browser.press(KEYS.enter)
   await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
 })
 
 inBrowser('a page that locks itself before it has looked for a lost create shows nothing, and looks when it is open again', CHROMIUM, async t => {
@@ -277,7 +278,7 @@ inBrowser('a page that locks itself before it has looked for a lost create shows
   await browser.until('return window.look')
   await browser.run('look()')
   await told(browser, 'El servicio no respondió, pero la contraseña se guardó.')
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
 })
 
 inBrowser('the way back to a page that was left finds nothing of it', EVERYWHERE, async t => {

@@ -6,14 +6,15 @@ import {
   systems, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { createEntry, deleteEntry } from '../../../src/store/commands.ts'
 
 inBrowser('an empty service says so, and its first entry is created with the generator', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries())
   assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas/)
-  await service.store.createEntry({ sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
+  await createEntry(service.store, { sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
   await browser.click('#refresh')
   await browser.find('#rows .row')
-  await service.store.deleteEntry(1, null)
+  await deleteEntry(service.store, 1, null)
   await browser.click('#refresh')
   await browser.click('#blank button')
   await browser.fill('#sistema', 'Correo')
@@ -28,7 +29,7 @@ inBrowser('an empty service says so, and its first entry is created with the gen
   await browser.until("return !document.getElementById('editor').open")
   await told(browser, 'Contraseña guardada.')
   assert.deepEqual(await systems(browser), ['Correo'])
-  assert.deepEqual(JSON.parse(String(service.store.entryText(2))),
+  assert.deepEqual(JSON.parse(String(service.store.state.entries.text(2))),
     { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
   assert.equal(await valueOf(browser, 'password'), '', 'nothing stays in the form')
 })
@@ -92,10 +93,10 @@ inBrowser('a deletion can be undone for six seconds, by button and by key, and t
     await browser.press(KEYS.control, 'z')
     assert.equal((await systems(browser)).length, 8, place)
   }
-  assert.equal(service.store.activeCount, 8)
+  assert.equal(service.store.state.entries.active, 8)
   await hurry(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await until(() => service.store.entry(1)?.status === 0)
+  await until(() => service.store.state.entries.get(1)?.status === 0)
 })
 
 const leaves = async (t: TestContext, isCut: boolean): Promise<void> => {
@@ -103,9 +104,9 @@ const leaves = async (t: TestContext, isCut: boolean): Promise<void> => {
   if (isCut) await browser.run("addEventListener('pagehide', event => event.stopImmediatePropagation(), true)")
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
   await browser.until("return document.querySelectorAll('#rows .row').length === 7")
-  assert.equal(service.store.entry(1)?.status, 1)
+  assert.equal(service.store.state.entries.get(1)?.status, 1)
   await browser.go('about:blank')
-  await until(() => service.store.entry(1)?.status === 0)
+  await until(() => service.store.state.entries.get(1)?.status === 0)
 }
 
 inBrowser('leaving the page carries out what was deleted', EVERYWHERE, t => leaves(t, false))
@@ -122,7 +123,7 @@ inBrowser('a page that is hidden carries out what was deleted, and offers no lon
   // As on a phone, where another program comes to the front and the page may be ended without a word.
   await browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: true })
     document.dispatchEvent(new Event('visibilitychange'))`)
-  await until(() => service.store.entry(1)?.status === 0)
+  await until(() => service.store.state.entries.get(1)?.status === 0)
   assert.equal(await browser.run("return document.querySelector('.message .offer') !== null"), false)
   await browser.press(KEYS.control, 'z')
   assert.ok(!(await systems(browser)).includes('Correo'), 'nor by key')
@@ -139,7 +140,7 @@ inBrowser('a deletion that fails brings the entry back and says so', CHROMIUM, a
 
 inBrowser('what was just created is in sight, focused and marked, also while a search hides it', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  for (let i = 0; i < 60; i++) await service.store.createEntry({ sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  for (let i = 0; i < 60; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
   await browser.fill('#query', 'correo')
   await browser.click('#create')
   for (const [name, text] of [['sistema', 'Zeta'], ['usuario', 'ana'], ['password', 'p']] as const) await browser.fill(`#${name}`, text)
@@ -193,7 +194,7 @@ inBrowser('a click on a row or Enter opens its entry, unless somebody else has d
   await browser.until(isSeen)
   await browser.press(KEYS.escape)
   const row = await rowOf(browser, 'Ágora')
-  await service.store.deleteEntry(7, null)
+  await deleteEntry(service.store, 7, null)
   await browser.click(`${row} [data-act=edit]`)
   await browser.until("return /Otra persona ha eliminado/.test(document.getElementById('messages').textContent)")
   assert.ok(!(await systems(browser)).includes('Ágora'))

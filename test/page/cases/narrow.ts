@@ -5,6 +5,7 @@ import {
 } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
+import { deleteEntry } from '../../../src/store/commands.ts'
 
 /** What sticks out sideways, of the page or of the open dialog. */
 const OUT = `const top = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.documentElement
@@ -94,7 +95,7 @@ inBrowser('the head of a person who is logged in, and an empty list, fit at 320 
   const tops = await browser.run<number[]>(`return [...new Set([...document.querySelectorAll('header > *')].filter(one => one.checkVisibility())
     .map(one => { const box = one.getBoundingClientRect(); return Math.round((box.top + box.bottom) / 2 / 10) }))]`)
   assert.equal(tops.length, 1, 'one line')
-  for (let id = 1; id <= 8; id++) await service.store.deleteEntry(id, null)
+  for (let id = 1; id <= 8; id++) await deleteEntry(service.store, id, null)
   await browser.click('#refresh')
   await browser.find('#blank')
   assert.deepEqual(await browser.run(OUT), [])

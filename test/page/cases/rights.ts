@@ -5,6 +5,7 @@ import {
   CHROMIUM, createEntry, focus, holdTime, inBrowser, isEditing, logIn, openProtected, rowOf, textOf, told, until, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
+import { deleteEntry } from '../../../src/store/commands.ts'
 
 inBrowser('who may only read is offered nothing else, by button, key or dialog', CHROMIUM, async t => {
   const { browser, service } = await openProtected(t, ['password:read'])
@@ -26,7 +27,7 @@ inBrowser('who may only read is offered nothing else, by button, key or dialog',
   await browser.click('#show-account')
   assert.match(await textOf(browser, '#account'), /Tu cuenta permite: ver la lista\./)
   assert.equal(await seen('#show-own'), false)
-  assert.equal(service.store.activeCount, 8)
+  assert.equal(service.store.state.entries.active, 8)
 })
 
 inBrowser('an account that allows nothing is told what it does not allow', CHROMIUM, async t => {
@@ -52,7 +53,7 @@ inBrowser('each ability brings what it is for, and nothing is asked that would b
   assert.deepEqual(asked.filter(name => name.includes('/api/')).map(name => name.split('/').at(-1)), ['login'])
   await createEntry(browser)
   await browser.until("return !document.getElementById('editor').open")
-  assert.equal(service.store.activeCount, 9)
+  assert.equal(service.store.state.entries.active, 9)
   assert.equal(await browser.run('return document.activeElement === document.body'), false, await focus(browser))
 })
 
@@ -74,7 +75,7 @@ inBrowser('an ability that was taken away meanwhile is refused with a message, a
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
   await timeIsOver()
   await told(browser, '«Correo» no se eliminó. Sin permiso. Tu cuenta')
-  assert.equal(service.store.activeCount, 8)
+  assert.equal(service.store.state.entries.active, 8)
   await browser.until("return document.querySelectorAll('#rows .row').length === 8")
   assert.equal(await browser.run("return document.querySelector('#rows [data-act=remove]').checkVisibility()"), false)
 })
@@ -83,7 +84,7 @@ inBrowser('a session that has ended is noticed anywhere, and ends everything in 
   const { browser, service } = await openProtected(t, ['*'], { 'extra-routes': 'on', journal: 'file' })
   await logIn(browser)
   await browser.find('#rows .row')
-  await service.store.deleteEntry(2, null)
+  await deleteEntry(service.store, 2, null)
   const steps: readonly (readonly [what: string, prepare: () => Promise<unknown>, act: () => Promise<unknown>])[] = [
     ['the deleted ones', async () => {}, () => browser.click('#show-trash')],
     ['restoring', async () => { await browser.click('#show-trash'); await browser.find('#deleted button') }, () => browser.click('#deleted button')],
@@ -155,5 +156,5 @@ inBrowser('a deletion that a lost session cuts off is not carried out for the ne
     document.dispatchEvent(new Event('visibilitychange'))`)
   await browser.click('#refresh')
   await browser.until("return document.getElementById('refresh').ariaBusy === null")
-  assert.equal(service.store.activeCount, 8)
+  assert.equal(service.store.state.entries.active, 8)
 })

@@ -46,7 +46,7 @@ inBrowser('a hidden password is in no field, for nobody: not to read out, to cou
   await browser.fill('#usuario', 'eva')
   await browser.press(KEYS.enter)
   await told(browser, 'Cambios guardados.')
-  assert.equal(service.store.entry(1)?.password, 'typed')
+  assert.equal(service.store.state.entries.get(1)?.password, 'typed')
   // Nor in the dialog that shows the entry.
   await view(browser, 'Correo')
   assert.ok(!(await heard()).includes('typed'))
@@ -66,7 +66,7 @@ inBrowser('an unchanged password is not sent, and an emptied field keeps it', EV
   await browser.fill('#usuario', 'eva')
   await browser.press(KEYS.enter)
   await told(browser, 'Cambios guardados.')
-  assert.equal(service.store.entry(1)?.password, 'S3cr3ta-del-correo')
+  assert.equal(service.store.state.entries.get(1)?.password, 'S3cr3ta-del-correo')
 })
 
 inBrowser('a long name is cut in a message, and shows whole under the pointer', CHROMIUM, async t => {

@@ -1,0 +1,75 @@
+/** What is asked of entries: the contract's three changes (contract §4.3 to §4.5), and the way back from a deletion. */
+import { Failure } from '../errors.ts'
+import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
+import type { Events } from './events.ts'
+import type { Session } from './session.ts'
+import { assertFits, event, type Draft } from './state.ts'
+import type { Commits } from './store.ts'
+
+/** Whether an entry is still what a caller takes it for; `tag` gives its tag. */
+export type Precondition = (entry: Entry, tag: () => string) => boolean
+
+/** Creates an active entry and returns it. */
+export function createEntry(commits: Commits, fields: EntryFields, by: Session | null): Promise<Entry> {
+  return commits.commit(draft => {
+    const made = { id: draft.size + 1, ...fieldsOf(fields) }
+    const entry = { ...made, status: 1 } as const
+    assertFits(entry)
+    return [[event('entry.created', by?.user ?? null, made)], entry]
+  }, by, bytesOf(fields))
+}
+
+/**
+ * Changes the given fields of an entry and returns it as changed; undefined for an unknown id. Rejects with
+ * `entry-changed` if it is not as expected.
+ */
+export function updateEntry(
+  commits: Commits, id: number, fields: EntryChanges, by: Session | null, isExpected?: Precondition
+): Promise<Entry | undefined> {
+  return commits.commit(draft => {
+    const old = expectedEntry(draft, id, isExpected)
+    const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old?.[field])
+    if (old === undefined || changed.length === 0) return [[], old]
+    const changes = Object.fromEntries(changed.map(field => [field, fields[field]]))
+    const entry = { ...old, ...changes }
+    assertFits(entry)
+    return [[event('entry.updated', by?.user ?? null, { id, ...changes })], entry]
+  }, by, bytesOf(fields))
+}
+
+/** Marks an entry as deleted; false for an unknown id. Rejects with `entry-changed` if it is not as expected. */
+export function deleteEntry(
+  commits: Commits, id: number, by: Session | null, isExpected?: Precondition
+): Promise<boolean> {
+  return setStatus(commits, 'entry.deleted', 0, id, by, isExpected)
+}
+
+/** Makes a deleted entry active again; false for an unknown id. */
+export function restoreEntry(
+  commits: Commits, id: number, by: Session | null, isExpected?: Precondition
+): Promise<boolean> {
+  return setStatus(commits, 'entry.restored', 1, id, by, isExpected)
+}
+
+function setStatus(
+  commits: Commits, type: 'entry.deleted' | 'entry.restored', status: Entry['status'], id: number,
+  by: Session | null, isExpected: Precondition | undefined
+): Promise<boolean> {
+  return commits.commit(draft => {
+    const old = expectedEntry(draft, id, isExpected)
+    const data: Events['entry.deleted'] = { id }
+    const isChange = old !== undefined && old.status !== status
+    return [isChange ? [event(type, by?.user ?? null, data)] : [], old !== undefined]
+  }, by)
+}
+
+function expectedEntry(draft: Draft, id: number, isExpected: Precondition = () => true): Entry | undefined {
+  const entry = draft.get(id)
+  if (entry === undefined || isExpected(entry, () => draft.tagOf(entry))) return entry
+  throw new Failure('entry-changed', `entry ${id}`)
+}
+
+/** About how many bytes some fields hold. */
+function bytesOf(fields: EntryChanges): number {
+  return ENTRY_FIELDS.reduce((sum, field) => sum + (fields[field]?.length ?? 0), 0)
+}
