@@ -75,8 +75,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
-    Object.assign(store.state.entries, { deletedBelow: broken })
-    return Object.assign(store, { entryBytes: broken, list: broken })
+    return Object.assign(store.state.entries, { deletedBelow: broken, text: broken, list: broken })
   } },
   wrong: { options: { body: { password: 'wrong', newPassword: 'battery staple horse correct' } } },
   changed: {}
