@@ -17,6 +17,7 @@ import { connectRequest, entry, garbage, head, host, json, refused } from '../su
 import { programWithin, startProgram, until } from '../support/program.ts'
 import { chunk, chunked, connectRaw, message, type RawAnswer, type RawOptions } from '../support/raw.ts'
 import { freshFolder, startService, type Started } from '../support/service.ts'
+import { createEntry } from '../../src/store/commands.ts'
 
 const APP = 'https://app.example'
 /** Browsers may read these of a foreign answer (contract §5.8, §8.3). */
@@ -201,7 +202,7 @@ const PLACES: { readonly [name: string]: (t: TestContext) => Promise<readonly [P
 for (const [name, start] of Object.entries(PLACES)) {
   test(`${name}: every answer has what every answer must have`, async t => {
     const [place, started] = await start(t)
-    for (const usuario of ['u', 'v']) await started.service.store.createEntry({ password: 'p', sistema: 's', usuario }, null)
+    for (const usuario of ['u', 'v']) await createEntry(started.service.store, { password: 'p', sistema: 's', usuario }, null)
     const isProtected = started.service.accounts !== undefined
     const tokens = isProtected ? [await tokenOf(started), await tokenOf(started, ANA, ['password:read'])] : []
     // A token is looked at before a body: what breaks in a body is refused for that.
@@ -265,7 +266,7 @@ for (const [name, trouble] of Object.entries(TROUBLES)) {
   test(`where ${name}, every answer still has what every answer must have`, async t => {
     const started = await startService(t, { ...FLAGS, ...certificateFiles(freshFolder(t)), 'cors-origins': APP, 'rate-limit': '100', 'allowed-hosts': 'vault.example' })
     const place = { url: started.url, isSecure: true, hasOrigins: true, limit: 100, fields: [] }
-    await started.service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+    await createEntry(started.service.store, { password: 'p', sistema: 's', usuario: 'u' }, null)
     for (const one of await trouble(t, started, place)) {
       const answer = await hold(t, place, one)
       if (answer.json.message === 'Server Error') assert.match(answer.headers['x-request-id'] ?? '', /^[0-9a-f-]{36}$/)
@@ -310,7 +311,7 @@ test('where time is up, every answer still has what every answer must have', asy
 
 test('where a tunnel or nonsense follows a request, its answer has what every answer must have', async t => {
   const [place, { service }] = await PLACES['open, over TCP']!(t)
-  await service.store.createEntry({ password: 'p', sistema: 's', usuario: 'u' }, null)
+  await createEntry(service.store, { password: 'p', sistema: 's', usuario: 'u' }, null)
   for (const [what, status] of [[garbage, 400], [connectRequest, 405]] as const) {
     const client = await connectRaw(t, place.url)
     await client.send(message('GET', '/api/getPassword/1', undefined, [`Origin: ${APP}`]))
