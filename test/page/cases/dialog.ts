@@ -95,7 +95,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
   // The same, when the first one fails.
   await hurryCheck(browser)
   const releaseFailure = await holdAnswers(browser)
-  Object.assign(service.store, { createEntry: () => Promise.reject(new Error('broken')) })
+  Object.assign(service.store, { commit: () => Promise.reject(new Error('broken')) })
   await browser.press(KEYS.enter)
   await browser.press(KEYS.escape)
   await browser.click('#discard')
@@ -117,7 +117,7 @@ inBrowser('a late answer disturbs no dialog that was opened since, and is report
 
 inBrowser('while an entry is saved nothing more is typed, and closing asks; what fails is still there', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'many wait')) })
+  Object.assign(service.store, { commit: () => Promise.reject(new Failure('queue-full', 'many wait')) })
   await browser.click('#create')
   for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
   const release = await holdAnswers(browser)

@@ -117,7 +117,7 @@ inBrowser('a failure is shown with the id of its request, and in the dialog', CH
   faulty.heal()
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
-  Object.assign(store, { list: () => { throw new Error('broken') } })
+  Object.assign(store.state.entries, { list: () => { throw new Error('broken') } })
   await browser.click('#refresh')
   await browser.find('#notice')
   assert.match(await textOf(browser, '#notice'), /Server Error · Petición [0-9a-f-]{36}/)
@@ -191,7 +191,7 @@ inBrowser('an update whose answer was lost is checked, and not reported as faile
 
 inBrowser('503 is not shown as too many requests, and long work is shown', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  Object.assign(service.store, { createEntry: () => Promise.reject(new Failure('queue-full', 'full')) })
+  Object.assign(service.store, { commit: () => Promise.reject(new Failure('queue-full', 'full')) })
   await createEntry(browser)
   await browser.until("return /^El servicio está ocupado. Espera 1 s/.test(document.querySelector('#editor .alert').textContent)")
   await browser.press(KEYS.escape)

@@ -132,7 +132,7 @@ inBrowser('a page that is hidden carries out what was deleted, and offers no lon
 
 inBrowser('a deletion that fails brings the entry back and says so', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  Object.assign(service.store, { deleteEntry: () => Promise.reject(new Error('broken')) })
+  Object.assign(service.store, { commit: () => Promise.reject(new Error('broken')) })
   await hurry(browser)
   await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
   await browser.until("return document.querySelectorAll('#rows .row').length === 8")
