@@ -117,7 +117,8 @@ inBrowser('a failure is shown with the id of its request, and in the dialog', CH
   faulty.heal()
   await browser.press(KEYS.enter)
   await browser.until("return !document.getElementById('editor').open")
-  Object.assign(store.state.entries, { list: () => { throw new Error('broken') } })
+  const { entries } = store.state
+  Object.assign(entries, { list: () => { Reflect.deleteProperty(entries, 'list'); throw new Error('broken') } })
   await browser.click('#refresh')
   await browser.find('#notice')
   assert.match(await textOf(browser, '#notice'), /Server Error · Petición [0-9a-f-]{36}/)
