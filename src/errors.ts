@@ -11,6 +11,7 @@ const SENTENCES = {
   'key-unwritable': 'the key file cannot be changed',
   'key-unknown': 'the key file lacks a key of the journal',
   'journal-damaged': 'the journal is damaged',
+  'journal-newer': 'the journal was written by a newer version',
   'head-unknown': 'the noted head is nowhere in this journal',
   'archive-foreign': 'the archive does not join this journal',
   'journal-closed': 'the journal is closed',
@@ -46,6 +47,7 @@ export class Failure extends Error {
   readonly code: FailureCode
   /** Of `input-invalid`: what is wrong, by field, as an answer over HTTP has it. */
   readonly errors: FieldErrors | undefined
+  readonly detail: string
 
   /** `detail` names the setting, file, line or system error; it never holds a secret. */
   constructor(code: FailureCode, detail: string, options: ErrorOptions & { readonly errors?: FieldErrors } = {}) {
@@ -53,6 +55,7 @@ export class Failure extends Error {
     this.name = 'Failure'
     this.code = code
     this.errors = options.errors
+    this.detail = detail
   }
 }
 

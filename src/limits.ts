@@ -116,8 +116,6 @@ export const SECTOR_BYTES: number = 512
 export const BLOCK_BYTES: number = 4096
 /** What is read or written of a journal at a time; requests are served in between. */
 export const READ_CHUNK_BYTES: number = 256 * 1024
-/** How often a process looks whether the socket of its lock is still there. */
-export const LOCK_CHECK_MS: number = 1_000
 /** An entry as JSON: however it has grown, it can be exported and imported. A larger one of an older version stays. */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
 /** The entries of a page: a change costs the next list one page, and so does a reader of an older list. */

@@ -54,7 +54,7 @@ async function compose(
   settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
 ): Promise<OpenService> {
   const observers: Observer[] = [] // those of parts, which are opened with the store
-  const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate, mayOnlyRead: true })
+  const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate })
   closers.add(storage.close)
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)

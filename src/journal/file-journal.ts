@@ -2,169 +2,194 @@
  * The writer of the journal in a file. The file is opened with `O_APPEND|O_DSYNC`: a write that has returned is on the
  * device.
  *
- * A failed write is cut back to the last good length. Where that does not work, or the device reports any error but
- * a full disk, it is not known what it holds from there on, and asking again may well say that all is fine when it is
- * not (what is called fsyncgate). Then the journal fails: it takes no more writes until a restart has read the file
- * again and written its end again.
+ * A failed write is cut back to the last good length. If that does not work, or the device reports any error but a
+ * lack of room, it is not known what the device holds from there on, and asking again may well say that all is fine
+ * when it is not (what is called fsyncgate). Then the journal fails: it takes no more writes until a restart has read
+ * the file again and written its end again, or until another whole file has taken its place.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'
-import { nonces, sealBatch } from './batch.ts'
-import { cutBack, isFull } from './durable.ts'
-import type { Files } from './files.ts'
-import type { FolderLock } from './lock.ts'
-import { OwnFile } from './own-file.ts'
 import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
+import { cutBack } from './cut.ts'
+import { isFull, isSameFile, type Descriptor, type Files, type FileStat } from './files.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, End, Status, JournalLocation, JournalOptions,
-  JournalRecord, QuietFile, Replacement, Rotated
+  Apply, DurableJournal, EncodedEvent, End, JournalFile, JournalLocation, JournalOptions, JournalRecord, Status
 } from './journal.ts'
 import { KeyWatch, tagKeyOf, type Keyring } from './keys.ts'
-import { isoTime } from './line.ts'
-import { addKey } from './new-keys.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { isoTime, nonces, sealBatch } from './line.ts'
+import type { Lock } from './lock.ts'
 
 /** What a file journal is opened with. */
-export interface FileJournalOptions extends JournalOptions {
+export interface FileOptions extends JournalOptions {
   readonly files: Files
-  /** The data folder; it exists and is locked, unless `unlocked` says why not: then it is only read. */
+  /** The data folder. */
   readonly folder: string
-  readonly unlocked?: string | undefined
-  readonly lock?: Pick<FolderLock, 'isHeld' | 'keep' | 'fault'> | undefined
-  /** Whether one without a record is refused: where that is not a first start, everything is lost. */
-  readonly mustExist?: boolean
+  /** Undefined where nobody else can have the folder. */
+  readonly lock?: Pick<Lock, 'isHeld' | 'socket'> | undefined
 }
 
-/** What was found when the file was opened. */
-interface OpenedFile {
+/** The file as it was opened: to append, and to cut back, which must not need a descriptor that is not there. */
+export interface OwnFile {
+  readonly appended: Descriptor
+  readonly overwritten: Descriptor
+  readonly stat: FileStat
+}
+
+/** What a start has found and prepared. */
+export interface Found {
   readonly path: string
-  /** Whether it was made. */
   readonly isNew: boolean
-  readonly keys: Keyring
-  /** The names of the keys that its lines need. */
-  readonly usedKeys: Iterable<string>
+  readonly own: OwnFile
   readonly end: End
-  readonly tornBytes: number
-  /** Why it takes no writes. */
+  readonly keys: Keyring
+  /** The names of the keys that its lines need, that of the first line first. */
+  readonly usedKeys: Iterable<string>
+  /** Why it takes no writes; undefined: it does. */
   readonly fault: string | undefined
 }
 
-/** The journal in a file, and its operator's functions. An append, a replacement and a rotation exclude each other. */
-export class FileJournal implements DurableJournal {
+export function openOwn(files: Files, path: string): OwnFile {
+  const appended = files.openToAppend(path)
+  try {
+    const stat = files.openStat(appended)
+    return { appended, overwritten: files.openToOverwrite(path), stat }
+  } catch (error) {
+    files.close(appended)
+    throw error
+  }
+}
+
+export function closeOwn(files: Files, { appended, overwritten }: OwnFile): void {
+  try {
+    files.close(appended)
+  } finally {
+    files.close(overwritten)
+  }
+}
+
+/** The journal in a file. */
+export class FileJournal implements DurableJournal, JournalFile {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly tagKey: Buffer
-  readonly #options: FileJournalOptions
-  readonly #apply: Apply
-  readonly #file: OwnFile
-  readonly #isNew: boolean
-  #keys: Keyring
-  #keyWatch: KeyWatch
-  readonly #nonce: () => Buffer
+  readonly file: JournalFile = this
+  readonly files: Files
+  readonly path: string
+  readonly keyFile: string
+  readonly nonce: () => Buffer
   /** How far the journal reaches; what was written after that does not count. */
-  #end: End
+  end: End
+  keys: Keyring
+  readonly #options: FileOptions
+  readonly #apply: Apply
+  readonly #isNew: boolean
+  #own: OwnFile
+  #keyWatch: KeyWatch
+  #keyFault: string | undefined
   #fault: string | undefined
-  /** What changes the file: one thing after the other. */
-  readonly #work = new OneAtATime()
+  #fullSince: number | undefined
+  /** Whether the file may be longer than it is known to be. */
+  #isWriting = false
 
-  /** Without the lock another process may write: what was read is served while the file is as it was. */
-  readonly catchUp?: () => Promise<void>
-
-  constructor(options: FileJournalOptions, apply: Apply, opened: OpenedFile) {
-    const { path, isNew, keys, usedKeys, end, tornBytes, fault } = opened
+  constructor(options: FileOptions, apply: Apply, found: Found) {
+    const { path, isNew, own, end, keys, usedKeys, fault } = found
+    this.files = options.files
+    this.path = path
+    this.keyFile = options.keyFile
+    this.nonce = nonces(options.random)
+    this.end = end
+    this.keys = keys
     this.#options = options
     this.#apply = apply
-    this.#file = new OwnFile(options.files, path)
     this.#isNew = isNew
-    const [first] = usedKeys // the first record's, since keys are asked for in the order of the lines
-    this.tagKey = tagKeyOf((first === undefined ? undefined : keys.find(first)) ?? keys.newest)
-    this.#keys = keys
+    this.#own = own
     this.#keyWatch = this.#watch(usedKeys)
-    this.#nonce = nonces(options.random)
-    this.#end = end
     this.#fault = fault
-    if (options.unlocked !== undefined) this.catchUp = async () => this.#refuseStale(end.goodBytes + tornBytes)
+    const [first = keys.newest.name] = usedKeys
+    this.tagKey = tagKeyOf(keys.find(first)!)
   }
 
-  /** Looks at the file and the keys, which warns, and fails the journal where the file is not what it should be. */
-  status(): Status {
-    if (!this.#work.isBusy) this.#check(this.#end.goodBytes)
-    const { records, head } = this.#end
-    if (this.#fault !== undefined) return { fault: this.#fault, records, head }
-    const fault = this.#keyWatch.fault() ?? this.#options.lock?.fault()
-    return { fault, mayHeal: fault !== undefined, records, head }
-  }
+  get usedKeys(): ReadonlySet<string> { return this.#keyWatch.names }
 
-  /** The file, the file of its keys, and how long the file is, all of it durable. */
+  time(): string { return isoTime(this.#options.wallMs()) }
+
   location(): JournalLocation {
-    return { path: this.#file.path, keyFile: this.#options.keyFile, bytes: this.#end.goodBytes, isNew: this.#isNew }
+    return { path: this.path, keyFile: this.keyFile, bytes: this.end.goodBytes, isNew: this.#isNew }
   }
 
-  append(decide: () => readonly EncodedEvent[]): Promise<void> {
-    return this.#work.begin(async () => {
-      await this.#assertOwn()
-      const events = decide()
-      if (events.length > 0) await this.#write(events)
-    })
+  /** Looks at the lock, the file and the keys, too. */
+  status(): Status {
+    const { records, head } = this.end
+    const fault = this.fault()
+    const keyFault = fault === undefined ? this.#lookAtKeys() : undefined
+    const mayHeal = keyFault !== undefined
+    return { fault: fault ?? keyFault, ...mayHeal && { mayHeal }, fullSince: this.#fullSince, records, head }
   }
 
-  close(): Promise<void> { return this.#work.begin(async () => this.#file.close()) }
-
-  rotateKey(isGone?: () => boolean): Promise<Rotated> {
-    return this.#work.beginOrWithdraw(isGone, async () => {
-      await this.#assertOwn()
-      this.#keys = await addKey(this.#options.files, this.#options.keyFile, this.#options.random)
-      this.#keyWatch = this.#watch(this.#keyWatch.names)
-      return { key: this.#keys.newest.name, seals: true }
-    })
+  async append(decide: () => readonly EncodedEvent[]): Promise<void> {
+    this.assertWritable()
+    const events = decide()
+    if (events.length > 0) await this.#write(events)
   }
 
-  replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void> {
-    return this.#work.beginOrWithdraw(isGone, async () => {
-      await this.#assertOwn()
-      const { files, random, wallMs } = this.#options
-      const { end, first } = await make({
-        files, path: this.#file.path, end: this.#end, keys: this.#keys, time: isoTime(wallMs()), nonce: nonces(random),
-        confirm: () => this.#assertKeys()
-      }).catch((cause: unknown) => {
-        if (this.#check(this.#end.goodBytes) === undefined) throw cause
-        throw new Failure('journal-failed', `${this.#fault}, and then: ${systemCode(cause)}`, { cause })
-      })
-      this.#reopen(end)
-      this.#keyWatch = this.#watch([])
-      this.#apply(first)
-    })
+  async close(): Promise<void> { closeOwn(this.files, this.#own) }
+
+  assertWritable(): void {
+    const fault = this.fault()
+    if (fault !== undefined) throw new Failure('journal-failed', fault)
+    this.assertKeys()
   }
 
-  #watch(names: Iterable<string>): KeyWatch {
-    const { files, keyFile, warn } = this.#options
-    return new KeyWatch(files, keyFile, [...names, this.#keys.newest.name], warn)
+  assertKeys(): void {
+    const fault = this.#lookAtKeys()
+    if (fault !== undefined) throw new Failure('key-unknown', fault)
   }
 
-  #reopen(end: End): void {
+  fault(): string | undefined {
+    const fault = this.#fault ?? (this.#isWriting ? undefined : this.#foreign(this.end.goodBytes))
+    if (fault !== undefined) this.#fail(fault)
+    return fault
+  }
+
+  adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void {
+    const before = this.#own
     try {
-      this.#file.reopen()
-      this.#end = end
+      this.#own = openOwn(this.files, this.path)
+      closeOwn(this.files, before)
     } catch (error) {
       throw this.#fail(`the journal was replaced, and could not be opened again: ${systemCode(error)}`)
     }
+    this.end = end
+    this.keys = keys
+    this.#keyWatch = this.#watch(usedKeys)
+    this.#fault = undefined
+    if (first !== undefined) this.#apply(first)
+  }
+
+  #watch(usedKeys: Iterable<string>): KeyWatch {
+    return new KeyWatch(this.files, this.keyFile, [...usedKeys, this.keys.newest.name])
   }
 
   /** Not `async`, so that nothing holds the lines while they are written. */
   #write(events: readonly EncodedEvent[]): Promise<void> {
-    const { records: seq, head: previous, goodBytes } = this.#end
-    const time = isoTime(this.#options.wallMs())
+    const { records: seq, head: previous, goodBytes } = this.end
+    const time = this.time()
     const { records, lines, head } = sealBatch(
-      events, seq, previous, { time, key: this.#keys.newest, nonce: this.#nonce })
+      events, seq, previous, { time, key: this.keys.newest, nonce: this.nonce })
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1')
     const end: End = { records: seq + records.length, head, goodBytes: goodBytes + bytes.length, time }
+    this.#isWriting = true
     return new Promise((resolve, reject) => {
-      this.#file.append(bytes, (error, written) => {
-        const isShort = error === null && written < bytes.length
-        if (error === null && !isShort) return resolve(this.#acknowledge(records, end))
-        const what = isShort ? `${written} of ${bytes.length} bytes` : systemCode(error)
-        reject(this.#undo(what, isShort || isFull(error)))
+      this.files.append(this.#own.appended, bytes, (error, written) => {
+        this.#isWriting = false
+        try {
+          if (error === null && written === bytes.length) resolve(this.#acknowledge(records, end))
+          else if (error === null) reject(this.#undo(`${written} of ${bytes.length} bytes`, true))
+          else reject(this.#undo(systemCode(error), isFull(error)))
+        } catch (failure) {
+          reject(failure)
+        }
       })
     })
   }
@@ -173,12 +198,12 @@ export class FileJournal implements DurableJournal {
    * What is on the device counts if the file is still the one that the next start will read, and nobody who has the
    * lock by now has read it without these lines.
    */
-  async #acknowledge(records: readonly JournalRecord[], end: End): Promise<void> {
-    const { lock } = this.#options
-    if (lock?.isHeld() === false) await lock.keep().catch((error: Error) => { throw this.#fail(error.message) })
-    const fault = this.#file.fault(end.goodBytes)
+  #acknowledge(records: readonly JournalRecord[], end: End): void {
+    const fault = this.#foreign(end.goodBytes)
     if (fault !== undefined) throw this.#fail(fault)
-    this.#end = end
+    this.end = end
+    if (this.#fullSince !== undefined) this.#options.warn('the journal has room again, and takes changes')
+    this.#fullSince = undefined
     try {
       for (const record of records) this.#apply(record)
     } catch (cause) {
@@ -186,58 +211,48 @@ export class FileJournal implements DurableJournal {
     }
   }
 
-  /** Cuts a failed write back; where the device was only full, that is all. Other errors leave open what it holds. */
-  #undo(what: string, heals: boolean): Failure {
-    const failure = this.#check()
-    if (failure !== undefined) return failure
-    // What is at the file's end by now may be another's.
-    if (this.#options.lock?.isHeld() === false) return this.#fail(`a write failed (${what}) while the lock was lost`)
+  /** Cuts a failed write back; if the device was only full, that is all. Other errors leave open what it holds. */
+  #undo(what: string, mayHeal: boolean): Failure {
+    const foreign = this.#fault ?? this.#foreign() // what is at the file's end by now may be another's
+    if (foreign !== undefined) return this.#fail(`a write failed (${what}), and ${foreign}`)
     try {
       // Without a sync nothing says that an emptied file is empty: a power cut may bring the write back.
-      const { path } = this.#file
-      heals = this.#file.withSpare(() => cutBack(this.#options.files, path, this.#end.goodBytes)) && heals
+      mayHeal = cutBack(this.files, this.#own.overwritten, this.end.goodBytes) && mayHeal
     } catch (error) {
       return this.#fail(`a failed write (${what}) could not be cut back: ${systemCode(error)}`)
     }
-    if (!heals) return this.#fail(`the device reported an error: ${what}`)
-    const after = this.#check(this.#end.goodBytes)
-    if (after === undefined) this.#options.warn(`a write to the journal failed and was cut back: ${what}`)
-    return after ?? new Failure('write-failed', what)
+    if (!mayHeal) return this.#fail(`the device reported an error: ${what}`)
+    const fault = this.#foreign(this.end.goodBytes)
+    if (fault !== undefined) return this.#fail(fault)
+    if (this.#fullSince === undefined) {
+      this.#options.warn(`a write to the journal found no room (${what}) and was cut back; changes fail until there is`)
+    }
+    this.#fullSince ??= this.#options.wallMs()
+    return new Failure('write-failed', what)
   }
 
-  /** Asserts that the journal is whole, and that nobody else may write it. */
-  async #assertOwn(): Promise<void> {
+  /** Why lock or file are no longer this process's own, or the file is not of that length; undefined: all is well. */
+  #foreign(bytes?: number): string | undefined {
+    let stat: FileStat | undefined
+    try {
+      stat = this.files.stat(this.path)
+    } catch (error) {
+      return `${this.path}: ${systemCode(error)}`
+    }
+    if (stat === undefined) return `${this.path} was removed`
+    if (!isSameFile(stat, this.#own.stat)) return `${this.path} was replaced`
+    if (bytes !== undefined && stat.bytes !== bytes) return `${this.path} was changed by another program`
     const { lock } = this.#options
-    this.#assertWhole()
-    // Others can write only where the socket of this one's lock is gone; then it is taken again, if it can be.
-    if (lock?.isHeld() !== false) return
-    await lock.keep().catch((cause: Error) => { throw new Failure('write-failed', cause.message, { cause }) })
-    this.#assertWhole() // another process may have had the lock meanwhile
+    return lock?.isHeld() === false ? `the socket of its lock, ${lock.socket}, was removed or replaced` : undefined
   }
 
-  #assertWhole(): void {
-    if (this.#fault !== undefined) throw this.#fail(this.#fault)
-    const lack = this.#keyWatch.fault()
-    const fault = this.#file.fault(this.#end.goodBytes)
-    if (fault !== undefined) throw this.#fail(fault)
-    if (lack !== undefined) throw new Failure('key-unknown', lack)
-  }
-
-  /** Until the key file has again what it lacks, nothing is sealed. */
-  #assertKeys(): void {
-    const lack = this.#keyWatch.fault()
-    if (lack !== undefined) throw new Failure('key-unknown', lack)
-  }
-
-  /** Fails the journal where its file is not what it should be, or of another length; gives why it has failed. */
-  #check(bytes?: number): Failure | undefined {
-    const fault = this.#fault ?? this.#file.fault(bytes)
-    return fault === undefined ? undefined : this.#fail(fault)
-  }
-
-  #refuseStale(bytes: number): void {
-    const fault = this.#file.fault(bytes)
-    if (fault !== undefined) throw this.#fail(fault)
+  /** What the key file lacks: until it has that again, nothing is sealed. Said when it begins, and when it ends. */
+  #lookAtKeys(): string | undefined {
+    const fault = this.#keyWatch.fault()
+    const what = fault === undefined ? 'changes again' : `no changes at the moment: ${fault}`
+    if (fault !== this.#keyFault) this.#options.warn(`the journal takes ${what}`)
+    this.#keyFault = fault
+    return fault
   }
 
   #fail(fault: string): Failure {

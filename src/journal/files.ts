@@ -3,10 +3,12 @@
  * the Nth call fail or simulate a disk.
  */
 import {
-  chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, mkdirSync, openSync,
-  readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync, type Stats
+  chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, lstatSync, mkdirSync,
+  openSync, readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync,
+  type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
+import { constants as system } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
@@ -20,6 +22,7 @@ export interface FileStat {
   readonly bytes: number
   readonly owner: number
   readonly group: number
+  /** The permissions, and the bits for the owner's user, the group and the sticky ones above them. */
   readonly mode: number
   /** When it was last changed in any way, by the system's clock. */
   readonly changedMs: number
@@ -30,7 +33,7 @@ export function isSameFile(a: FileStat, b: FileStat): boolean { return a.inode =
 
 export type Descriptor = number
 
-const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_DSYNC
+const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
@@ -41,6 +44,7 @@ export const disk = {
     const stats = statSync(path, { throwIfNoEntry: false })
     return stats && statOf(stats)
   },
+  isLink: (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true,
   /** The path without links; the path itself if there is nothing. */
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
@@ -50,10 +54,11 @@ export const disk = {
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
     readSync(descriptor, into, 0, into.length, offset),
   /** Opens to append durably: a write that has returned is on the device. */
-  openToAppend: (path: string): Descriptor => openSync(path, APPEND),
+  openToAppend: (path: string): Descriptor => openSync(path, O_WRONLY | O_APPEND | O_DSYNC),
   /** The same for a new file, mode 0600; fails with EEXIST if the name is taken. */
-  createToAppend: (path: string): Descriptor => openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, 0o600),
-  openToOverwrite: (path: string): Descriptor => openSync(path, constants.O_WRONLY | constants.O_DSYNC),
+  createToAppend: (path: string): Descriptor => openSync(path, O_WRONLY | O_APPEND | O_DSYNC | O_CREAT | O_EXCL, 0o600),
+  /** Opens to read, to overwrite durably and to cut. */
+  openToOverwrite: (path: string): Descriptor => openSync(path, O_RDWR | O_DSYNC),
   /** Gives the number of bytes written, which may be fewer than given, as the next two do. */
   append: (descriptor: Descriptor, bytes: Buffer, done: (error: Error | null, written: number) => void): void =>
     write(descriptor, bytes, 0, bytes.length, null, done),
@@ -70,16 +75,18 @@ export const disk = {
   remove: (path: string): void => unlinkSync(path),
   /**
    * Makes durable what the system's cache holds of a file, or the names in a folder. Throws ERR_ACCESS_DENIED under
-   * Node's permission model.
+   * Node's permission model, as the next one does.
    */
   sync: (path: string): void => {
-    const descriptor = openSync(path, constants.O_RDONLY)
+    const descriptor = openSync(path, O_RDONLY)
     try {
       fsyncSync(descriptor)
     } finally {
       closeSync(descriptor)
     }
-  }
+  },
+  /** The same of an open file. */
+  syncOpen: (descriptor: Descriptor): void => fsyncSync(descriptor)
 }
 
 export type Files = typeof disk
@@ -94,6 +101,55 @@ export function workingFolder(): string | undefined {
     return folder.includes(NOT_UTF8) ? undefined : folder
   } catch {
     return undefined
+  }
+}
+
+const EDQUOT = -system.errno.EDQUOT
+
+/** Whether an error says that there is no room, which may change. */
+export function isFull(error: unknown): boolean {
+  // Node 20 has no name for the error of an exhausted quota.
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
+    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
+}
+
+/** Whether an error says that this process may not do something, as with what is another user's, or read-only. */
+export function isForbidden(error: unknown): boolean {
+  return ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))
+}
+
+/** What the call gives; undefined if this process may not do that. */
+export function ifAllowed<T>(call: () => T): T | undefined {
+  try {
+    return call()
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+    return undefined
+  }
+}
+
+/** What syncing gives where the file system cannot do it. */
+const WITHOUT_SYNC = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+
+/** Whether something could be made durable; false if it cannot be asked for here. Throws every other error. */
+export function isSynced(sync: () => void): boolean {
+  try {
+    sync()
+    return true
+  } catch (error) {
+    if (![...WITHOUT_SYNC, 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    return false
+  }
+}
+
+/** Makes the names in a folder durable, or throws an error that names the folder and says what helps. */
+export function syncNames(files: Files, folder: string): void {
+  try {
+    files.sync(folder)
+  } catch (error) {
+    const code = systemCode(error)
+    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
   }
 }
 
@@ -119,29 +175,33 @@ export function lineAppender(files: Files, descriptor: Descriptor): (line: strin
 
 export function isFile(descriptor: Descriptor): boolean { return fstatSync(descriptor).isFile() }
 
-/** Makes durable what was written to an open file. Throws as `disk.sync`. */
-export function syncDescriptor(descriptor: Descriptor): void { fsyncSync(descriptor) }
-
 /** Reads a part of a file, a piece at a time, each at its offset; a piece is valid until the next one. */
 export function * readPieces(
   files: Files, path: string, start: number, end: number = Infinity
 ): Generator<readonly [piece: Buffer, at: number], void, void> {
   const descriptor = files.openToRead(path)
   try {
-    const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
-    for (let at = start; at < end;) {
-      const read = Math.min(files.readAt(descriptor, chunk, at), end - at)
-      if (read === 0) return
-      yield [chunk.subarray(0, read), at]
-      at += read
-    }
+    yield * piecesOf(files, descriptor, start, end)
   } finally {
     files.close(descriptor)
   }
 }
 
+/** The same of an open file. */
+export function * piecesOf(
+  files: Files, descriptor: Descriptor, start: number, end: number = Infinity
+): Generator<readonly [piece: Buffer, at: number], void, void> {
+  const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES)
+  for (let at = start; at < end;) {
+    const read = Math.min(files.readAt(descriptor, chunk, at), end - at)
+    if (read === 0) return
+    yield [chunk.subarray(0, read), at]
+    at += read
+  }
+}
+
 /** Never waits for one who writes to a pipe; reading at an offset of that fails. */
-function openToRead(path: string): Descriptor { return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) }
+function openToRead(path: string): Descriptor { return openSync(path, O_RDONLY | O_NONBLOCK) }
 
 function readWhole(path: string): Buffer {
   const descriptor = openToRead(path)
@@ -169,17 +229,21 @@ function statOf(stats: Stats): FileStat {
   const { dev, ino, nlink, size, uid, gid, mode, ctimeMs } = stats
   return {
     isFile: stats.isFile(), device: dev, inode: ino, links: nlink, bytes: size, owner: uid, group: gid,
-    mode: mode & 0o777, changedMs: ctimeMs
+    mode: mode & 0o7777, changedMs: ctimeMs
   }
 }
+
+const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
 
 /** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */
 export function fileFault(files: Files, error: unknown, path: string): string {
   // The permission model has another word for it.
   const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string }
   const named = resolve(own ?? resource ?? path)
-  const what = `${named}: ${systemCode(error)}`
-  if (systemCode(error) !== 'EACCES') return what
+  const code = systemCode(error)
+  const what = `${named}: ${code}`
+  if (code === 'EPERM') return `${what}; ${APPEND_ONLY}`
+  if (code !== 'EACCES') return what
   try {
     const owner = files.stat(named)?.owner
     return owner === undefined ? what : `${what}; it belongs to user ${owner}`

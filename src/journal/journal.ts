@@ -28,7 +28,7 @@ export interface JournalRecord extends Event {
 }
 
 /**
- * The types of the journal's own records. `begun`: the operator's `init` has made it. `continued`: a journal before
+ * The types of the journal's own records. `begun`: it is new. `continued`: a journal before
  * ended so. `rewritten`: the same of the one that this one was written from; it is the first line, and all that belongs
  * to it ends with `whole`. What lacks that is damaged: such a file gets its name only when all of it is there.
  */
@@ -77,6 +77,8 @@ export interface Status {
   readonly readPercent?: number | undefined
   /** Whether others may have written what is not read here. */
   readonly mayLack?: boolean
+  /** Since when, in milliseconds since 1970, the newest write has failed for want of room; undefined: it has not. */
+  readonly fullSince?: number | undefined
   readonly records: number
   /** The last line's hash, which covers everything up to it. */
   readonly head: string
@@ -103,7 +105,7 @@ export interface JournalOptions {
   readonly random: (bytes: number) => Buffer
   /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
   readonly warn: (line: string) => void
-  /** Whether one is made where there is none, with a record that says so; without it a file is made, but empty. */
+  /** Whether a new one is made on purpose, though a key is there already, or others share it. */
   readonly mayCreate?: boolean | undefined
   /** Gets the share of it that is read, 0 to 1; 1 at the end. */
   readonly onProgress?: (share: number) => void
@@ -116,6 +118,8 @@ export interface Journal {
   /** How many bytes of JSON an append may have before its last event. */
   readonly maxBytes: number
   readonly maxEventBytes: number
+  /** The key of entries' tags, 32 bytes: the same for all who share the journal, also after a rotation. */
+  readonly tagKey: Buffer
   /**
    * Calls `decide` when it is its turn, makes the events that it gives durable after the newest record, and applies
    * them; resolves then. Where others write too, it is called again once records of others that came first are applied,
@@ -129,8 +133,6 @@ export interface Journal {
    * the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
    */
   readonly catchUp?: () => Promise<void>
-  /** The key of the tags that entries have, 32 bytes: all who share the journal have the same. */
-  readonly tagKey: Buffer
   status(): Status
   /** Releases everything that it holds. Not to be called while an append is under way. */
   close(): Promise<void>
@@ -152,33 +154,39 @@ export interface End {
   readonly time: string | null
 }
 
-/** The file of a journal to which nothing is appended at the moment, for what replaces it by a whole new one. */
-export interface QuietFile {
+/**
+ * The file of a journal, for what replaces that file or the keys. Used only while nothing is appended; what is taken
+ * away is put there again without a wait in between.
+ */
+export interface JournalFile {
   readonly files: Files
   readonly path: string
+  readonly keyFile: string
   readonly end: End
   readonly keys: Keyring
-  /** The time now, as a line has it. */
-  readonly time: string
+  /** The names of the keys that its lines need. */
+  readonly usedKeys: ReadonlySet<string>
   readonly nonce: () => Buffer
-  /** Throws where the file of the keys lacks one that seals: what replaces the journal could not be read again. */
-  readonly confirm: () => void
+  /** The time now, as a line has it. */
+  time(): string
+  /** Throws what an append would reject with. */
+  assertWritable(): void
+  /** Throws `key-unknown` if the key file lacks a key that is needed. */
+  assertKeys(): void
+  /** Why it takes no writes, but for the key file; undefined: it does. */
+  fault(): string | undefined
+  /**
+   * Goes on with the file that has the journal's name now, and with these keys. So a fault ends. `usedKeys` are those
+   * that its lines need; `first` is applied. Throws `journal-failed` if the file cannot be opened.
+   */
+  adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void
 }
 
-/** The journal that a file was replaced by: where it ends, and its first record, which says so. */
-export interface Replacement {
-  readonly end: End
-  readonly first: JournalRecord
-}
-
-/** A durable journal, with its operator's functions. */
+/** A journal that outlives its process. */
 export interface DurableJournal extends Journal {
   location(): JournalLocation
-  /**
-   * Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. What
-   * is not begun after a few seconds, or for a client that is gone by then, is withdrawn: `journal-busy`.
-   */
-  rotateKey(isGone?: () => boolean): Promise<Rotated>
-  /** Has the file replaced while nothing is appended; if that fails, it is as it was. Withdrawn in the same way. */
-  replace(make: (file: QuietFile) => Promise<Replacement>, isGone?: () => boolean): Promise<void>
+  /** Undefined if it is in none. */
+  readonly file?: JournalFile
+  /** Where others share it: makes a new key, or has all seal with the one that was made. */
+  rotateKey?(): Promise<Rotated>
 }

@@ -5,8 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { Failure, systemCode } from '../errors.ts'
-import { fileFault, type Files } from './files.ts'
-import { WatchedFile } from './watched-file.ts'
+import { appendAll, fileFault, isSameFile, type Files, type FileStat } from './files.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -23,6 +22,8 @@ export interface Keyring {
 
 export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
+export const KEY_BYTES = 32
+
 function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
 
 /** Makes a keyring of keys, the newest last; there must be one. */
@@ -32,6 +33,11 @@ export function keyring(secrets: readonly Buffer[]): Keyring {
   const keys = new Map<string, Key>()
   for (const secret of secrets) keys.set(nameOf(secret), { name: nameOf(secret), secret: createSecretKey(secret) })
   return { newest: keys.get(nameOf(last))!, names: secrets.map(nameOf), find: name => keys.get(name) }
+}
+
+/** The key of entries' tags, which the key gives that sealed a journal's first record: it stays when keys rotate. */
+export function tagKeyOf({ secret }: Key): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', KEY_BYTES))
 }
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
@@ -56,12 +62,34 @@ function parseKeys(bytes: Buffer, path: string): Keyring {
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
 }
 
-/** The key of the tags of a journal whose first record a key has sealed (RFC 5869): a rotation does not change it. */
-export function tagKeyOf({ secret }: Key): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', 'tags of entries', 32))
+/**
+ * Makes a key file with one key, durably but for its name. Gives its keys: those of another process, if that was
+ * faster with a file that both were told to use.
+ */
+export function makeKeyFile(files: Files, path: string, secret: Buffer, part: string): Keyring {
+  const descriptor = files.createToAppend(part)
+  try {
+    try {
+      appendAll(files, descriptor, Buffer.from(`${secret.toString('hex')}\n`))
+    } finally {
+      files.close(descriptor)
+    }
+    try {
+      files.link(part, path)
+    } catch (error) {
+      const found = readKeyFile(files, path)
+      if (found !== undefined) return found
+      // A file system without second names has no shared key files either.
+      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(systemCode(error))) throw error
+      files.rename(part, path)
+    }
+  } finally {
+    if (files.stat(part) !== undefined) files.remove(part)
+  }
+  return readKeyFile(files, path)!
 }
 
-const UNREAD = Buffer.alloc(0)
+const CLOCK_TICK_MS = 1_000
 
 /**
  * Watches whether a key file still holds the keys that a process seals with and reads by: what is sealed by a key that
@@ -70,36 +98,31 @@ const UNREAD = Buffer.alloc(0)
 export class KeyWatch {
   readonly #files: Files
   readonly #path: string
-  readonly #file: WatchedFile
   /** The keys that are needed; one that sealed no line may leave the file. */
   readonly names: ReadonlySet<string>
-  readonly #warn: (line: string) => void
-  #bytes: Buffer | undefined = UNREAD
+  /** The file as it was last read; undefined if it may have changed since without a sign of that. */
+  #seen: FileStat | undefined
   #fault: string | undefined
 
-  /** `warn` gets a line when the file begins to lack a key, and when it holds them all again. */
-  constructor(files: Files, path: string, names: Iterable<string>, warn: (line: string) => void) {
+  constructor(files: Files, path: string, names: Iterable<string>) {
     this.#files = files
     this.#path = path
-    this.#file = new WatchedFile(files, path)
     this.names = new Set(names)
-    this.#warn = warn
   }
 
-  /** What the file lacks; undefined: nothing. Warns where that has changed. */
+  /** What the file lacks; undefined: nothing. It is read only if it has changed. */
   fault(): string | undefined {
-    const before = this.#fault
     try {
-      const bytes = this.#file.read()
-      if (bytes === this.#bytes) return before
-      this.#bytes = bytes
-      this.#fault = this.#lackOf(bytes && parseKeys(bytes, this.#path))
+      const stat = this.#files.stat(this.#path)
+      if (stat !== undefined && this.#seen !== undefined && isUnchanged(stat, this.#seen)) return this.#fault
+      this.#seen = undefined
+      this.#fault = this.#lackOf(readKeyFile(this.#files, this.#path))
+      // What was changed just now may change again within the same tick of the clock of its file system.
+      if (stat !== undefined && Date.now() - stat.changedMs > CLOCK_TICK_MS) this.#seen = stat
     } catch (error) {
-      if (!(error instanceof Failure)) this.#bytes = UNREAD // it is asked again
+      this.#seen = undefined
       this.#fault = error instanceof Failure ? error.message : fileFault(this.#files, error, this.#path)
     }
-    const what = this.#fault === undefined ? 'changes again' : `no changes at the moment: ${this.#fault}`
-    if (this.#fault !== before) this.#warn(`the journal takes ${what}`)
     return this.#fault
   }
 
@@ -109,4 +132,8 @@ export class KeyWatch {
     const what = missing.length === 1 ? 'key' : 'the keys'
     return `${this.#path} no longer holds ${what} ${missing.join(', ')}; put back the file that does`
   }
+}
+
+function isUnchanged(stat: FileStat, seen: FileStat): boolean {
+  return isSameFile(stat, seen) && stat.changedMs === seen.changedMs && stat.bytes === seen.bytes
 }

@@ -16,7 +16,7 @@
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 import { READ_CHUNK_BYTES } from '../limits.ts'
-import type { EncodedEvent } from './journal.ts'
+import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 
 /** The hash before the first line. */
@@ -74,6 +74,15 @@ export function isChained(line: Line, previousHash: string): boolean {
   return line.hash === chainHash(previousHash, line.hashedHead)
 }
 
+/**
+ * Whether a text that has not the form follows from the line before it all the same: no damage does that by chance, so
+ * a newer version has written it.
+ */
+export function isOfNewerForm(text: string, previousHash: string): boolean {
+  const [, head, ownHash] = /^(\{"seq":[^]*),"hash":"([0-9a-f]{64})"\}$/.exec(text) ?? []
+  return head !== undefined && ownHash === chainHash(previousHash, head)
+}
+
 function chainHash(previousHash: string, hashedHead: string): string {
   return hash('sha256', chained(previousHash, hashedHead), 'hex')
 }
@@ -108,9 +117,9 @@ export interface LineContext {
 }
 
 /** Makes a line, without its line end, and its hash. */
-export function formatLine(
+export function sealLine(
   event: Pick<EncodedEvent, 'type' | 'by' | 'json'>, context: LineContext
-): { readonly text: string, readonly hash: string } {
+): readonly [text: string, hash: string] {
   const { seq, time, previousHash, key, nonce } = context
   const sealedHead = `{"seq":${seq},"time":"${time}","type":"${event.type}","by":${event.by},"key":"${key.name}"`
   nonce[0] = context.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
@@ -121,7 +130,45 @@ export function formatLine(
   const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
   const hashedHead = `${sealedHead},"sealed":"${sealed.toString('base64')}"`
   const ownHash = chainHash(previousHash, hashedHead)
-  return { text: `${hashedHead},"hash":"${ownHash}"}`, hash: ownHash }
+  return [`${hashedHead},"hash":"${ownHash}"}`, ownHash]
+}
+
+/** The records of one write. */
+export interface Batch {
+  readonly records: readonly JournalRecord[]
+  /** Without line ends; ASCII, since what is not is sealed, and a seal is base64. */
+  readonly lines: readonly string[]
+  /** The last line's hash. */
+  readonly head: string
+}
+
+/** Seals the events of one write, which follow the record `seq`, whose hash is `head`. */
+export function sealBatch(
+  events: readonly EncodedEvent[], seq: number, head: string,
+  { time, key, nonce }: { readonly time: string, readonly key: Key, readonly nonce: () => Buffer }
+): Batch {
+  const records: JournalRecord[] = []
+  const lines: string[] = []
+  for (const event of events) {
+    const { type, by, data } = event
+    const context = { seq: ++seq, time, previousHash: head, key, nonce: nonce(), startsWrite: lines.length === 0 }
+    const [text, hash] = sealLine(event, context)
+    records.push({ seq, time, type, by, data })
+    lines.push(text)
+    head = hash
+  }
+  return { records, lines, head }
+}
+
+/** Nonces, many from each call for randomness: such a call costs as much as sealing a record. */
+export function nonces(random: (bytes: number) => Buffer): () => Buffer {
+  let pool = random(0)
+  return () => {
+    if (pool.length < NONCE_BYTES) pool = random(NONCE_BYTES * 256)
+    const nonce = pool.subarray(0, NONCE_BYTES)
+    pool = pool.subarray(NONCE_BYTES)
+    return nonce
+  }
 }
 
 /** Opens a line's seal and returns its data; throws if it was sealed with another key or changed since. */

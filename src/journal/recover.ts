@@ -7,7 +7,7 @@ import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import { readPieces, type Files } from './files.ts'
 import { REWRITTEN, WHOLE, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
-import { FIRST_HASH, isChained, openLine, startsWrite, type Line } from './line.ts'
+import { FIRST_HASH, isChained, isOfNewerForm, openLine, startsWrite, type Line } from './line.ts'
 import { parseEnded, tornFault } from './torn.ts'
 
 const LINE_FEED = 0x0a
@@ -34,6 +34,8 @@ interface ReadOptions {
 
 /** What an operator can do about damage. */
 const WAYS_ON = 'restore a backup, or save what can still be read with the operator\'s command journal salvage'
+
+const NEWER_WAY_ON = 'nothing is damaged: run that version, or restore a backup that this one has made'
 
 /** Called with each record in turn, and with its line, without its end. */
 export type OnLine = (record: JournalRecord, text: string) => void
@@ -146,6 +148,7 @@ class Reader {
       }
       if (fault !== undefined) throw fault
     } catch (error) {
+      if (error instanceof Failure && error.code === 'journal-newer') throw this.#newer(error.detail)
       // What the system has refused is no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
       throw this.#damage((error as Error).message)
@@ -159,15 +162,20 @@ class Reader {
     let tail = '' // a character for each byte
     const end = Math.min(this.goodBytes + MAX_WRITE_BYTES + 1, this.#endBytes)
     for (const [piece] of readPieces(this.#files, this.#path, this.goodBytes, end)) tail += piece.toString('latin1')
+    const lineEnd = tail.indexOf('\n')
+    if (lineEnd >= 0 && isOfNewerForm(tail.slice(0, lineEnd), this.#head)) {
+      throw this.#newer('this version does not know the form of the line')
+    }
     const fault = tornFault(tail, this.goodBytes, this.#records + 1)
     if (fault === undefined) return this.found(tail.length)
     throw this.#damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
   }
 
-  #damage(what: string): Failure {
-    const where = `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}`
-    return new Failure('journal-damaged', `${where}: ${what}; ${WAYS_ON}`)
-  }
+  get #place(): string { return `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}` }
+
+  #damage(what: string): Failure { return new Failure('journal-damaged', `${this.#place}: ${what}; ${WAYS_ON}`) }
+
+  #newer(what: string): Failure { return new Failure('journal-newer', `${this.#place}: ${what}; ${NEWER_WAY_ON}`) }
 }
 
 /**

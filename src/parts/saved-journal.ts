@@ -1,11 +1,11 @@
 /** Files that commands make, a copy of the journal among them. */
 import { resolve } from 'node:path'
 import { disk, type Files, type FileStat } from '../journal/files.ts'
-import { makeWhole, type NewFile } from '../journal/whole-file.ts'
 import { systemCode } from '../errors.ts'
 import { readKeyFile } from '../journal/keys.ts'
 import { readJournal } from '../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
+import { makeWhole, type NewFile } from './whole-file.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 import { ofFile } from './system-error.ts'
 

@@ -1,6 +1,5 @@
 /** What the operator is told of an error of the system: what happened, to which file, and what to do. */
-import { isFull } from '../journal/durable.ts'
-import { disk, fileFault } from '../journal/files.ts'
+import { disk, fileFault, isFull } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
 import { OperatorError } from './command.ts'
 

@@ -1,4 +1,5 @@
 /** The events that the journal may hold, and users and tokens, which they are about. */
+import { Failure } from '../errors.ts'
 import type { Continued } from '../journal/journal.ts'
 import { ENTRY_FIELDS, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
 
@@ -126,7 +127,7 @@ const KNOWN_ROWS = new Map(Object.entries(ROWS).map(([type, [list, fields]]) =>
  */
 export function assertKnownEvent(type: string, data: unknown): asserts type is keyof Events {
   const fields = KNOWN.get(type)
-  if (fields === undefined) throw new Error(`a record of type ${type} is not known to this version`)
+  if (fields === undefined) throw newer(`this version does not know records of type ${type}`)
   assertFields(type, data, fields)
   const rows = KNOWN_ROWS.get(type)
   if (rows === undefined) return
@@ -134,8 +135,10 @@ export function assertKnownEvent(type: string, data: unknown): asserts type is k
   for (const row of (data as { readonly [list: string]: readonly unknown[] })[list]!) assertFields(type, row, known)
 }
 
+function newer(what: string): Failure { return new Failure('journal-newer', what) }
+
 function assertFields(type: string, data: unknown, known: ReadonlySet<string>): void {
   for (const field in data as object) {
-    if (!known.has(field)) throw new Error(`a record of type ${type} has a field that is not known to this version`)
+    if (!known.has(field)) throw newer(`this version does not know each field of a record of type ${type}`)
   }
 }

@@ -145,9 +145,9 @@ test('each answer is counted once, by its route and status, and none shows what 
   })
   assert.deepEqual(samples(metrics, 'pes_entries'), { 'pes_entries{status="active"}': 2, 'pes_entries{status="deleted"}': 1 })
   assert.equal(samples(metrics, 'pes_journal_write_duration_seconds')['pes_journal_write_duration_seconds_count'], 5)
-  assert.equal(service.store.journal.status().records, 5)
+  assert.equal(service.store.journal.status().records, 6)
   const single = {
-    pes_journal_records: 5, pes_journal_write_errors_total: 0, pes_journal_queue_length: 0, pes_journal_failed: 0, pes_rate_limit_clients: 1
+    pes_journal_records: 6, pes_journal_write_errors_total: 0, pes_journal_queue_length: 0, pes_journal_failed: 0, pes_rate_limit_clients: 1
   }
   for (const [name, value] of Object.entries(single)) assert.deepEqual(samples(metrics, name), { [name]: value })
   const { text } = await call(t, url, 'GET', '/metrics')

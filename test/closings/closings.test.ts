@@ -10,12 +10,12 @@ import { createServer, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { disk } from '../../src/journal/files.ts'
-import { localSockets } from '../../src/http/local-socket.ts'
+import { lockFolder } from '../../src/journal/lock.ts'
 import { listen } from '../../src/http/listener.ts'
 import { openService as embed } from '../../src/index.ts'
 import { openService } from '../../src/service.ts'
 import { JOURNALS, PARTS, readSettings } from '../../src/settings.ts'
-import { lockJournal, openStorage } from '../../src/storage.ts'
+import { openStorage } from '../../src/storage.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { freshFolder } from '../support/service.ts'
 
@@ -44,7 +44,7 @@ const service = (...flags: readonly string[]): Open => async ({ folder, tls }) =
 }
 
 const OPENINGS: { readonly [name: string]: Open } = {
-  'the lock of a folder': async ({ folder }) => (await lockJournal(disk, folder, localSockets(() => {}))).release,
+  'the lock of a folder': async ({ folder }) => (await lockFolder(disk, folder)).release,
   'a storage': async ({ folder }) =>
     (await openStorage({ dataDir: folder, keyFile: undefined, journal: 'file' }, JOURNALS, log)).close,
   'a storage in memory': async () =>

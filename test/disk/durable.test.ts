@@ -4,19 +4,33 @@ import { Buffer } from 'node:buffer'
 import { constants, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cutBack, makeDurable } from '../../src/journal/durable.ts'
-import { disk, lineAppender, type Files } from '../../src/journal/files.ts'
-import { makeWhole } from '../../src/journal/whole-file.ts'
+import { cutBack as cutOpen, settle as settleOpen } from '../../src/journal/cut.ts'
+import { disk, lineAppender, type Descriptor, type Files } from '../../src/journal/files.ts'
+import { makeWhole } from '../../src/parts/whole-file.ts'
 import { BLOCK_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import { FaultyFiles } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
+
+function opened<T>(files: Files, path: string, act: (file: Descriptor) => T): T {
+  const file = files.openToOverwrite(path)
+  try {
+    return act(file)
+  } finally {
+    files.close(file)
+  }
+}
+
+const cutBack = (files: Files, path: string, bytes: number): boolean =>
+  opened(files, path, file => cutOpen(files, file, bytes))
+const settle = (files: Files, path: string, from: number): boolean =>
+  opened(files, path, file => settleOpen(files, file, from))
 
 /** The disk, and what changes a file there, in order: what was written at which offset, cut to which length, synced. */
 function watched(base: Files = disk): { readonly files: Files, readonly steps: string[] } {
   const steps: string[] = []
   const files: Files = {
     ...base,
-    sync: path => { base.sync(path); steps.push('sync') },
+    syncOpen: file => { base.syncOpen(file); steps.push('sync') },
     truncate: (descriptor, bytes) => { steps.push(`cut to ${bytes}`); base.truncate(descriptor, bytes) },
     writeAt: (descriptor, bytes, offset) => {
       const what = bytes.every(byte => byte === 0) ? 'zeros' : 'bytes'
@@ -48,7 +62,7 @@ for (const [what, kept, size, expected] of [
   })
 }
 
-test('what is doubtful is written again behind a sync; where nothing can be synced, all is', t => {
+test('what is doubtful is written again behind a sync; where nothing can be synced, the last block is at least', t => {
   const path = join(freshFolder(t), 'file')
   const bytes = Buffer.from('x'.repeat(READ_CHUNK_BYTES + 5))
   writeFileSync(path, bytes)
@@ -56,17 +70,18 @@ test('what is doubtful is written again behind a sync; where nothing can be sync
   for (const [base, from, expected] of [
     [disk, Infinity, ['sync']],
     [disk, READ_CHUNK_BYTES, ['sync', `bytes ${READ_CHUNK_BYTES}-${bytes.length}`]],
-    [faulty.files, Infinity, [`bytes 0-${READ_CHUNK_BYTES}`, `bytes ${READ_CHUNK_BYTES}-${bytes.length}`]]
+    [faulty.files, Infinity, [`bytes ${READ_CHUNK_BYTES}-${bytes.length}`]],
+    [faulty.files, 7, [`bytes 7-${READ_CHUNK_BYTES + 5}`]]
   ] as const) {
-    faulty.fail({ of: 'sync', code: 'ERR_ACCESS_DENIED', forGood: true })
+    faulty.fail({ of: 'syncOpen', code: 'ERR_ACCESS_DENIED', forGood: true })
     const { files, steps } = watched(base)
-    makeDurable(files, path, from)
+    settle(files, path, from)
     assert.deepEqual(steps, expected)
     assert.deepEqual(readFileSync(path), bytes)
   }
   const { files } = watched()
-  const sync = (): never => { throw Object.assign(new Error('EIO'), { code: 'EIO' }) }
-  assert.throws(() => makeDurable({ ...files, sync }, path), { code: 'EIO' })
+  const syncOpen = (): never => { throw Object.assign(new Error('EIO'), { code: 'EIO' }) }
+  assert.throws(() => settle({ ...files, syncOpen }, path, 0), { code: 'EIO' })
 })
 
 test('a write that has returned is on the device, whichever way the file was opened', t => {
@@ -181,7 +196,7 @@ test('a file that is cut back to nothing where nothing can be synced is not said
   const path = join(freshFolder(t), 'file')
   const refused = (): never => { throw Object.assign(new Error('refused'), { code: 'ERR_ACCESS_DENIED' }) }
   for (const [files, bytes, isDurable] of [
-    [disk, 0, true], [{ ...disk, sync: refused }, 0, false], [{ ...disk, sync: refused }, 1, true]
+    [disk, 0, true], [{ ...disk, syncOpen: refused }, 0, false], [{ ...disk, syncOpen: refused }, 1, true]
   ] as const) {
     writeFileSync(path, 'abc')
     assert.equal(cutBack(files, path, bytes), isDurable)

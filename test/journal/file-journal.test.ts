@@ -17,7 +17,7 @@ import { fileStore } from '../support/compose.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { freshFolder } from '../support/service.ts'
 import {
-  decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, snapshot, startAndStop, writeKeys,
+  assertRefused, decisionOn, failure, JOURNAL_FILE, journalPath, KEY_FILE, keyPath, openJournal, putJournal, startAndStop,
   type FileBehindLoop, type OpenedJournal
 } from '../support/journal.ts'
 import { createEntry, deleteEntry, restoreEntry } from '../../src/store/commands.ts'
@@ -38,7 +38,7 @@ const event = (data: unknown): Event => ({ type: 'test.made', by: null, data })
 /** The data of all records that a fresh start on the real disk finds, whose numbers must have no gaps. */
 async function recovered(folder: string): Promise<unknown[]> {
   const { records } = await startAndStop(folder)
-  assert.deepEqual(records.map(({ seq }) => seq), records.map((_, i) => i + 1))
+  assert.deepEqual(records.map(({ seq }) => seq), records.map((_, i) => i + 2))
   return records.map(({ data }) => data)
 }
 
@@ -136,12 +136,13 @@ for (const [what, fail] of [
 ] as readonly (readonly [string, (faulty: FaultyFiles, line: number) => void])[]) {
   test(`a write that ${what} fails, is cut back and reported, and the next one works`, async t => {
     const { journal, folder, path, faulty, warnings } = await openFaulty(t)
+    const before = statSync(path).size
     await commitAll(journal, [1])
     const good = readFileSync(path)
-    fail(faulty, good.length)
+    fail(faulty, good.length - before)
     assert.deepEqual(await commitAll(journal, [2, 3]), ['write-failed', 'write-failed'])
     assert.deepEqual(readFileSync(path), good)
-    assert.deepEqual([journal.status().fault, journal.status().records, warnings.length], [undefined, 1, 1])
+    assert.deepEqual([journal.status().fault, journal.status().records, warnings.length], [undefined, 2, 1])
     assert.match(warnings[0]!, new RegExp(/E[A-Z]+/.exec(what)?.[0] ?? ''))
     assert.deepEqual(await commitAll(journal, [4]), ['done'])
     assert.deepEqual([journal.data, await recovered(folder)], [[1, 4], [1, 4]])
@@ -178,7 +179,7 @@ for (const [what, fail, fault] of [
     faulty.fail({ of: 'truncate', code: 'EIO' })
   }, /could not be cut back/],
   ['a file that cannot be looked at', (faulty: FaultyFiles) => {
-    faulty.fail({ of: 'stat', at: 2, code: 'EACCES' })
+    faulty.fail({ of: 'stat', code: 'EACCES' })
   }, /EACCES/]
 ] as const) {
   test(`${what} fails the journal until it is opened again`, async t => {
@@ -249,7 +250,7 @@ for (const [what, tamper, fault] of TAMPERINGS) {
     faulty.afterAppend = () => { faulty.afterAppend = () => {}; tamper(path) }
     assert.deepEqual(await commitAll(journal, [2, 3]), ['journal-failed', 'journal-failed'])
     assert.match(journal.status().fault!, fault)
-    assert.deepEqual([journal.data, journal.status().records], [[1], 1])
+    assert.deepEqual([journal.data, journal.status().records], [[1], 2])
   })
 }
 
@@ -376,7 +377,7 @@ test('every file that is made is for its owner alone, whatever the umask', async
   t.after(() => process.umask(umask))
   const folder = freshFolder(t)
   await startAndStop(folder)
-  appendFileSync(journalPath(folder), '{"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"test.noted"')
+  appendFileSync(journalPath(folder), '{"seq":2,"time":"2026-01-31T12:00:00.000Z","type":"test.noted"')
   assert.equal((await startAndStop(folder)).warnings.length, 1)
   assert.deepEqual(readdirSync(folder).map(name => modeOf(join(folder, name))), [0o600, 0o600, 0o600])
 })
@@ -434,13 +435,48 @@ test('a key file that this user may not sync is warned of and used; one that the
   }
 })
 
-test('a key without a journal begins a new one, with a warning unless that is what was asked for', async t => {
-  for (const [mayCreate, expected] of [[false, /^[^\n]* does not exist, though its key does; starting a new journal$/], [true, /^$/]] as const) {
-    const folder = freshFolder(t)
-    writeKeys(folder, randomBytes(32))
-    const { warnings } = await startAndStop(folder, { mayCreate })
-    assert.match(warnings.join('\n'), expected)
+const GONE = /^there is no journal: [^\n]*\.jsonl (does not exist|is empty), though its key [^\n]*journal restore[^\n]*command init$/
+
+/** What a start makes of a key, where it is, beside which file: a text that it fails with, or warns of. */
+for (const [what, isElsewhere, journal, refuses, warns] of [
+  ['in the folder without its journal', false, undefined, true, false],
+  ['in the folder beside an empty file', false, '', true, false],
+  ['elsewhere without a journal', true, undefined, false, true],
+  ['elsewhere beside an empty file', true, '', false, true]
+] as const) {
+  test(`a key ${what} ${refuses ? 'is no new store' : 'begins one, with a warning'}, until init is to make it`, async t => {
+    for (const options of [{}, { mustExist: true }, { mayCreate: true }, { mayCreate: true, mustExist: true }]) {
+      const folder = freshFolder(t)
+      const keyFile = isElsewhere ? join(freshFolder(t), 'k') : keyPath(folder)
+      writeFileSync(keyFile, `${'ab'.repeat(32)}\n`, { mode: 0o600 })
+      if (journal !== undefined) putJournal(folder, journal)
+      const given = { ...options, keyFile }
+      if (!('mayCreate' in options) && (refuses || 'mustExist' in options)) {
+        await assertRefused(folder, 'journal-missing', 'mustExist' in options ? /journal restore/ : GONE, given)
+        continue
+      }
+      const { warnings } = await startAndStop(folder, given)
+      const says = 'mayCreate' in options || !warns ? /^$/ : /^[^\n]* though its key does; starting a new journal$/
+      assert.match(warnings.join('\n'), says)
+      assert.match(readFileSync(journalPath(folder), 'latin1'), /^\{"seq":1,"time":"[^"]+","type":"journal\.begun",[^\n]+\n$/)
+      assert.deepEqual((await startAndStop(folder, { keyFile, mustExist: true })).warnings, [])
+    }
+  })
+}
+
+test('a first start that was killed once its key had its name goes on; one that was killed before begins anew', async t => {
+  const [made, folder] = [freshFolder(t), freshFolder(t)]
+  await startAndStop(made)
+  copyFileSync(keyPath(made), keyPath(folder))
+  for (const part of ['', 'half a line']) {
+    writeFileSync(`${journalPath(folder)}.1.part`, part)
+    await assertRefused(folder, 'journal-missing', GONE)
   }
+  copyFileSync(journalPath(made), `${journalPath(folder)}.1.part`)
+  const { journal } = await openJournal(folder)
+  assert.deepEqual(await commitAll(journal, [1]), ['done'])
+  await journal.close()
+  assert.deepEqual([readdirSync(folder).sort(), await recovered(folder)], [[JOURNAL_FILE, KEY_FILE], [1]])
 })
 
 test('a new journal is made once the names of all folders above it are durable, where that can be asked for', async t => {
@@ -462,37 +498,11 @@ test('a new journal is made once the names of all folders above it are durable, 
   assert.equal(synced.length, 5, 'not once it is there')
 })
 
-test('without the lock nothing is repaired or written, and what was read is served until the file is changed', async t => {
-  const folder = freshFolder(t)
-  const { journal: writer } = await openJournal(folder)
-  await commitAll(writer, [1])
-  await writer.close()
-  const path = journalPath(folder)
-  appendFileSync(path, '{"seq":2')
-  chmodSync(path, 0o644)
-  writeFileSync(`${path}.1.part`, '')
-  const before = snapshot(folder)
-  const { journal, warnings } = await openJournal(folder, { unlocked: 'why' })
-  t.after(() => journal.close())
-  assert.deepEqual([journal.data, warnings], [[1], ['the journal takes no writes until a restart: why']])
-  assert.deepEqual(await commitAll(journal, [2]), ['journal-failed'])
-  await journal.inner.catchUp!()
-  assert.deepEqual(snapshot(folder), before)
-  for (const change of [() => appendFileSync(path, 'x'), () => { copyFileSync(path, `${path}.2`); renameSync(`${path}.2`, path) }]) {
-    change()
-    for (let n = 0; n < 2; n++) {
-      await assert.rejects(journal.inner.catchUp!(), { code: 'journal-failed', message: /changed by another program|was replaced/ })
-    }
-  }
-  assert.equal(warnings.length, 3, 'each told once')
-  await assert.rejects(openJournal(freshFolder(t), { unlocked: 'why' }), { code: 'folder-unusable', message: /why$/ })
-})
-
 test('a failed write cuts nothing off that another process has written since it took the lock', async t => {
   let isHeld = true
   const faulty = new FaultyFiles()
   const folder = freshFolder(t)
-  const lock = { isHeld: () => isHeld, fault: () => undefined, keep: async () => {} }
+  const lock = { isHeld: () => isHeld, socket: 'held.sock' }
   const { journal } = await openJournal(folder, { files: faulty.files, lock })
   t.after(() => journal.close())
   await commitAll(journal, [1])
@@ -505,22 +515,16 @@ test('a failed write cuts nothing off that another process has written since it 
   assert.match(readFileSync(journalPath(folder), 'latin1'), /\nanother process$/)
 })
 
-test('a change whose lock is lost while it is written is acknowledged only where the lock could be taken again', async t => {
-  for (const [isTaken, outcome] of [[false, 'journal-failed'], [true, 'done']] as const) {
+test('a change whose lock is lost before or while it is written is not acknowledged', async t => {
+  for (const when of ['beforeAppend', 'afterAppend'] as const) {
     let isHeld = true
     const faulty = new FaultyFiles()
-    faulty.afterAppend = () => { isHeld = false }
-    const lock = {
-      isHeld: () => isHeld, fault: () => undefined,
-      keep: async () => {
-        if (!isTaken) throw new Failure('folder-held', 'another has it')
-        isHeld = true
-      }
-    }
-    const folder = freshFolder(t)
-    const { journal, warnings } = await openJournal(folder, { files: faulty.files, lock })
-    assert.deepEqual([await commitAll(journal, [1]), isHeld], [[outcome], isTaken])
-    assert.equal(warnings.length, isTaken ? 0 : 1, warnings.join())
+    faulty[when] = () => { isHeld = false }
+    const { journal, warnings } = await openJournal(freshFolder(t), { files: faulty.files, lock: { isHeld: () => isHeld, socket: 'held.sock' } })
+    assert.deepEqual(await commitAll(journal, [1]), ['journal-failed'])
+    isHeld = true
+    assert.deepEqual([await commitAll(journal, [2]), journal.data], [['journal-failed'], []])
+    assert.match(warnings.join(), /the socket of its lock, held\.sock, was removed/)
     await journal.close()
   }
 })
@@ -533,6 +537,7 @@ for (const [what, ms, time] of [
 ] as const) {
   test(`a clock ${what} writes nothing that the next start refuses`, async t => {
     const folder = freshFolder(t)
+    await startAndStop(folder)
     const { journal } = await openJournal(folder, { wallMs: () => ms })
     const [outcome] = await commitAll(journal, [1])
     await journal.close().catch(() => {})

@@ -3,15 +3,14 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync
+  lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
-import { removeLeftovers } from '../../src/journal/whole-file.ts'
-import { keyring, KeyWatch, readKeyFile } from '../../src/journal/keys.ts'
-import { openFileJournal } from '../../src/journal/open-file.ts'
-import { addKey, createKeyFile } from '../../src/journal/new-keys.ts'
+import { keyring, KeyWatch, makeKeyFile, readKeyFile } from '../../src/journal/keys.ts'
+import { openJournalFile } from '../../src/journal/folder.ts'
+import { addKey } from '../../src/parts/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   assertRefused, commitTogether, event, failure, journalBytes, KEY_FILE, keyName, keyPath, keysOf, makeJournal,
@@ -74,16 +73,32 @@ test('a key file that cannot be read is refused, naming file and error', t => {
 test('a key file that cannot be read any more is said to lack what is needed, until it can be', t => {
   const folder = freshFolder(t)
   writeKeys(folder, a)
-  const said: string[] = []
   let isBroken = true
   const read: Files['read'] = path => {
     if (isBroken) throw Object.assign(new Error('no'), { code: 'EIO', path })
     return disk.read(path)
   }
-  const watch = new KeyWatch({ ...disk, read }, keyPath(folder), [keyName(a)], line => said.push(line))
+  const watch = new KeyWatch({ ...disk, read }, keyPath(folder), [keyName(a)])
   for (let n = 0; n < 2; n++) assert.match(watch.fault() ?? '', /journal\.key: EIO$/)
   isBroken = false
-  assert.deepEqual([watch.fault(), said.length], [undefined, 2])
+  assert.equal(watch.fault(), undefined)
+})
+
+test('every change of a key file is seen, also within a tick of the clock, and none costs a read', async t => {
+  const folder = freshFolder(t)
+  const path = keyPath(folder)
+  const counted = new FaultyFiles()
+  const watch = new KeyWatch(counted.files, path, [keyName(a)])
+  for (const [text, lacks] of [[hex(a), false], [hex(b), true], [hex(b) + hex(a), false], ['x', true], [undefined, true], [hex(a), false]] as const) {
+    if (text === undefined) rmSync(path)
+    else writeFileSync(path, text)
+    assert.equal(watch.fault() !== undefined, lacks, text)
+  }
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  assert.equal(watch.fault(), undefined)
+  const before = counted.count('read')
+  for (let n = 0; n < 9; n++) assert.equal(watch.fault(), undefined)
+  assert.equal(counted.count('read'), before)
 })
 
 function faulty(of: keyof Files, code: string): FaultyFiles {
@@ -92,30 +107,34 @@ function faulty(of: keyof Files, code: string): FaultyFiles {
   return made
 }
 
-test("a new key file takes no other file's place: it is read instead", async t => {
+test("a new key file takes no other file's place: it is read instead", t => {
   const path = keyFile(t, 'something')
-  await assert.rejects(createKeyFile(disk, path, randomBytes), { code: 'key-invalid' })
+  assert.throws(() => makeKeyFile(disk, path, a, `${path}.1.part`), { code: 'key-invalid' })
   assert.equal(readFileSync(path, 'latin1'), 'something')
 })
 
 test('of first starts that share a key file each seals with the one that is there afterwards', async t => {
   for (const call of ['createToAppend', 'appendSync', 'close', 'link', 'stat', 'remove'] as const) {
-    const path = keyPath(freshFolder(t))
-    let other: Promise<unknown> | undefined
-    // The other one makes its file, or begins to, just before this call.
+    const [folder, elsewhere] = [freshFolder(t), freshFolder(t)]
+    const path = keyPath(elsewhere)
+    let isOther = false
+    // The other one makes its file just before this call on its part.
     const files: Files = {
       ...disk,
       [call]: (...given: never[]) => {
-        if (other === undefined) {
-          other = createKeyFile(disk, path, () => b)
-          removeLeftovers(disk, path) // a third one's, once
+        if (!isOther && (typeof given[0] === 'number' || String(given[0]).startsWith(path))) {
+          isOther = true
+          makeKeyFile(disk, path, b, `${path}.2.part`)
         }
         return Reflect.apply(disk[call], disk, given)
       }
     }
-    const ring = await createKeyFile(files, path, () => a)
-    await other
-    assert.equal(ring.newest.name, readKeyFile(disk, path)!.newest.name, call)
+    const { journal } = await openJournal(folder, { files, keyFile: path })
+    await journal.record(1)
+    await journal.close()
+    const { records } = await startAndStop(folder, { keyFile: path })
+    assert.deepEqual([isOther, records.length], [true, 1], call)
+    assert.deepEqual(readdirSync(elsewhere), [KEY_FILE])
   }
 })
 
@@ -158,11 +177,11 @@ test('the newest key seals, older ones still open, and one that is gone is misse
   const folder = freshFolder(t)
   for (const [data, ...keys] of [['first', a], ['second', a, b], ['third', a, b, c]] as const) {
     writeKeys(folder, ...keys)
-    const { journal } = await openJournal(folder)
+    const { journal } = await openJournal(folder, { mayCreate: true })
     await journal.record(data)
     await journal.close()
   }
-  const lines = verify(journalBytes(folder), keysOf(folder))
+  const [, ...lines] = verify(journalBytes(folder), keysOf(folder))
   const data = ['first', 'second', 'third']
   assert.deepEqual(lines.map(one => [one.key, one.data]), [a, b, c].map((key, i) => [keyName(key), data[i]]))
   for (const keys of [[a, b, c], [b, a, c]]) {
@@ -173,13 +192,13 @@ test('the newest key seals, older ones still open, and one that is gone is misse
   writeKeys(folder, a, c)
   await assert.rejects(journal.record('fourth'), { code: 'key-unknown' }, 'what seals older lines is watched as well')
   await journal.close()
-  await assertRefused(folder, 'key-unknown', `line 2 needs key ${keyName(b)}`)
+  await assertRefused(folder, 'key-unknown', `line 3 needs key ${keyName(b)}`)
 })
 
 test('a key is added after the others, mode 0600, and the old file is replaced at once', async t => {
   const folder = freshFolder(t)
   const path = keyPath(folder)
-  await createKeyFile(disk, path, randomBytes)
+  writeKeys(folder, a)
   const [old] = keysOf(folder)
   const { calls: names, files } = new FaultyFiles()
   const inode = statSync(path).ino
@@ -196,7 +215,7 @@ test('a key is added after the others, mode 0600, and the old file is replaced a
 
 test('what an attempt that a crash ended left beside the key file is removed by the next start', async t => {
   const folder = freshFolder(t)
-  await createKeyFile(disk, keyPath(folder), randomBytes)
+  await startAndStop(folder)
   for (const name of ['new', '1.part', '17.part']) writeFileSync(`${keyPath(folder)}.${name}`, hex(b))
   await startAndStop(folder)
   // A key that the operator is about to put in place is nobody else's business.
@@ -229,19 +248,17 @@ test('a crash at any call of a rotation leaves the old keys, and the next one wo
   assert.ok(calls >= 8, `${calls} calls`)
 })
 
-test('a key file and a journal that are symbolic links stay links, also when they are replaced', async t => {
+test('a key file that is a symbolic link stays a link, also when a key is added', async t => {
   const folder = freshFolder(t)
   const elsewhere = freshFolder(t)
-  writeFileSync(join(elsewhere, 'real.key'), `${'ab'.repeat(32)}\n`, { mode: 0o600 })
-  writeFileSync(join(elsewhere, 'real.jsonl'), '', { mode: 0o600 })
-  symlinkSync(join(elsewhere, 'real.key'), join(folder, 'journal.key'))
-  symlinkSync(join(elsewhere, 'real.jsonl'), join(folder, 'journal.jsonl'))
+  await startAndStop(folder)
+  renameSync(keyPath(folder), join(elsewhere, 'real.key'))
+  symlinkSync(join(elsewhere, 'real.key'), keyPath(folder))
   const { journal } = await openJournal(folder)
   await journal.record(1)
   await journal.rotateKey()
-  await journal.reencrypt()
   await journal.close()
-  for (const name of ['journal.key', 'journal.jsonl']) assert.ok(lstatSync(join(folder, name)).isSymbolicLink(), name)
+  assert.ok(lstatSync(keyPath(folder)).isSymbolicLink())
   assert.equal(readFileSync(join(elsewhere, 'real.key'), 'latin1').split('\n').length, 3)
   await startAndStop(folder)
 })
@@ -266,7 +283,7 @@ test('a folder of keys that may not be listed nor synced hinders no start; lefto
     sync: path => { refused(path); disk.sync(path) }
   }
   for (let starts = 0; starts < 2; starts++) {
-    const journal = await openFileJournal({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} }, () => {})
+    const journal = openJournalFile({ files, folder, keyFile, random: randomBytes, wallMs: Date.now, warn: () => {} }, () => {})
     assert.equal(journal.status().fault, undefined)
     await journal.close()
   }

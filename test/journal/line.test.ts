@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring } from '../../src/journal/keys.ts'
-import { formatLine, isChained, openLine, parseLine, startsWrite, type Line } from '../../src/journal/line.ts'
+import { isChained, nonces, openLine, parseLine, sealLine, startsWrite, type Line } from '../../src/journal/line.ts'
 import { MAX_COMMIT_RECORDS } from '../../src/limits.ts'
 import {
   commitTogether, event, journalBytes, keyName, keysOf, linesOf, makeJournal, NO_HASH, openJournal, referenceLine,
@@ -22,9 +22,9 @@ const parts: LineParts = {
   json: '{"id":1,"password":"contraseña"}', previousHash: NO_HASH
 }
 
-function format(given: LineParts): ReturnType<typeof formatLine> {
+function format(given: LineParts): ReturnType<typeof sealLine> {
   const { seq, time, type, by, json, previousHash } = given
-  return formatLine({ type, by, json: JSON.stringify(JSON.parse(json)) }, {
+  return sealLine({ type, by, json: JSON.stringify(JSON.parse(json)) }, {
     seq, time, previousHash, key: keyring([given.secret]).newest, nonce: Buffer.from(given.nonce),
     startsWrite: (given.nonce[0]! & 0x80) !== 0
   })
@@ -32,9 +32,9 @@ function format(given: LineParts): ReturnType<typeof formatLine> {
 
 /** The line of some data, and of the first of a write unless it is said otherwise. */
 function lineOf(data: unknown, nonceGiven: Buffer = nonce, isFirst = true): string {
-  return formatLine({ type: 'a.b', by: null, json: JSON.stringify(data) }, {
+  return sealLine({ type: 'a.b', by: null, json: JSON.stringify(data) }, {
     seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(nonceGiven), startsWrite: isFirst
-  }).text
+  })[0]
 }
 
 function parsed(text: string): Line {
@@ -46,7 +46,7 @@ function parsed(text: string): Line {
 const { text: good, hash: goodHash } = referenceLine(parts)
 
 test('a line is, byte for byte, what the documented format makes it', () => {
-  assert.equal(format(parts).text,
+  assert.equal(format(parts)[0],
     '{"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,"key":"630dcd29"' +
     ',"sealed":"jw4NDAsKCQgHBgUEhX6WmY0mPW9dfwEa2DcaKSq901jHsvbeDi8Wvy1CzfpE4UTpPWmZ4tJELPlbLS9k2Q=="' +
     ',"hash":"7c787febe8602c6486912fcd3747d0b8c723b4c41bb271407bc373e316b9fc9f"}')
@@ -64,11 +64,11 @@ test('lines are those of a second implementation, for any seq, time, type, user,
       by: random.pick([null, 1, 42, Number.MAX_SAFE_INTEGER]),
       secret: random.bytes(32), nonce: random.bytes(12), json: JSON.stringify(data), previousHash
     }
-    const line = format(given)
-    assert.deepEqual(line, referenceLine(given))
-    assert.match(line.text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
-    assert.deepEqual(openLine(parsed(line.text), previousHash, keyring([given.secret]).newest), data)
-    previousHash = line.hash
+    const [text, hash] = format(given)
+    assert.deepEqual({ text, hash }, referenceLine(given))
+    assert.match(text, /^[\x21-\x7e]+$/, 'a line is printable ASCII')
+    assert.deepEqual(openLine(parsed(text), previousHash, keyring([given.secret]).newest), data)
+    previousHash = hash
   }
 })
 
@@ -230,11 +230,18 @@ test('the first bit of a nonce marks the first line of each write, and no nonce 
     for (const size of sizes) await commitTogether(journal, Array.from({ length: size }, () => event(++n)))
     await journal.close()
   }
-  const lines = verify(journalBytes(folder), keysOf(folder))
-  assert.equal(lines.length, n)
+  const [begun, ...lines] = verify(journalBytes(folder), keysOf(folder))
+  assert.deepEqual([begun!.nonce >= '8', lines.length], [true, n])
   assert.ok(n > 6_000)
   assert.ok(writes.length >= 2 * sizes.length + 2, 'a write has its bound')
   const expected = writes.flatMap(size => Array.from({ length: size }, (_, i) => i === 0))
   assert.deepEqual(lines.map(line => Number.parseInt(line.nonce.slice(0, 2), 16) >= 0x80), expected)
   assert.equal(new Set(lines.map(line => line.nonce)).size, n)
+})
+
+test('256 nonces come from each call for randomness, each once', () => {
+  const asked: number[] = []
+  const nonce = nonces(bytes => { asked.push(bytes); return randomBytes(bytes) })
+  assert.equal(new Set(Array.from({ length: 1_000 }, () => nonce().toString('hex'))).size, 1_000)
+  assert.deepEqual(asked, [0, ...Array(4).fill(256 * 12)])
 })

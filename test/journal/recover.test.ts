@@ -15,8 +15,8 @@ import { readJournal } from '../../src/journal/recover.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
   assertRecovered, assertRefused, bytesOf, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf,
-  long, makeJournal, offsetOf, openJournal, putJournal, rechain, recordsOf, snapshot, startAndStop, tornFiles,
-  verdictOf, verify
+  long, makeJournal, offsetOf, openJournal, putJournal, rechain, recordsOf, startAndStop, tornFiles,
+  verdictOf, verify, withHash
 } from '../support/journal.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import { randomOf } from '../support/random.ts'
@@ -309,32 +309,61 @@ for (const forGood of [false, true]) {
   })
 }
 
-test('where another process has taken the lock meanwhile, a torn tail stays, and the refusal is that of the lock', async t => {
+test('where another process has taken the lock meanwhile, a torn tail stays', async t => {
   const origin = await made(t, events(1, 2))
   const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from('{"seq"')]))
   const before = journalBytes(folder)
-  const lock = {
-    isHeld: () => true, fault: () => undefined, keep: async () => { throw new Failure('folder-held', 'another process has it') }
-  } as const
-  await assert.rejects(openJournal(folder, { lock }), { code: 'folder-held' })
+  const lock = { isHeld: () => false, socket: 'held.sock' }
+  await assert.rejects(openJournal(folder, { lock }), { code: 'folder-held', message: /held\.sock was removed/ })
   assert.deepEqual(journalBytes(folder), before)
 })
 
-test('on a full disk a torn tail stays where it is; reads go on, and changes are refused', async t => {
+test('on a full or broken disk a torn tail stays where it is, and the start is refused', async t => {
   const origin = await made(t, events(1, 2))
   const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from('{"seq"')]))
   for (const of of ['createToAppend', 'appendSync'] as const) {
-    const before = snapshot(folder)
-    const [full, broken] = [new FaultyFiles(), new FaultyFiles()]
-    full.fail({ of, code: 'ENOSPC', forGood: true })
-    const { journal, records, warnings } = await openJournal(folder, { files: full.files })
-    assert.equal(records.length, 2)
-    assert.match(warnings.join(), /takes no writes until a restart: .* could not be moved to .*: ENOSPC/)
-    await assert.rejects(commitTogether(journal, [event(3)]), { code: 'journal-failed' })
-    await journal.close()
-    assert.deepEqual(snapshot(folder), before)
-    broken.fail({ of, code: 'EIO' })
-    await assertRefused(folder, 'folder-unusable', 'EIO', { files: broken.files })
+    for (const [code, says] of [['ENOSPC', /could not be moved to .*: ENOSPC; make room, and start again/], ['EIO', /EIO/]] as const) {
+      const failing = new FaultyFiles()
+      failing.fail({ of, code })
+      await assertRefused(folder, 'folder-unusable', says, { files: failing.files })
+      assert.equal(failing.open.size, 0)
+    }
+  }
+})
+
+test('a start on a full disk with nothing to repair serves reads, and changes as soon as there is room', async t => {
+  const origin = await made(t, events(1, 2))
+  const full = new FaultyFiles()
+  for (const of of ['createToAppend', 'appendSync', 'append', 'link'] as const) full.fail({ of, code: 'ENOSPC', forGood: true })
+  const { journal, records } = await openJournal(origin.folder, { files: full.files })
+  assert.equal(records.length, 2)
+  await assert.rejects(commitTogether(journal, [event(3)]), { code: 'write-failed' })
+  full.heal()
+  await commitTogether(journal, [event(3)])
+  await journal.close()
+})
+
+test('where what is overwritten needs room and there is none, a start serves reads alone', async t => {
+  const origin = await made(t, events(1, 2))
+  const full = new FaultyFiles()
+  full.fail({ of: 'writeAt', code: 'ENOSPC', forGood: true })
+  const { journal, records, warnings } = await openJournal(origin.folder, { files: full.files })
+  assert.equal(records.length, 2)
+  assert.match(warnings.join(), /takes no more writes until a restart: its last write could not be made durable: ENOSPC/)
+  await assert.rejects(commitTogether(journal, [event(3)]), { code: 'journal-failed' })
+  await journal.close()
+})
+
+test('what a newer version wrote is not called damaged: a type or a field that the state refuses, a form of a line', async t => {
+  const origin = await made(t, events(1, 3))
+  const place = `line 3 at byte ${origin.at(3)}: `
+  const apply = (record: JournalRecord): void => { if (record.seq === 3) throw new Failure('journal-newer', 'no such type') }
+  await assertRefused(origin.folder, 'journal-newer', `${place}no such type; nothing is damaged`, { apply })
+  const [first, second, third] = origin.lines as readonly [string, string, string]
+  const { hash } = JSON.parse(second) as { hash: string }
+  for (const [more, isNewer] of [[`${third.slice(0, third.indexOf(',"hash":'))},"more":1`, true], ['{"seq":3,"v":2', true], ['{"v":3', false]] as const) {
+    const folder = origin.copy(bytesOf([first, second, withHash(more, hash).text]))
+    await assertRefused(folder, isNewer ? 'journal-newer' : 'journal-damaged', place)
   }
 })
 

@@ -2,17 +2,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/journal/files.ts'
-import { localSockets } from '../../src/http/local-socket.ts'
-import { RequestGate } from '../../src/http/request-gate.ts'
-import { lockJournal, openStorage } from '../../src/storage.ts'
+import { lockFolder, type Lock } from '../../src/journal/lock.ts'
+import { openStorage } from '../../src/storage.ts'
 import { ADMIN, admin, done, initialized, refused, type Done } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
-import { launchProgram, socketsIn, startProgram, until, type Program } from '../support/program.ts'
+import { socketsIn, startProgram, until, type Program } from '../support/program.ts'
 
 const WITHOUT_PAGE = { page: 'off' }
 
@@ -32,77 +31,54 @@ async function systemsIn(folder: string): Promise<readonly string[]> {
   return listed.map(({ sistema }: { sistema: string }) => sistema)
 }
 
-test('a service whose socket was removed makes it again by itself, says so, and goes on', async t => {
+test('a service whose socket was removed takes no more changes and says so, while reads go on', async t => {
   const service = await startProgram(t, { flags: WITHOUT_PAGE })
-  assert.equal(clean(service.folder), 1)
-  await until('a new socket', () => socketsIn(service.folder).length === 1)
-  await service.printed(/warning: the socket of the lock, .*, was removed by another program, and made again/)
   assert.equal(await create(service, 'a'), 200)
-  const second = launchProgram(t, { flags: { ...WITHOUT_PAGE, data: service.folder } })
-  const ended = await second.ended
-  assert.match(ended.stderr, new RegExp(`belongs to process ${service.pid}`))
-  assert.match(await done(service.folder, 'entry list'), /a/)
-  assert.equal((await service.stop()).code, 0)
+  assert.equal(clean(service.folder), 1)
+  assert.equal((await send(service.url, 'GET', '/healthz')).status, 503)
+  for (let n = 0; n < 2; n++) assert.equal(await create(service, 'b'), 500)
+  await service.printed(/warning: the journal takes no more writes until a restart: the socket of its lock, .*, was removed/)
+  assert.equal((await send(service.url, 'GET', '/api/listPassword')).json.length, 1)
   assert.deepEqual(socketsIn(service.folder), [])
+  assert.equal((await service.stop()).code, 0)
+  assert.deepEqual(await systemsIn(service.folder), ['a'])
 })
 
-test('a service that is asked for a change directly after its socket was removed takes the lock again first', async t => {
-  const service = await startProgram(t, { flags: WITHOUT_PAGE })
-  for (let n = 0; n < 20; n++) {
-    assert.equal(clean(service.folder), 1)
-    assert.equal(await create(service, String(n)), 200)
-    assert.equal(socketsIn(service.folder).length, 1)
-  }
-})
-
-test('a service whose lock another process has by now refuses changes until it has it again, and says so', async t => {
-  const first = await startProgram(t, { flags: WITHOUT_PAGE })
-  assert.equal(await create(first, 'a'), 200)
-  first.child.kill('SIGSTOP')
-  clean(first.folder)
-  const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
-  first.child.kill('SIGCONT')
-  assert.equal(await create(first, 'b'), 500)
-  await first.printed(/no changes until it is back: another process has the lock/)
-  const health = await send(first.url, 'GET', '/healthz')
-  assert.equal(health.status, 503)
-  // It tries again every second, and has a socket of its own then, for a moment.
-  await until('the socket of the other one alone', () => socketsIn(first.folder).length === 1)
-  await second.stop()
-  await until('changes are taken again', async () => await create(first, 'c') === 200)
-  assert.equal((await send(first.url, 'GET', '/healthz')).status, 200)
-  await first.stop()
-  assert.deepEqual(await systemsIn(first.folder), ['a', 'c'])
-})
-
-test('a service whose journal another process has changed meanwhile refuses changes for good, and both keep theirs', async t => {
-  const first = await startProgram(t, { flags: WITHOUT_PAGE })
-  assert.equal(await create(first, 'a'), 200)
-  first.child.kill('SIGSTOP')
-  clean(first.folder)
-  const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
-  assert.equal(await create(second, 'b'), 200)
-  first.child.kill('SIGCONT')
-  assert.equal(await create(first, 'c'), 500)
-  await second.stop()
-  assert.equal(await create(first, 'c'), 500)
-  await first.stop()
-  assert.deepEqual(await systemsIn(first.folder), ['a', 'b'])
-})
+for (const changes of [false, true]) {
+  test(`a service whose lock another process has had${changes ? ', and whose journal that has changed,' : ''} refuses changes for good`, async t => {
+    const first = await startProgram(t, { flags: WITHOUT_PAGE })
+    assert.equal(await create(first, 'a'), 200)
+    first.child.kill('SIGSTOP')
+    clean(first.folder)
+    const second = await startProgram(t, { flags: { ...WITHOUT_PAGE, data: first.folder } })
+    if (changes) assert.equal(await create(second, 'b'), 200)
+    first.child.kill('SIGCONT')
+    assert.equal(await create(first, 'c'), 500)
+    await second.stop()
+    assert.equal(await create(first, 'c'), 500)
+    await first.stop()
+    assert.deepEqual(await systemsIn(first.folder), changes ? ['a', 'b'] : ['a'])
+  })
+}
 
 test('a socket that came back from a backup is not taken for the lock', async t => {
   const service = await startProgram(t, { flags: WITHOUT_PAGE })
   const [name = ''] = socketsIn(service.folder)
   renameSync(join(service.folder, name), join(freshFolder(t), name))
   writeFileSync(join(service.folder, name), '')
-  assert.equal(await create(service, 'a'), 200)
-  await service.printed(/made again/)
-  assert.match(readFileSync(join(service.folder, 'journal.jsonl'), 'utf8'), /entry\.created/)
+  assert.equal(await create(service, 'a'), 500)
 })
+
+/** Takes a folder's lock, and serves on its socket what a test says. */
+async function serve(folder: string, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<Lock> {
+  const held = await lockFolder(disk, folder)
+  held.server.on('request', answer)
+  return held
+}
 
 for (const [what, hold] of [
   ['is busy', async (folder: string) => {
-    const held = await lockJournal(disk, folder, localSockets(new RequestGate().handle))
+    const held = await lockFolder(disk, folder)
     return () => held.release()
   }],
   ['has the request, and does not answer', async (folder: string, t: TestContext) => {
@@ -132,11 +108,11 @@ test('a change is asked for again where the service ended before it took it, and
   const folder = await initialized(t)
   const [path, keyFile] = [join(folder, 'journal.jsonl'), join(folder, 'journal.key')]
   const endsAt = async (words: string, cut: (request: IncomingMessage, response: ServerResponse) => void): Promise<Done> => {
-    const held = await lockJournal(disk, folder, localSockets((request, response) => {
+    const held = await serve(folder, (request, response) => {
       if (request.method === 'GET') return void response.end(JSON.stringify({ path, keyFile, bytes: statSync(path).size }))
       clean(folder)
       cut(request, response)
-    }))
+    })
     const ended = await admin(folder, words, 'SECRET\n')
     await held.release()
     return ended
@@ -161,7 +137,7 @@ test('a change is asked for again where the service ended before it took it, and
 
 test('a command whose service cuts off every connection, as without descriptors, says so and what to do', async t => {
   const folder = await initialized(t)
-  const held = await lockJournal(disk, folder, localSockets(request => { request.socket.destroy() }))
+  const held = await serve(folder, request => { request.socket.destroy() })
   await refused(folder, 'entry list', 1, /the service took no request, and nothing was changed; .+ descriptors .+ restart it/)
   await held.release()
 })
@@ -169,13 +145,13 @@ test('a command whose service cuts off every connection, as without descriptors,
 test('a command that a busy service has answered for long goes on where it then ends with a connection cut off', async t => {
   const folder = await initialized(t)
   const beganMs = performance.now()
-  const held = await lockJournal(disk, folder, localSockets((request, response) => {
+  const held = await serve(folder, (request, response) => {
     if (performance.now() - beganMs < 7_000) response.writeHead(503, { 'Content-Type': 'application/json' }).end('{}')
     else {
       request.socket.destroy()
       void held.release()
     }
-  }))
+  })
   await done(folder, 'user list --json')
 })
 
@@ -198,7 +174,7 @@ test('a start that loses its lock before it cuts a torn write off leaves what an
   }
   const settings = { dataDir: folder, keyFile: undefined, journal: 'file' }
   const opening = openStorage(settings, {}, { info: () => {}, warn: () => {} }, { files: { ...disk, createToAppend } })
-  await assert.rejects(opening, { code: 'folder-unusable', message: /changed by another program/ })
+  await assert.rejects(opening, { code: 'folder-held', message: /was removed while the journal was read/ })
   assert.ok(isTaken)
   assert.deepEqual(await systemsIn(folder), ['first', 'second'])
 })

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
-import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
+import type { FileJournal } from '../../src/journal/file-journal.ts'
+import { openJournalFile } from '../../src/journal/folder.ts'
 import type { JournalRecord } from '../../src/journal/journal.ts'
+import { rotateKey } from '../../src/parts/operator/quiet-file.ts'
 import { reencrypt } from '../support/rewrite.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
@@ -85,7 +87,7 @@ class Life {
   async #operate(): Promise<void> {
     const journal = this.#journal // that of the process that is asked, which may be gone when its turn comes
     const [what, done] = this.#random.next() < 0.5
-      ? ['rotated', this.#store.exclusive(() => journal.rotateKey())] as const
+      ? ['rotated', this.#store.exclusive(() => rotateKey(journal, bytes => this.#randomBytes(bytes)))] as const
       : ['rewritten', this.#store.exclusive(() => reencrypt({ journal }))] as const
     const settled = done.then(() => { this.seen[what]!++ }, error => {
       assert.ok(error instanceof Failure || 'code' in error, String(error))
@@ -147,7 +149,7 @@ class Life {
   async #stop(): Promise<void> {
     await this.#store.close()
     this.seen['stops']!++
-    if (this.#random.next() < 0.2) {
+    if (this.#random.next() < 0.2 && !this.#disk.refusesSync) { // who copies there must sync
       for (const name of ['journal.key', 'journal.jsonl']) {
         const bytes = this.#disk.contents(`${FOLDER}/${name}`)!
         this.#disk.remove(`${FOLDER}/${name}`)
@@ -217,7 +219,7 @@ class Life {
       state.apply(record)
       if (!record.type.startsWith('journal.')) applied.push(noteOf(record.type, record.data as object))
     }
-    this.#journal = await openFileJournal({
+    this.#journal = openJournalFile({
       files: this.#disk.boot(), folder: FOLDER, keyFile: `${FOLDER}/journal.key`, wallMs, random, warn
     }, apply)
     this.#store = new Store(this.#journal, state)

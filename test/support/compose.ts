@@ -4,6 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { entryRoutes } from '../../src/http/routes.ts'
@@ -13,15 +14,17 @@ import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
 import { Router } from '../../src/http/router.ts'
 import type { DurableJournal, Rotated } from '../../src/journal/journal.ts'
-import { openFileJournal } from '../../src/journal/open-file.ts'
+import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
+import { rotateKey as rotate } from '../../src/parts/operator/quiet-file.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { Store, type JournalObserver } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
+import { beginEmpty } from './journal.ts'
 import { atEnd, freshFolder } from './service.ts'
 
 export interface ComposeOptions {
@@ -57,8 +60,9 @@ export function withAccounts(store: Store, options?: ConstructorParameters<typeo
 export async function fileStore(folder: string, options: FileStoreOptions = {}): Promise<FullStore> {
   const state = new State()
   const sources = { random: randomBytes, wallMs: Date.now, warn: () => {}, ...options }
-  const journal = await openFileJournal(
-    { files: disk, folder, keyFile: join(folder, 'journal.key'), ...sources }, state.apply)
+  const open = ['journal.jsonl', 'journal.key'].some(name => existsSync(join(folder, name))) ? openJournalFile : beginEmpty
+  const journal = open(
+    { files: disk, folder, keyFile: join(folder, 'journal.key'), mayCreate: true, ...sources }, state.apply)
   return withAccounts(new Store(journal, state, options.observers), options)
 }
 
@@ -73,7 +77,7 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
 }
 
 export function rotateKey(store: Store): Promise<Rotated> {
-  return store.exclusive(() => (store.journal as DurableJournal).rotateKey())
+  return store.exclusive(() => rotate(store.journal as DurableJournal, randomBytes))
 }
 
 export function memoryStore(): Store {

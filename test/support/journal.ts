@@ -6,19 +6,21 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { openFileJournal, type FileJournal } from '../../src/journal/open-file.ts'
+import { FileJournal, openOwn, type FileOptions } from '../../src/journal/file-journal.ts'
+import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import type { FolderLock } from '../../src/journal/lock.ts'
 import {
-  type Event, type JournalLocation, type JournalRecord, type Rotated
+  BEGUN, type Apply, type Event, type JournalLocation, type JournalRecord, type Rotated
 } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
+import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
+import { rotateKey } from '../../src/parts/operator/quiet-file.ts'
 import type { Rewritten } from '../../src/parts/operator/rewrite.ts'
 import { reencrypt } from './rewrite.ts'
 
@@ -41,7 +43,7 @@ export class FileBehindLoop {
 
   commit<T>(command: Command<T>): Promise<T> { return this.#store.commit(command) }
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
-  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => this.inner.rotateKey()) }
+  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => rotateKey(this.inner, randomBytes)) }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
     return this.#store.exclusive(() => reencrypt({ journal: this.inner }, onProgress))
   }
@@ -70,16 +72,16 @@ export interface OpenOptions {
   readonly keyFile?: string
   readonly random?: (bytes: number) => Buffer
   readonly wallMs?: () => number
-  /** Why the folder is not locked. */
-  readonly unlocked?: string
   readonly mayCreate?: boolean
-  readonly lock?: Pick<FolderLock, 'isHeld' | 'keep' | 'fault'>
+  readonly mustExist?: boolean
+  readonly lock?: FileOptions['lock']
   /** Called before a record is kept; may throw. */
   readonly apply?: (record: JournalRecord) => void
 }
 
 export interface OpenedJournal {
   readonly journal: FileBehindLoop
+  /** Those that were read and written, but for that with which a new journal begins. */
   readonly records: JournalRecord[]
   readonly warnings: readonly string[]
 }
@@ -87,15 +89,17 @@ export interface OpenedJournal {
 let clockMs = Date.UTC(2026, 0, 31, 12)
 
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
-export async function openJournal(folder: string, options: OpenOptions = {}): Promise<OpenedJournal> {
+export async function openJournal(
+  folder: string, options: OpenOptions = {}, open: (options: FileOptions, apply: Apply) => FileJournal = openJournalFile
+): Promise<OpenedJournal> {
   const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
-  const { wallMs = () => ++clockMs, unlocked, lock, mayCreate } = options
+  const { wallMs = () => ++clockMs, ...more } = options
   const records: JournalRecord[] = []
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
-  const inner = await openFileJournal({ files, folder, keyFile, wallMs, random, warn, unlocked, lock, mayCreate }, record => {
+  const inner = open({ ...more, files, folder, keyFile, wallMs, random, warn }, record => {
     apply(record)
-    records.push(record)
+    if (record.type !== BEGUN) records.push(record)
   })
   return { journal: new FileBehindLoop(inner, records), records, warnings }
 }
@@ -107,9 +111,20 @@ export async function startAndStop(folder: string, options: OpenOptions = {}): P
   return opened
 }
 
+/** A new journal as version 1.0 began it: with nothing, so that the first event is in the first line. */
+export function beginEmpty(options: FileOptions, apply: Apply): FileJournal {
+  const { files, folder, keyFile } = options
+  const path = journalPath(folder)
+  writeKeys(folder, randomBytes(32))
+  putJournal(folder, '')
+  const end = { records: 0, head: FIRST_HASH, goodBytes: 0, time: null }
+  const [own, keys] = [openOwn(files, path), readKeyFile(files, keyFile)!]
+  return new FileJournal(options, apply, { path, isNew: true, own, end, keys, usedKeys: [], fault: undefined })
+}
+
 /** Writes a journal: each item is the events of a write. Gives its bytes; the journal is closed. */
 export async function makeJournal(folder: string, writes: readonly (readonly Event[])[]): Promise<Buffer> {
-  const { journal } = await openJournal(folder)
+  const { journal } = await openJournal(folder, {}, existsSync(journalPath(folder)) ? openJournalFile : beginEmpty)
   for (const events of writes) {
     await journal.inner.append(() => events.map(({ data, ...rest }) => ({ ...rest, data, json: JSON.stringify(data) })))
   }
@@ -333,5 +348,6 @@ export async function assertRecovered(
   await journal.close()
   const second = await startAndStop(folder)
   assert.deepEqual([second.warnings, second.records], [[], found], what)
-  assert.deepEqual(recordsOf(verify(journalBytes(folder), keysOf(folder))), found, what)
+  const written = recordsOf(verify(journalBytes(folder), keysOf(folder)))
+  assert.deepEqual(written.filter(({ type }) => type !== BEGUN), found, what)
 }

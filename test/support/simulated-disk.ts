@@ -198,6 +198,7 @@ export class SimulatedDisk implements Files {
 
   makeFolder(): void {}
   real(path: string): string { return path }
+  isLink(): boolean { return false }
   setMode(path: string, mode: number): void { this.#inode(path).mode = mode }
   list(folder: string): string[] {
     return [...this.#names.keys()].filter(path => path.startsWith(`${folder}/`)).map(path => path.slice(folder.length + 1))
@@ -289,6 +290,11 @@ export class SimulatedDisk implements Files {
     const inode = this.#names.get(path)
     if (inode !== undefined) inode.sync()
     else this.#unsure = this.#unsure.filter(({ folder }) => folder !== path)
+  }
+
+  syncOpen(descriptor: Descriptor): void {
+    if (this.refusesSync) throw systemError('ERR_ACCESS_DENIED')
+    this.#of(descriptor).sync()
   }
 }
 

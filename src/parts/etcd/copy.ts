@@ -2,7 +2,7 @@
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { locationOf } from '../../journal/open-file.ts'
+import { locationOf } from '../../journal/folder.ts'
 import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { counted } from '../../log.ts'

@@ -12,11 +12,10 @@
 import type { StorageSettings } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
-import { nonces, sealBatch } from '../../journal/batch.ts'
 import type { Apply, DurableJournal, JournalOptions } from '../../journal/journal.ts'
 import { readKeyFile, tagKeyOf } from '../../journal/keys.ts'
-import { isoTime } from '../../journal/line.ts'
-import { locationOf } from '../../journal/open-file.ts'
+import { isoTime, nonces, sealBatch } from '../../journal/line.ts'
+import { locationOf } from '../../journal/folder.ts'
 import { LINE_OVERHEAD_BYTES } from '../../limits.ts'
 import { appender, type SealNext } from './appender.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
@@ -85,10 +84,6 @@ export async function openEtcdJournal(
       await follower.ask()
       follower.assertWritable()
       return sealing.rotate(random)
-    },
-    replace: async () => {
-      const how = 'stop all instances, copy it to a file, do it there, and copy that to another ETCD_PREFIX'
-      throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
     },
     close: async () => {
       closing.abort()

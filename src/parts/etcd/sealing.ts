@@ -7,7 +7,7 @@ import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Rotated } from '../../journal/journal.ts'
 import { KeyWatch, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
-import { addKey } from '../../journal/new-keys.ts'
+import { addKey } from '../new-keys.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
 
@@ -71,8 +71,7 @@ export class Sealing implements KeyFinder {
     return { key: name, seals: true }
   }
 
-  /** It warns of nothing itself: whoever asks for the fault reports it. */
-  #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed, () => {}) }
+  #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed) }
 
   /** The file as it is now, if it has a key. */
   #read(name: string): Keyring {

@@ -8,18 +8,16 @@ import { join } from 'node:path'
 import { createLocalPipeline } from '../../http/request.ts'
 import type { CoreSettings, StorageSettings } from '../../core-settings.ts'
 import { disk, type Files } from '../../journal/files.ts'
-import { heldSockets } from '../../journal/lock.ts'
+import { heldSockets, lockFolder, probe } from '../../journal/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
-import { RequestGate } from '../../http/request-gate.ts'
-import { localSockets, probe } from '../../http/local-socket.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { JOURNAL_FILE, locationOf } from '../../journal/open-file.ts'
+import { JOURNAL_FILE, locationOf } from '../../journal/folder.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { sentenceOf } from '../../store/validate.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../limits.ts'
 import { JOURNALS } from '../../settings.ts'
-import { lockJournal, openStorage, type Storage } from '../../storage.ts'
+import { openStorage, type Storage } from '../../storage.ts'
 import { State } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import { requestLocal, type LocalAnswer } from './local-client.ts'
@@ -124,7 +122,7 @@ export class StoreAccess implements Reached {
     if (disk.stat(this.#folder) === undefined) throw new OperatorError(`there is no folder ${this.#folder}`)
     this.assertOwner()
     try {
-      const lock = await lockJournal(this.files, this.#folder, localSockets(new RequestGate().handle))
+      const lock = await lockFolder(this.files, this.#folder)
       try {
         return await work()
       } finally {

@@ -2,9 +2,9 @@
 import { basename, dirname, resolve } from 'node:path'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { locationOf } from '../../journal/open-file.ts'
-import { isPartOf, removeLeftovers } from '../../journal/whole-file.ts'
-import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
+import { isJustBegun, isPartOf, removeLeftovers } from '../../journal/begin.ts'
+import { locationOf, secondName } from '../../journal/folder.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
 import { Failure } from '../../errors.ts'
 import { counted } from '../../log.ts'
 import {
@@ -114,18 +114,15 @@ async function show(context: Context): Promise<void> {
   })
 }
 
-/** A journal that holds the record that `init` has put there, and no other. */
-const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
-
 /** Puts a copy where no journal is, or an empty one. */
 async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
   const { path } = locationOf(store.settings)
   const { records, head, tornBytes } = await store.alone(async () => {
+    secondName(store.files, path)
     const target = store.files.real(path)
     const old = store.files.stat(target)
-    const isEmpty = old === undefined || old.bytes === 0 ||
-      (old.bytes < 1_000 && BEGUN_ONLY.test(store.files.read(target).toString('latin1')))
+    const isEmpty = old === undefined || old.bytes === 0 || isJustBegun(store.files, target)
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     const source = store.files.real(status.path)
     if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {

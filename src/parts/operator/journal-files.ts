@@ -1,7 +1,7 @@
 /** Files that are journals or copies of them, and the ends of earlier journals that they name. */
 import { resolve } from 'node:path'
 import { CONTINUATIONS, type Continued, type JournalRecord } from '../../journal/journal.ts'
-import { locationOf } from '../../journal/open-file.ts'
+import { locationOf } from '../../journal/folder.ts'
 import { OperatorError, UsageError, type Arguments, type Context, type JournalStatus } from '../command.ts'
 
 /** An end that a journal names: of the one before it, or of one before that. */

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { shortestPath } from '../../http/local-socket.ts'
+import { shortestPath } from '../../journal/lock.ts'
 import { OperatorError } from '../command.ts'
 
 /** An answer with its JSON body, undefined where there is none. */

@@ -1,5 +1,6 @@
 /** The operator's routes, on the lock socket in the data folder; a process that can open it may use them. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
 import type { CoreSettings } from '../../core-settings.ts'
 import { TEXTS } from '../../contract.ts'
 import { Failure } from '../../errors.ts'
@@ -7,7 +8,7 @@ import { entryRoutes, UNKNOWN } from '../../http/routes.ts'
 import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { number } from '../../store/validate.ts'
 import { optional, rule, text, type Shape, type Shaped } from '../../store/validate.ts'
-import type { DurableJournal, QuietFile } from '../../journal/journal.ts'
+import type { DurableJournal } from '../../journal/journal.ts'
 import { ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE } from '../../store/account-rules.ts'
 import { Accounts } from '../../store/accounts.ts'
 import { createEntry, restoreEntry } from '../../store/commands.ts'
@@ -18,6 +19,7 @@ import type { Store } from '../../store/store.ts'
 import { checkpointOf } from './checkpoint.ts'
 import { importRoutes } from './import-routes.ts'
 import { rewriteJournal, type Rewrite, type Rewritten } from './rewrite.ts'
+import { rotateKey, type QuietFile } from './quiet-file.ts'
 import { oneOf } from './request-rules.ts'
 import { tokensToKeep } from './tokens-to-keep.ts'
 import { route, type Route } from '../../http/route.ts'
@@ -84,7 +86,8 @@ export function operatorRoutes(
     post('purgeEntry', 'entries/purge', { id: entryId }, ({ id }) => purgeEntry(store, id), UNKNOWN, PURGED),
     post('recordDisclosure', 'disclosures', DISCLOSURE_SHAPE, disclosure =>
       recordDisclosure(store, disclosure).then(() => true)),
-    post('rotateKey', 'key/rotate', {}, (_body, isGone) => served.exclusive(() => journal.rotateKey(), isGone)
+    post('rotateKey', 'key/rotate', {}, (_body, isGone) =>
+      served.exclusive(() => rotateKey(journal, randomBytes), isGone)
       .catch(error => { throw ofFile(error, journal.location().keyFile) })),
     post('rewriteJournal', 'key/rewrite', {}, (_body, isGone) => rewrite(isGone, () => ({}))),
     post('compactJournal', 'journal/compact', { keepsHistory: oneOf(0, 1) }, ({ keepsHistory }, isGone) =>

@@ -15,7 +15,7 @@ import { explained } from '../system-error.ts'
 import { Terminal, visible } from '../terminal.ts'
 
 const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
-  'setting-invalid': 2, 'journal-damaged': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
+  'setting-invalid': 2, 'journal-damaged': 3, 'journal-newer': 3, 'key-missing': 3, 'key-invalid': 3, 'key-unknown': 3,
   'head-unknown': 3, 'archive-foreign': 3
 }
 

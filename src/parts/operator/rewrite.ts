@@ -3,13 +3,14 @@
  * It begins with a record that says what it was written from, and ends with one that says that it is whole.
  */
 import { basename, dirname, join } from 'node:path'
-import { hasNoLinks, makeWhole, type NewFile } from '../../journal/whole-file.ts'
 import { Failure } from '../../errors.ts'
 import {
-  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type JournalRecord, type QuietFile
+  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type JournalRecord
 } from '../../journal/journal.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
+import { hasNoLinks, makeWhole, type NewFile } from '../whole-file.ts'
 import type { Checkpoint } from './checkpoint.ts'
+import { replaceFile, type QuietFile } from './quiet-file.ts'
 import { writeJournal, type Unnumbered } from './write-journal.ts'
 
 /** How a journal is written again. */
@@ -42,10 +43,10 @@ export interface Rewritten {
  * more, the old file is as it was. Other requests are served after each slice of bytes.
  */
 export async function rewriteJournal(
-  journal: DurableJournal, rewriteOf: (file: QuietFile) => Rewrite, isGone?: () => boolean
+  journal: DurableJournal, rewriteOf: (file: QuietFile) => Rewrite
 ): Promise<Rewritten> {
   let rewritten: Rewritten | undefined
-  await journal.replace(async file => {
+  await replaceFile(journal, async file => {
     const rewrite = rewriteOf(file)
     rewrite.assertWanted()
     const { made, archive } = await replaced(file, rewrite)
@@ -56,7 +57,7 @@ export async function rewriteJournal(
       before: { records: end.records, head: end.head, bytes: end.goodBytes }
     }
     return { end: { ...made, time: file.time }, first: { seq: 1, ...firstOf(file, rewrite) } }
-  }, isGone)
+  })
   return rewritten!
 }
 

@@ -1,5 +1,5 @@
 /** Which tokens a compaction keeps. */
-import type { QuietFile } from '../../journal/journal.ts'
+import type { QuietFile } from './quiet-file.ts'
 import type { KeptToken } from '../../store/events.ts'
 import { isExpired, type State } from '../../store/state.ts'
 

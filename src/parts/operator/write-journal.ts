@@ -1,14 +1,13 @@
 /** Writing a whole journal into a new file: every record sealed with one key, read back, and compared. */
 import { createHash, type Hash } from 'node:crypto'
 import type { Buffer } from 'node:buffer'
-import { sealBatch } from '../../journal/batch.ts'
 import type { Files } from '../../journal/files.ts'
 import { WHOLE, type JournalRecord } from '../../journal/journal.ts'
 import type { Key } from '../../journal/keys.ts'
-import { FIRST_HASH } from '../../journal/line.ts'
+import { FIRST_HASH, sealBatch } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../limits.ts'
-import type { NewFile } from '../../journal/whole-file.ts'
+import type { NewFile } from '../whole-file.ts'
 
 /** A record to be written. */
 export type Unnumbered = Omit<JournalRecord, 'seq'>

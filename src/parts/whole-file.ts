@@ -3,10 +3,9 @@
  * that is killed leaves at most `NAME.N.part`, which `removeLeftovers` removes.
  */
 import { Buffer } from 'node:buffer'
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { systemCode } from '../errors.ts'
-import { syncNames } from './durable.ts'
-import { appendAll, isSameFile, type Files, type FileStat } from './files.ts'
+import { appendAll, isSameFile, syncNames, type Files, type FileStat } from '../journal/files.ts'
 
 /** A new file that is being written; what was written is on the device. */
 export interface NewFile {
@@ -70,20 +69,6 @@ export async function makeWhole<T>(
   } finally {
     if (files.stat(part) !== undefined) files.remove(part)
   }
-}
-
-/**
- * Removes what was left by processes that were killed while they made the file of this path. Only for files of the
- * program's own: beside one that somebody has named, what has such a name may be theirs.
- */
-export function removeLeftovers(files: Files, path: string): void {
-  for (const name of files.list(dirname(path))) if (isPartOf(path, name)) files.remove(join(dirname(path), name))
-}
-
-/** Whether a name is a temporary one of a file. */
-export function isPartOf(path: string, name: string): boolean {
-  const start = `${basename(path)}.`
-  return name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))
 }
 
 function atFreeName<T>(path: string, make: (name: string) => T): readonly [name: string, made: T] {
