@@ -74,7 +74,12 @@ export function begin(options: FolderOptions, path: string, found: Keyring | und
   let part = writeBegun(options, path, keys)
   if (found === undefined) {
     const { name } = keys.newest
-    keys = makeKey(options, secret)
+    try {
+      keys = makeKey(options, secret)
+    } catch (error) {
+      if (files.stat(keyFile) === undefined) files.remove(part) // else the next start goes on with it
+      throw error
+    }
     if (keys.newest.name !== name) {
       files.remove(part)
       part = writeBegun(options, path, keys)

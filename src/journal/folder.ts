@@ -32,7 +32,11 @@ export async function openFolder(
   options: FolderOptions, apply: Apply
 ): Promise<{ readonly journal: FileJournal, readonly lock: Lock }> {
   const { files, folder, mustExist = false, mayCreate = false } = options
-  if (mustExist && !mayCreate && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
+  try {
+    if (mustExist && !mayCreate && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
+  } catch (error) {
+    throw unusable(files, error, folder)
+  }
   const lock = await lockFolder(files, folder)
   try {
     return { journal: openJournalFile({ ...options, lock }, apply), lock }
@@ -51,10 +55,14 @@ export function openJournalFile(options: FolderOptions, apply: Apply): FileJourn
   try {
     return open(options, path, apply)
   } catch (error) {
-    if (error instanceof Failure) throw error
-    const why = isFull(error) ? ': there is no room for what this start has to write; make some, and start again' : ''
-    throw new Failure('folder-unusable', `${fileFault(options.files, error, path)}${why}`, { cause: error })
+    throw unusable(options.files, error, path)
   }
+}
+
+function unusable(files: Files, error: unknown, path: string): Failure {
+  if (error instanceof Failure) return error
+  const why = isFull(error) ? ': there is no room for what this start has to write; make some, and start again' : ''
+  return new Failure('folder-unusable', `${fileFault(files, error, path)}${why}`, { cause: error })
 }
 
 function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
