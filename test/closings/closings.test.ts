@@ -3,12 +3,9 @@
  * nothing is left: no timer, listener, descriptor, socket file, half a file, nor the lock.
  */
 import assert from 'node:assert/strict'
-import { createHook } from 'node:async_hooks'
-import { getEventListeners, once } from 'node:events'
-import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { disk } from '../../src/journal/files.ts'
 import { lockFolder } from '../../src/journal/lock.ts'
 import { listen } from '../../src/http/listener.ts'
@@ -17,16 +14,15 @@ import { openService } from '../../src/service.ts'
 import { JOURNALS, PARTS, readSettings } from '../../src/settings.ts'
 import { openStorage } from '../../src/storage.ts'
 import { certificateFiles } from '../support/certificate.ts'
+import { breakDisk } from '../support/disk-faults.ts'
+import { leavesNothing, type Held } from '../support/left-over.ts'
 import { freshFolder } from '../support/service.ts'
-
-/** What is being closed may need some turns of the event loop. */
-const SETTLED_MS = 5_000
 
 type Close = () => unknown
 /** Opens something that is to be closed; with what is in the place it may have been opened before. */
 type Open = (place: Place) => Promise<Close>
 
-interface Place { readonly folder: string, readonly signal: AbortSignal, readonly tls: { readonly 'tls-cert': string, readonly 'tls-key': string } }
+interface Place extends Held { readonly tls: { readonly 'tls-cert': string, readonly 'tls-key': string } }
 
 const log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
 
@@ -61,58 +57,15 @@ const OPENINGS: { readonly [name: string]: Open } = {
   }
 }
 
-const timers = new Map<number, string>()
-createHook({
-  init: (id, type) => { if (type === 'Timeout') timers.set(id, new Error(type).stack ?? '') },
-  destroy: id => timers.delete(id)
-}).enable()
-
-const descriptors = (): string[] => existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').flatMap(fd => {
-  try {
-    const path = readlinkSync(`/proc/self/fd/${fd}`)
-    return /\/tsx-\d+/.test(path) ? [] : [path] // tsx writes what it has compiled when it likes
-  } catch {
-    return [] // the one that reads this list
-  }
-}).sort() : []
-
-const listeners = (): string => process.eventNames().map(name => `${String(name)} ${process.listenerCount(name)}`).join()
-
-/** Does something, after which nothing may be left that was not there before. */
-async function leavesNothing(place: Place, what: string, act: () => Promise<void>): Promise<void> {
-  const [before, events, known] = [descriptors(), listeners(), new Set(timers.keys())]
-  await act()
-  const isLeft = (): object => ({
-    timers: [...timers].filter(([id]) => !known.has(id)).map(([, stack]) => stack.split('\n').find(line => line.includes('/src/'))).filter(one => one !== undefined),
-    descriptors: descriptors().filter(one => !before.includes(one)),
-    files: readdirSync(place.folder).filter(name => /\.(sock|part)$/.test(name)),
-    signal: getEventListeners(place.signal, 'abort').length
-  })
-  const nothing = { timers: [], descriptors: [], files: [], signal: 0 }
-  for (const endMs = performance.now() + SETTLED_MS; JSON.stringify(isLeft()) !== JSON.stringify(nothing) && performance.now() < endMs;) await pause(10)
-  assert.deepEqual(isLeft(), nothing, what)
-  assert.equal(listeners(), events, what)
-}
-
 /** While it lasts, the call of the disk with that number fails, once; gives how many calls there were. */
-async function failing(at: number, act: () => Promise<void>): Promise<number> {
-  let calls = 0
-  const whole = { ...disk }
-  for (const [name, call] of Object.entries<(...given: any[]) => unknown>(whole)) {
-    Object.assign(disk, {
-      [name]: (...given: readonly unknown[]) => {
-        // A close that fails has closed all the same (close(2)), and what cannot be removed stays, whoever tries.
-        if (++calls === at && !['close', 'remove'].includes(name)) throw Object.assign(new Error(`EIO: ${name} fails as the test asked`), { code: 'EIO' })
-        return call(...given)
-      }
-    })
-  }
+async function failing(t: TestContext, at: number, act: () => Promise<void>): Promise<number> {
+  const { calls, heal } = breakDisk(t, { at, code: 'EIO' })
   try {
     await act()
   } finally {
-    Object.assign(disk, whole)
+    heal()
   }
-  return calls
+  return calls.length
 }
 
 function placeOf(t: TestContext): Place {
@@ -128,7 +81,7 @@ for (const [name, open] of Object.entries(OPENINGS)) {
       let calls = 0
       await leavesNothing(place, `call ${at} fails as it opens`, async () => {
         let close: Close = () => {}
-        calls = await failing(at, async () => { close = await open(place).catch(() => close) })
+        calls = await failing(t, at, async () => { close = await open(place).catch(() => close) })
         await close()
       })
       if (at > calls) break
@@ -137,7 +90,7 @@ for (const [name, open] of Object.entries(OPENINGS)) {
       let calls = 0
       await leavesNothing(place, `call ${at} fails as it closes`, async () => {
         const close = await open(place)
-        calls = await failing(at, async () => { await Promise.resolve(close()).catch(() => {}) })
+        calls = await failing(t, at, async () => { await Promise.resolve(close()).catch(() => {}) })
       })
       if (at > calls) break
     }

@@ -9,8 +9,8 @@ import { appendFileSync, cpSync, readFileSync, statSync, truncateSync, writeFile
 import { join } from 'node:path'
 import type { Program } from '../support/program.ts'
 import { seeded, type Random } from '../support/random.ts'
-import { freshFolder } from '../support/service.ts'
-import { Build, fromCommandLine, Steps } from './programs.ts'
+import { freshFolder, Steps } from '../support/service.ts'
+import { Build, fromCommandLine } from './programs.ts'
 
 const FLAGS = { auth: 'bearer', 'login-limit': '0', page: 'off', 'extra-routes': 'on' }
 const PASSWORDS = ['correct horse battery staple', 'battery staple horse correct']

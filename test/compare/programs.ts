@@ -2,14 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { startProgram, type Program } from '../support/program.ts'
-import type { Scope } from '../support/service.ts'
-
-/** A scope of a script's own; `end` does what was to be done at its end. */
-export class Steps implements Scope {
-  readonly #steps: (() => unknown)[] = []
-  after = (step?: unknown): void => { this.#steps.push(step as () => unknown) }
-  async end(): Promise<void> { for (const step of this.#steps.splice(0)) await step() }
-}
+import { type Scope } from '../support/service.ts'
 
 /** What a program may see: neither its seals nor its answers depend on more. */
 const ENV = { PATH: process.env['PATH'] ?? '' }

@@ -1,6 +1,5 @@
 /** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
 import { Buffer } from 'node:buffer'
-import type { TestContext } from 'node:test'
 import type { JournalRecord } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
@@ -8,7 +7,7 @@ import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'
 import { fileStore, withAccounts, type FullStore } from './compose.ts'
 import { ask, message, type RawAnswer, type RawOptions } from './raw.ts'
-import { freshFolder, startService, type Started } from './service.ts'
+import { freshFolder, startService, type Scope, type Started } from './service.ts'
 
 /** The least that scrypt takes within the memory that the hasher grants it: a fraction of a millisecond. */
 export const CHEAP: ScryptCost = { ln: 4, r: 1, p: 1 }
@@ -39,7 +38,7 @@ export class World {
 
 /** Starts the protected configuration with users (address: abilities) whose hashes cost next to nothing. */
 export async function startProtected(
-  t: TestContext, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
+  t: Scope, flags: Record<string, string> = {}, users: Record<string, readonly string[]> = { [ANA]: ['*'] }
 ): Promise<Started> {
   const folder = freshFolder(t)
   const store = await fileStore(folder, { hasher: new PasswordHasher(CHEAP) })
@@ -67,7 +66,7 @@ export interface CallOptions extends RawOptions {
 
 /** Sends a request on a connection of its own; a body that is no text goes out as JSON. */
 export function call(
-  t: TestContext, url: string, method: string, path: string, options: CallOptions = {}
+  t: Scope, url: string, method: string, path: string, options: CallOptions = {}
 ): Promise<RawAnswer> {
   const { token, body, fields = [], ...connection } = options
   const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)

@@ -38,8 +38,8 @@ export interface FaultyDisk {
   heal(): void
 }
 
-/** A close that fails has closed all the same (close(2)). */
-const NEVER_FAIL: readonly (keyof Files)[] = ['close']
+/** A close that fails has closed all the same (close(2)), and what cannot be removed stays, whoever tries. */
+const NEVER_FAIL: readonly (keyof Files)[] = ['close', 'remove']
 
 /** Has calls of the disk fail, for all services of this process, until it is healed or the test ends. */
 export function breakDisk(t: Scope, { at = 1, of, code, forGood = false }: DiskFault): FaultyDisk {

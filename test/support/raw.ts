@@ -58,13 +58,16 @@ export function chunk(bytes: string | Buffer): Buffer {
 
 export class RawClient {
   readonly #socket: Socket
+  readonly #below: Socket
   #received: Buffer = Buffer.alloc(0)
   #ended = false
   #reset = false
   #wake: () => void = () => {}
 
-  constructor(socket: Socket) {
+  /** `below`: over TLS, the connection that carries it. */
+  constructor(socket: Socket, below: Socket = socket) {
     this.#socket = socket
+    this.#below = below
     socket.on('data', bytes => { this.#received = Buffer.concat([this.#received, bytes]); this.#wake() })
     socket.on('end', () => { this.#ended = true; this.#wake() })
     socket.on('error', () => { this.#reset = true })
@@ -111,9 +114,9 @@ export class RawClient {
     return answers
   }
 
-  destroy(): void { this.#socket.destroy() }
+  destroy(): void { this.#below.destroy() }
 
-  reset(): void { this.#socket.resetAndDestroy() }
+  reset(): void { this.#below.resetAndDestroy() }
 
   #shown(): string { return JSON.stringify(this.#received.toString('latin1')) }
 
@@ -132,9 +135,10 @@ export async function connectRaw(t: Scope, url: string, options: RawOptions = {}
   const { hostname, port, protocol } = new URL(url)
   const place = { host: hostname, port: Number(port), ...options }
   const isSecure = protocol === 'https:'
-  const socket = isSecure ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place)
-  t.after(() => { socket.destroy() })
-  const client = new RawClient(socket)
+  const below = connect(place)
+  const socket = isSecure ? connectTls({ socket: below, rejectUnauthorized: false }) : below
+  t.after(() => { below.destroy() })
+  const client = new RawClient(socket, below)
   await once(socket, isSecure ? 'secureConnect' : 'connect')
   return client
 }

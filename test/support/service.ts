@@ -10,6 +10,18 @@ import type { TestContext } from 'node:test'
 /** Whatever ends and has something done then: a test, or a script's own. */
 export type Scope = Pick<TestContext, 'after'>
 
+/** A scope of a script's own, or of a part of a test; `end` does what was to be done at its end. */
+export class Steps implements Scope {
+  readonly #steps: (() => unknown)[] = []
+  after = (step?: unknown): void => { this.#steps.push(step as () => unknown) }
+  async end(): Promise<void> { for (const step of this.#steps.splice(0).reverse()) await step() }
+}
+
+export async function within(act: (scope: Scope) => Promise<void>): Promise<void> {
+  const scope = new Steps()
+  try { await act(scope) } finally { await scope.end() }
+}
+
 const steps = new WeakMap<Scope, (() => void | Promise<void>)[]>()
 
 /** Does something when the test ends; what was to be done last is done first (`t.after` has it the other way). */
@@ -40,7 +52,7 @@ export interface Started {
  * Starts a service with flags (`{ 'rate-limit': '0' }`); without `data` it gets a fresh folder. The rate limit is off
  * unless given, and so is the page. After the test its whole state is checked and it is closed.
  */
-export async function startService(t: TestContext, flags: Record<string, string> = {}): Promise<Started> {
+export async function startService(t: Scope, flags: Record<string, string> = {}): Promise<Started> {
   const folder = flags['data'] ?? freshFolder(t)
   const page: Record<string, string> = 'page' in SETTINGS ? { page: 'off' } : {}
   const all = { port: '0', 'rate-limit': '0', ...page, data: folder, ...flags }
