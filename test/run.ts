@@ -39,7 +39,7 @@ const NOT_QUICK = {
 const AS_WRITTEN = ['.', 'bench', 'bounds', 'build']
 /** The longest first, so that none runs alone at the end. */
 const LONG = [
-  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'page/chromium', 'build/parts', 'etcd/behind',
+  'page/webkit', 'page/firefox', 'page/chromium-rest', 'model/model', 'closings/left', 'tables/answers', 'page/chromium', 'build/parts', 'etcd/behind',
   'etcd/instances', 'program/admin', 'program/power-cut', 'etcd/held', 'etcd/turns', 'program/hostile',
   'operator/salvage', 'program/terminal', 'etcd/foreign', 'program/lock', 'program/stop', 'http/connections',
   'program/output', 'store/compact', 'journal/recover', 'etcd/keys', 'journal/verifier', 'runner', 'program/disk',
