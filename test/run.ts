@@ -18,6 +18,7 @@ const ONCE = ['bench', 'bounds', 'build', 'embedding/documented', 'program/power
 /** What takes long, on any machine: damage, kills at each moment, floods, restrictions, terminals, shells, this run. */
 const TRIALS = [
   'journal/verifier', 'operator/salvage', 'program/completion', 'program/crash', 'program/hostile', 'program/restricted',
+  'tables/once',
   'program/slow-reader', 'program/terminal', 'runner'
 ]
 /** Who runs what a run without names leaves out: these, etcd failing at each step, more browsers, half of the page. */
