@@ -52,7 +52,8 @@ export interface Line {
 /** Parses a line, without its line end; undefined if it does not have exactly the form. */
 export function parseLine(text: string): Line | undefined {
   const head = HEAD.exec(text)
-  if (head === null || !text.endsWith('"}') || !text.startsWith('","hash":"', text.length - TAIL_BYTES)) return undefined
+  const hasHash = text.endsWith('"}') && text.startsWith('","hash":"', text.length - TAIL_BYTES)
+  if (head === null || !hasHash) return undefined
   const ownHash = text.slice(-66, -2)
   if (!isHexadecimal(ownHash)) return undefined
   const base64 = text.slice(head[0].length, -TAIL_BYTES)

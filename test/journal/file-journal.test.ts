@@ -149,6 +149,23 @@ for (const [what, fail] of [
   })
 }
 
+test('while the newest write has found no room the status says since when, and the log has a line for its beginning and its end', async t => {
+  const { journal, faulty, warnings } = await openFaulty(t)
+  await commitAll(journal, [1])
+  assert.equal(journal.status().fullSince, undefined)
+  faulty.fail({ of: 'append', code: 'ENOSPC', forGood: true })
+  const sinceMs: unknown[] = []
+  for (let n = 0; n < 3; n++) {
+    assert.deepEqual(await commitAll(journal, [2]), ['write-failed'])
+    sinceMs.push(journal.status().fullSince)
+  }
+  assert.deepEqual([new Set(sinceMs).size, typeof sinceMs[0], journal.status().fault, warnings.length], [1, 'number', undefined, 1])
+  faulty.heal()
+  assert.deepEqual(await commitAll(journal, [3]), ['done'])
+  assert.deepEqual([journal.status().fullSince, warnings.length], [undefined, 2])
+  assert.match(warnings.join('\n'), /found no room \(ENOSPC\) and was cut back; changes fail until there is\n.* has room again/)
+})
+
 test('a write is cut back, again and again, though all other descriptors are in use', async t => {
   const { journal, folder, faulty } = await openFaulty(t)
   for (const code of ['ENOSPC', 'EFBIG']) {
@@ -404,6 +421,18 @@ for (const [mode, expected] of [[0o755, 0o700], [0o777, 0o700], [0o710, 0o700], 
     assert.equal(modeOf(folder), expected)
   })
 }
+
+test('a folder that is shared by the set-group-ID bit is taken with a warning, and files in it are for their owner alone', async t => {
+  const folder = freshFolder(t)
+  chmodSync(folder, 0o2775)
+  for (let starts = 0; starts < 2; starts++) {
+    const { warnings } = await startAndStop(folder)
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!, /is open to others \(mode 2775\), and stays so/)
+    assert.equal(statSync(folder).mode & 0o7777, 0o2775)
+    for (const name of [JOURNAL_FILE, KEY_FILE]) assert.equal(modeOf(join(folder, name)), 0o600)
+  }
+})
 
 for (const name of [JOURNAL_FILE, KEY_FILE]) {
   test(`a ${name} that cannot be closed to others is warned of and used`, async t => {

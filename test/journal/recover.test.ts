@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import {
-  chmodSync, copyFileSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync
+  chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -14,7 +14,7 @@ import { readKeyFile } from '../../src/journal/keys.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { BLOCK_BYTES, MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../../src/limits.ts'
 import {
-  assertRecovered, assertRefused, bytesOf, commitTogether, event, journalBytes, journalPath, keyPath, keysOf, linesOf,
+  assertRecovered, assertRefused, bytesOf, commitTogether, event, failure, journalBytes, journalPath, keyPath, keysOf, linesOf,
   long, makeJournal, offsetOf, openJournal, putJournal, rechain, recordsOf, startAndStop, tornFiles,
   verdictOf, verify, withHash
 } from '../support/journal.ts'
@@ -330,6 +330,34 @@ test('on a full or broken disk a torn tail stays where it is, and the start is r
     }
   }
 })
+
+test('where nothing can be synced a torn tail is cut off all the same, and the name of its file is said to be unsure', async t => {
+  const origin = await made(t, events(1, 2))
+  const torn = '{"seq":3,"time"'
+  const folder = origin.copy(Buffer.concat([origin.bytes, Buffer.from(torn)]))
+  const refused = new FaultyFiles()
+  for (const of of ['sync', 'syncOpen'] as const) refused.fail({ of, code: 'ERR_ACCESS_DENIED', forGood: true })
+  const { records, warnings } = await startAndStop(folder, { files: refused.files })
+  assert.deepEqual(records, origin.records)
+  assert.match(warnings.join(), /they were moved to .*torn-.*; a crash of the machine .* could undo the name of that file$/)
+  assert.deepEqual([journalBytes(folder), readFileSync(tornFiles(folder)[0]!, 'latin1')], [origin.bytes, torn])
+  assert.ok(refused.count('writeAt') >= 2, 'its last block is written again')
+})
+
+for (const [what, spoil, says] of [
+  ['a link', (path: string) => { renameSync(path, `${path}.real`); symlinkSync(`${path}.real`, path) }, /is a link; put the file itself there/],
+  ['a link to nothing', (path: string) => { renameSync(path, `${path}.real`); symlinkSync('nowhere', path) }, /is a link/],
+  ['a hard link', (path: string) => linkSync(path, `${path}.other`), /is a hard link, and its other name/],
+  ['a folder', (path: string) => { renameSync(path, `${path}.real`); mkdirSync(path) }, /is no regular file/]
+] as const) {
+  test(`a journal that is ${what} is refused`, async t => {
+    const origin = await made(t, events(1, 2))
+    spoil(journalPath(origin.folder))
+    const before = readdirSync(origin.folder)
+    await assert.rejects(openJournal(origin.folder), error => failure('folder-unusable', says)(error))
+    assert.deepEqual(readdirSync(origin.folder), before)
+  })
+}
 
 test('a start on a full disk with nothing to repair serves reads, and changes as soon as there is room', async t => {
   const origin = await made(t, events(1, 2))

@@ -161,6 +161,20 @@ for (const kind of ['ext4', 'xfs'] as const) {
   })
 }
 
+test('what may only be appended to is refused at the start with a sentence, and not changed', { skip: imageMissing('ext4') }, async t => {
+  const data = join(imageDisk(t, 'ext4'), 'data')
+  await (await startOn(t, data)).stop()
+  for (const path of [join(data, 'journal.jsonl'), data]) {
+    system('chattr', '+a', path)
+    const before = readFileSync(join(data, 'journal.jsonl'))
+    await isRefused(t, data, /^error: [^\n]*: EPERM; if it may only be appended to [^\n]*: chattr -a -i\n$/)
+    assert.deepEqual(readFileSync(join(data, 'journal.jsonl')), before)
+    system('chattr', '-a', path)
+  }
+  for (const name of readdirSync(data)) if (name.endsWith('.sock')) rmSync(join(data, name))
+  await (await startOn(t, data)).stop()
+})
+
 test('on a read-only mount what only reads works, also where a torn write is at the end; a start says why it does not', {
   skip: NO_MOUNT
 }, async t => {
