@@ -133,7 +133,7 @@ export class RawClient {
 /** Connects to a service's port; the connection ends with the test. */
 export async function connectRaw(t: Scope, url: string, options: RawOptions = {}): Promise<RawClient> {
   const { hostname, port, protocol } = new URL(url)
-  const place = { host: hostname, port: Number(port), ...options }
+  const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), ...options }
   const isSecure = protocol === 'https:'
   const below = connect(place)
   const socket = isSecure ? connectTls({ socket: below, rejectUnauthorized: false }) : below
