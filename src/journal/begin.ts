@@ -5,7 +5,7 @@ import { Failure, systemCode } from '../errors.ts'
 import type { FileOptions } from './file-journal.ts'
 import { appendAll, ifAllowed, isFull, isSynced, type Files } from './files.ts'
 import { BEGUN } from './journal.ts'
-import { KEY_BYTES, keyring, makeKeyFile, type Keyring } from './keys.ts'
+import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 
 export interface FolderOptions extends FileOptions {
@@ -108,6 +108,23 @@ function makeKey({ files, keyFile, random }: FolderOptions, secret: Buffer): Key
     if (error instanceof Failure || isFull(error)) throw error
     throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
   }
+}
+
+/** Makes a key file. Gives its keys: those of another process, if that was faster with a file that both are to use. */
+export function makeKeyFile(files: Files, path: string, secret: Buffer, part: string): Keyring {
+  writeWhole(files, part, [Buffer.from(`${secret.toString('hex')}\n`)])
+  try {
+    files.link(part, path)
+  } catch (error) {
+    const found = readKeyFile(files, path)
+    if (found !== undefined) return found
+    // A file system without second names has no shared key files either.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(systemCode(error))) throw error
+    files.rename(part, path)
+  } finally {
+    if (files.stat(part) !== undefined) files.remove(part)
+  }
+  return readKeyFile(files, path)!
 }
 
 /** Makes a file, mode 0600, durable but for its name; if that fails, nothing is left of it. */

@@ -13,7 +13,7 @@ import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits
 import { cutBack } from './cut.ts'
 import { isFull, isSameFile, type Descriptor, type Files, type FileStat } from './files.ts'
 import type {
-  Apply, DurableJournal, EncodedEvent, End, JournalFile, JournalLocation, JournalOptions, JournalRecord, Status
+  Apply, DurableJournal, EncodedEvent, End, JournalLocation, JournalOptions, JournalRecord, Status
 } from './journal.ts'
 import { KeyWatch, tagKeyOf, type Keyring } from './keys.ts'
 import { isoTime, nonces, sealBatch } from './line.ts'
@@ -67,13 +67,16 @@ export function closeOwn(files: Files, { appended, overwritten }: OwnFile): void
   }
 }
 
-/** The journal in a file. */
-export class FileJournal implements DurableJournal, JournalFile {
+/**
+ * The journal in a file. What replaces the file or its keys does that while nothing is appended; what it takes away, it
+ * puts there again without a wait in between, and then calls `adopt`.
+ */
+export class FileJournal implements DurableJournal {
   readonly maxRecords: number = MAX_COMMIT_RECORDS
   readonly maxBytes: number = MAX_COMMIT_BYTES
   readonly maxEventBytes: number = MAX_EVENT_BYTES
   readonly tagKey: Buffer
-  readonly file: JournalFile = this
+  readonly file: FileJournal = this
   readonly files: Files
   readonly path: string
   readonly keyFile: string
@@ -110,8 +113,10 @@ export class FileJournal implements DurableJournal, JournalFile {
     this.tagKey = tagKeyOf(keys.find(first)!)
   }
 
+  /** The names of the keys that its lines need. */
   get usedKeys(): ReadonlySet<string> { return this.#keyWatch.names }
 
+  /** The time now, as a line has it. */
   time(): string { return isoTime(this.#options.wallMs()) }
 
   location(): JournalLocation {
@@ -135,23 +140,30 @@ export class FileJournal implements DurableJournal, JournalFile {
 
   async close(): Promise<void> { closeOwn(this.files, this.#own) }
 
+  /** Throws what an append would reject with. */
   assertWritable(): void {
     const fault = this.fault()
     if (fault !== undefined) throw new Failure('journal-failed', fault)
     this.assertKeys()
   }
 
+  /** Throws `key-unknown` if the key file lacks a key that is needed. */
   assertKeys(): void {
     const fault = this.#lookAtKeys()
     if (fault !== undefined) throw new Failure('key-unknown', fault)
   }
 
+  /** Why it takes no writes, but for the key file; undefined: it does. */
   fault(): string | undefined {
     const fault = this.#fault ?? (this.#isWriting ? undefined : this.#foreign(this.end.goodBytes))
     if (fault !== undefined) this.#fail(fault)
     return fault
   }
 
+  /**
+   * Goes on with the file that has the journal's name now, and with these keys; so a fault ends. `usedKeys` are those
+   * that its lines need; `first` is applied. Throws `journal-failed` if the file cannot be opened.
+   */
   adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void {
     const before = this.#own
     try {

@@ -129,7 +129,7 @@ export function ifAllowed<T>(call: () => T): T | undefined {
 }
 
 /** What syncing gives where the file system cannot do it. */
-const WITHOUT_SYNC = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
+export const WITHOUT_SYNC: readonly string[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
 /** Whether something could be made durable; false if it cannot be asked for here. Throws every other error. */
 export function isSynced(sync: () => void): boolean {
@@ -139,17 +139,6 @@ export function isSynced(sync: () => void): boolean {
   } catch (error) {
     if (![...WITHOUT_SYNC, 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
     return false
-  }
-}
-
-/** Makes the names in a folder durable, or throws an error that names the folder and says what helps. */
-export function syncNames(files: Files, folder: string): void {
-  try {
-    files.sync(folder)
-  } catch (error) {
-    const code = systemCode(error)
-    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
-    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
   }
 }
 

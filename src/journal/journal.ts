@@ -3,8 +3,7 @@
  * what an event means, and keeps no queue.
  */
 import type { Buffer } from 'node:buffer'
-import type { Files } from './files.ts'
-import type { Keyring } from './keys.ts'
+import type { FileJournal } from './file-journal.ts'
 
 /** An event to be recorded: its data is any JSON value. */
 export interface Event {
@@ -154,39 +153,11 @@ export interface End {
   readonly time: string | null
 }
 
-/**
- * The file of a journal, for what replaces that file or the keys. Used only while nothing is appended; what is taken
- * away is put there again without a wait in between.
- */
-export interface JournalFile {
-  readonly files: Files
-  readonly path: string
-  readonly keyFile: string
-  readonly end: End
-  readonly keys: Keyring
-  /** The names of the keys that its lines need. */
-  readonly usedKeys: ReadonlySet<string>
-  readonly nonce: () => Buffer
-  /** The time now, as a line has it. */
-  time(): string
-  /** Throws what an append would reject with. */
-  assertWritable(): void
-  /** Throws `key-unknown` if the key file lacks a key that is needed. */
-  assertKeys(): void
-  /** Why it takes no writes, but for the key file; undefined: it does. */
-  fault(): string | undefined
-  /**
-   * Goes on with the file that has the journal's name now, and with these keys. So a fault ends. `usedKeys` are those
-   * that its lines need; `first` is applied. Throws `journal-failed` if the file cannot be opened.
-   */
-  adopt(end: End, keys: Keyring, usedKeys: Iterable<string>, first?: JournalRecord): void
-}
-
 /** A journal that outlives its process. */
 export interface DurableJournal extends Journal {
   location(): JournalLocation
-  /** Undefined if it is in none. */
-  readonly file?: JournalFile
+  /** The journal in a file itself, for what replaces its file or its keys; undefined if it is in none. */
+  readonly file?: FileJournal
   /** Where others share it: makes a new key, or has all seal with the one that was made. */
   rotateKey?(): Promise<Rotated>
 }

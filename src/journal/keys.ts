@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { Failure, systemCode } from '../errors.ts'
-import { appendAll, fileFault, isSameFile, type Files, type FileStat } from './files.ts'
+import { fileFault, isSameFile, type Files, type FileStat } from './files.ts'
 
 /** A key and the name that the journal's lines call it by: the first 8 hexadecimal digits of its SHA-256. */
 export interface Key {
@@ -60,33 +60,6 @@ function parseKeys(bytes: Buffer, path: string): Keyring {
     }
   })
   return keyring(lines.map(line => Buffer.from(line, 'hex')))
-}
-
-/**
- * Makes a key file with one key, durably but for its name. Gives its keys: those of another process, if that was
- * faster with a file that both were told to use.
- */
-export function makeKeyFile(files: Files, path: string, secret: Buffer, part: string): Keyring {
-  const descriptor = files.createToAppend(part)
-  try {
-    try {
-      appendAll(files, descriptor, Buffer.from(`${secret.toString('hex')}\n`))
-    } finally {
-      files.close(descriptor)
-    }
-    try {
-      files.link(part, path)
-    } catch (error) {
-      const found = readKeyFile(files, path)
-      if (found !== undefined) return found
-      // A file system without second names has no shared key files either.
-      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(systemCode(error))) throw error
-      files.rename(part, path)
-    }
-  } finally {
-    if (files.stat(part) !== undefined) files.remove(part)
-  }
-  return readKeyFile(files, path)!
 }
 
 const CLOCK_TICK_MS = 1_000

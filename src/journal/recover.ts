@@ -32,10 +32,11 @@ interface ReadOptions {
   readonly onProgress?: (share: number) => void
 }
 
-/** What an operator can do about damage. */
-const WAYS_ON = 'restore a backup, or save what can still be read with the operator\'s command journal salvage'
-
-const NEWER_WAY_ON = 'nothing is damaged: run that version, or restore a backup that this one has made'
+/** What an operator can do. */
+const WAYS_ON = {
+  'journal-damaged': 'restore a backup, or save what can still be read with the operator\'s command journal salvage',
+  'journal-newer': 'nothing is damaged: run that version, or restore a backup that this one has made'
+}
 
 /** Called with each record in turn, and with its line, without its end. */
 export type OnLine = (record: JournalRecord, text: string) => void
@@ -68,114 +69,82 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const reader = new Reader(files, path, keys, onLine, endBytes)
-  const descriptor = files.openToRead(path)
-  let unread = Buffer.alloc(0) // what follows the lines that were taken
-  try {
-    for (;;) {
-      const at = reader.goodBytes + unread.length
-      // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
-      const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
-      const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
-      if (read <= 0) return reader.ended(unread.length > 0)
-      unread = Buffer.concat([unread, piece.subarray(0, read)])
-      const taken = reader.take(unread)
-      if (taken === undefined) return reader.ended(true)
-      unread = unread.subarray(taken)
-      if (unread.length > MAX_LINE_BYTES) return reader.ended(true)
-      yield reader.found()
-    }
-  } finally {
-    files.close(descriptor)
-  }
-}
-
-/** How far a journal was read. */
-class Reader {
-  readonly #files: Files
-  readonly #path: string
-  readonly #keys: KeyFinder
-  readonly #onLine: OnLine
-  readonly #endBytes: number
-  readonly #rewriting = new Rewriting()
-  #records = 0
-  #head = FIRST_HASH
-  #lastWriteBytes = 0
-  goodBytes = 0
-
-  constructor(files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number) {
-    this.#files = files
-    this.#path = path
-    this.#keys = keys
-    this.#onLine = onLine
-    this.#endBytes = endBytes
-  }
-
-  found(tornBytes: number = 0): Recovered {
-    const { goodBytes } = this
-    return { records: this.#records, head: this.#head, goodBytes, tornBytes, lastWriteBytes: this.#lastWriteBytes }
-  }
-
-  /** Takes the lines that bytes begin with, and gives their length; undefined where one has not the form. */
-  take(bytes: Buffer): number | undefined {
-    const texts: string[] = []
-    const lines: Line[] = []
-    let start = 0
-    let isMalformed = false
-    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
-      const text = bytes.toString('latin1', start, end)
-      const line = parseEnded(text)
-      isMalformed = line === undefined
-      if (line === undefined) break
-      texts.push(text)
-      lines.push(line)
-      start = end + 1
-    }
-    this.#takeLines(texts, lines)
-    return isMalformed ? undefined : start
-  }
-
-  #takeLines(texts: readonly string[], lines: readonly Line[]): void {
-    const { read, fault } = verifyAll(lines, this.#records + 1, this.#head, this.#keys, this.#path)
+  const found = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
+  const rewriting = new Rewriting()
+  const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => new Failure(code,
+    `${path}, line ${found.records + 1} at byte ${found.goodBytes}: ${what}; ${WAYS_ON[code]}`)
+  const take = (lines: readonly Line[], texts: readonly string[]): void => {
+    const { read, fault } = verifyAll(lines, found.records + 1, found.head, keys, path)
     try {
       for (const [i, record] of read.entries()) {
-        this.#rewriting.take(record)
-        this.#onLine(record, texts[i]!)
-        if (startsWrite(lines[i]!)) this.#lastWriteBytes = this.goodBytes
-        this.#records++
-        this.#head = lines[i]!.hash
-        this.goodBytes += texts[i]!.length + 1
+        rewriting.take(record)
+        onLine(record, texts[i]!)
+        if (startsWrite(lines[i]!)) found.lastWriteBytes = found.goodBytes
+        found.records++
+        found.head = lines[i]!.hash
+        found.goodBytes += texts[i]!.length + 1
       }
       if (fault !== undefined) throw fault
     } catch (error) {
-      if (error instanceof Failure && error.code === 'journal-newer') throw this.#newer(error.detail)
+      if (error instanceof Failure && error.code === 'journal-newer') throw refusal(error.code, error.detail)
       // What the system has refused is no fault of the line.
       if (error instanceof Failure || 'syscall' in (error as Error)) throw error
-      throw this.#damage((error as Error).message)
+      throw refusal('journal-damaged', (error as Error).message)
     }
   }
-
-  /** What is left has to be nothing, or one torn write; else it is damage. */
-  ended(isMore: boolean): Recovered {
-    if (this.#rewriting.isOpen) throw this.#damage(`it is damaged or cut off before its record ${WHOLE}`)
-    if (!isMore) return this.found()
-    let tail = '' // a character for each byte
-    const end = Math.min(this.goodBytes + MAX_WRITE_BYTES + 1, this.#endBytes)
-    for (const [piece] of readPieces(this.#files, this.#path, this.goodBytes, end)) tail += piece.toString('latin1')
-    const lineEnd = tail.indexOf('\n')
-    if (lineEnd >= 0 && isOfNewerForm(tail.slice(0, lineEnd), this.#head)) {
-      throw this.#newer('this version does not know the form of the line')
+  const descriptor = files.openToRead(path)
+  try {
+    let unread = Buffer.alloc(0) // what follows the lines that were taken
+    for (;;) {
+      const at = found.goodBytes + unread.length
+      // Twice as much of a line that goes on, so that a long one is not copied once for each piece.
+      const piece = Buffer.allocUnsafe(Math.max(READ_CHUNK_BYTES, unread.length))
+      const read = Math.min(files.readAt(descriptor, piece, at), endBytes - at)
+      if (read <= 0) break
+      unread = Buffer.concat([unread, piece.subarray(0, read)])
+      const { lines, texts, bytes, isMalformed } = linesOf(unread)
+      take(lines, texts)
+      unread = unread.subarray(bytes)
+      if (isMalformed || unread.length > MAX_LINE_BYTES) break
+      yield { ...found }
     }
-    const fault = tornFault(tail, this.goodBytes, this.#records + 1)
-    if (fault === undefined) return this.found(tail.length)
-    throw this.#damage(`it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+    if (rewriting.isOpen) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+    if (unread.length === 0) return found
+  } finally {
+    files.close(descriptor)
   }
+  // What is left has to be one torn write; else it is damage.
+  let tail = '' // a character for each byte
+  const end = Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+  for (const [piece] of readPieces(files, path, found.goodBytes, end)) tail += piece.toString('latin1')
+  const [line] = tail.split('\n', 1)
+  if (line!.length < tail.length && isOfNewerForm(line!, found.head)) {
+    throw refusal('journal-newer', 'this version does not know the form of the line')
+  }
+  const fault = tornFault(tail, found.goodBytes, found.records + 1)
+  if (fault === undefined) return { ...found, tornBytes: tail.length }
+  throw refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+}
 
-  get #place(): string { return `${this.#path}, line ${this.#records + 1} at byte ${this.goodBytes}` }
-
-  #damage(what: string): Failure { return new Failure('journal-damaged', `${this.#place}: ${what}; ${WAYS_ON}`) }
-
-  #newer(what: string): Failure { return new Failure('journal-newer', `${this.#place}: ${what}; ${NEWER_WAY_ON}`) }
+/** The lines that bytes begin with, up to the first that has not the form, and the length of them all. */
+function linesOf(bytes: Buffer): {
+  readonly lines: readonly Line[]
+  readonly texts: readonly string[]
+  readonly bytes: number
+  readonly isMalformed: boolean
+} {
+  const lines: Line[] = []
+  const texts: string[] = []
+  let start = 0
+  for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+    const text = bytes.toString('latin1', start, end)
+    const line = parseEnded(text)
+    if (line === undefined) return { lines, texts, bytes: start, isMalformed: true }
+    lines.push(line)
+    texts.push(text)
+    start = end + 1
+  }
+  return { lines, texts, bytes: start, isMalformed: false }
 }
 
 /**

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
 import { systemCode } from '../errors.ts'
-import { appendAll, isSameFile, syncNames, type Files, type FileStat } from '../journal/files.ts'
+import { appendAll, isSameFile, WITHOUT_SYNC, type Files, type FileStat } from '../journal/files.ts'
 
 /** A new file that is being written; what was written is on the device. */
 export interface NewFile {
@@ -68,6 +68,17 @@ export async function makeWhole<T>(
     return made
   } finally {
     if (files.stat(part) !== undefined) files.remove(part)
+  }
+}
+
+/** Makes the names in a folder durable, or throws an error that names the folder and says what helps. */
+function syncNames(files: Files, folder: string): void {
+  try {
+    files.sync(folder)
+  } catch (error) {
+    const code = systemCode(error)
+    const what = `${folder}: ${code}; its file system cannot make names durable; use another file system`
+    throw Object.assign(WITHOUT_SYNC.includes(code) ? new Error(what) : error as Error, { code, path: folder })
   }
 }
 

@@ -1,10 +1,11 @@
 /** The file of a journal while nothing is appended to it: for what replaces it by a whole new one, or adds a key. */
 import type { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../../errors.ts'
-import type { DurableJournal, End, JournalFile, JournalRecord, Rotated } from '../../journal/journal.ts'
+import type { FileJournal } from '../../journal/file-journal.ts'
+import type { DurableJournal, End, JournalRecord, Rotated } from '../../journal/journal.ts'
 import { addKey } from '../new-keys.ts'
 
-export interface QuietFile extends Pick<JournalFile, 'files' | 'path' | 'end' | 'keys' | 'nonce'> {
+export interface QuietFile extends Pick<FileJournal, 'files' | 'path' | 'end' | 'keys' | 'nonce'> {
   /** The time now, as a line has it. */
   readonly time: string
   /** Throws where the file of the keys lacks one that seals: what replaces the journal could not be read again. */
