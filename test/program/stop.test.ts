@@ -6,10 +6,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
-import { connect as connectTls } from 'node:tls'
 import { admin } from '../support/admin.ts'
-import { certificateFiles } from '../support/certificate.ts'
 import { launchProgram, programWithin, socketsIn, startProgram, until, type Program } from '../support/program.ts'
 import { connectRaw, exchange, message, type RawClient } from '../support/raw.ts'
 import { freshFolder, send } from '../support/service.ts'
@@ -98,17 +95,6 @@ async function refusesConnections(program: Program): Promise<void> {
 }
 
 describe('stops', { concurrency: 2 }, () => {
-  test('a client that never finishes its request is cut after the time that a stop may take', async t => {
-    const limitMs = 1_000
-    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: limitMs }) })
-    const client = await halfSent(t, program.url)
-    const startMs = performance.now()
-    await stopsAtOnce(program)
-    assert.ok(performance.now() - startMs > limitMs / 2)
-    assert.deepEqual(await client.untilEnd(), [])
-    assert.equal(await entriesOf(await startProgram(t, { flags: { data: program.folder } })), 0)
-  })
-
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     test(`${signal}: an idle program stops at once and leaves its port and its folder to the next one`, async t => {
       const first = await startProgram(t)
@@ -142,38 +128,6 @@ describe('stops', { concurrency: 2 }, () => {
     const { json } = await send(next.url, 'GET', '/api/listPassword')
     assert.deepEqual(json, [{ id: 1, ...ENTRY, status: 1 }])
   })
-
-  test('what clients send who cannot know of the stop yet is answered, as the last of their connections', async t => {
-    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_SWEEP_MS: PROMPT_MS }) })
-    const clients = [await connectRaw(t, program.url), await idle(t, program.url)]
-    await idle(t, program.url) // taken after the one that has sent nothing
-    program.child.kill('SIGTERM')
-    await refusesConnections(program)
-    for (const client of clients) {
-      await client.send(message('GET', '/api/listPassword'))
-      const { status, headers } = await client.answer()
-      assert.deepEqual([status, headers['connection']?.toLowerCase()], [404, 'close'])
-    }
-    assert.equal((await program.ended).code, 0)
-  })
-
-  for (const [over, isTls] of [['HTTP', false], ['HTTPS', true]] as const) {
-    test(`${over}: a connection that has not sent a byte does not hold up the stop`, async t => {
-      const program = await startProgram(t, { flags: isTls ? certificateFiles(freshFolder(t)) : {} })
-      const silent = connect(portOf(program), '127.0.0.1')
-      t.after(() => { silent.destroy() })
-      await once(silent, 'connect')
-      // Connections are taken in their order: once this one is greeted, the other one was taken.
-      if (isTls) {
-        const greeted = connectTls({ port: portOf(program), host: '127.0.0.1', rejectUnauthorized: false })
-        t.after(() => { greeted.destroy() })
-        await once(greeted.on('error', () => {}), 'secureConnect') // and stays, having asked nothing
-      } else await idle(t, program.url)
-      const closed = once(silent.resume(), 'close')
-      await stopsAtOnce(program)
-      await closed
-    })
-  }
 
   test('SIGTERM under load: what was answered is stored, and what was stored was answered', async t => {
     const program = await startProgram(t)
@@ -259,18 +213,6 @@ describe('stops', { concurrency: 2 }, () => {
     assert.ok(stdout.endsWith('\nstopped\n'), stdout)
   })
 
-  test('a client and an operator who both never finish their requests are cut after the time of one', async t => {
-    const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: PROMPT_MS }) })
-    await halfSent(t, program.url)
-    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!)).on('error', () => {})
-    const whole = message('POST', '/operator/entries/add', BODY, ['Expect: 100-continue'])
-    socket.write(whole.subarray(0, whole.length - BODY.length))
-    assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
-    const startMs = performance.now()
-    assert.equal((await program.stop()).code, 0)
-    assert.ok(performance.now() - startMs < 2 * PROMPT_MS, `${performance.now() - startMs} ms`)
-  })
-
   test('an operator\'s command waits for a service that waits for a slow client when it stops, and is carried out', async t => {
     const program = await startProgram(t, { command: programWithin(t, { SHUTDOWN_TIMEOUT_MS: 7_000 }) })
     await halfSent(t, program.url)
@@ -279,31 +221,5 @@ describe('stops', { concurrency: 2 }, () => {
     const { code, error } = await admin(program.folder, 'user list --json')
     assert.deepEqual([code, error], [0, ''])
     assert.equal((await stopped).code, 0)
-  })
-
-  test('an operator\'s request that broke off in its body does not hold up the stop', async t => {
-    const program = await startProgram(t)
-    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
-    await once(socket, 'connect')
-    const head = 'POST /operator/users/remove HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99'
-    await new Promise(resolve => socket.write(`${head}\r\n\r\n{`, resolve))
-    socket.destroy()
-    await stopsAtOnce(program)
-  })
-
-  test('an operator\'s request whose body still comes while the program stops is carried out and answered', async t => {
-    const program = await startProgram(t)
-    const socket = connect(join(program.folder, socketsIn(program.folder)[0]!))
-    const whole = message('POST', '/operator/entries/add', BODY, ['Expect: 100-continue'])
-    socket.write(whole.subarray(0, whole.length - BODY.length))
-    assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
-    program.child.kill('SIGTERM')
-    await refusesConnections(program)
-    await pause(200) // whatever does not wait for this is closed by now
-    socket.write(BODY)
-    const pieces = await socket.toArray()
-    assert.match(Buffer.concat(pieces).toString(), /^HTTP\/1\.1 200 /)
-    assert.equal((await program.ended).code, 0)
-    assert.equal(await entriesOf(await startProgram(t, { flags: { data: program.folder } })), 1)
   })
 })

@@ -286,6 +286,9 @@ test('where the service stops, every answer still has what every answer must hav
     row('an unknown path', 404, 'GET', '/nope')
   ]
   const clients = await Promise.all(rows.map(() => connectRaw(t, place.url)))
+  // None of them can know of the stop; one has asked before, the others have not sent a byte.
+  await clients[1]!.send(message('GET', '/nope'))
+  assert.equal((await clients[1]!.answer()).headers['connection'], 'keep-alive')
   program.child.kill('SIGTERM')
   await until('it takes no more connections', async () => await connectRaw(t, place.url).then(client => { client.destroy(); return false }, () => true))
   for (const [i, one] of rows.entries()) {
