@@ -137,7 +137,7 @@ const SHOWN: { readonly [bound: string]: string } = {
   SEND_COPIED_BYTES: 'the list, not read',
   SEND_PIECES: 'http/connections',
   SHORT_BODY_BYTES: 'gets of large entries in a series, not read',
-  SHUTDOWN_SWEEP_MS: 'program/stop',
+  SHUTDOWN_SWEEP_MS: 'tables/answers',
   SMALL_PIECE_BYTES: 'bodies in one-byte chunks',
   SOCKET_TIMEOUT_MS: 'program/slow-reader',
   TIMEOUT_CHECK_MS: 'program/hostile',

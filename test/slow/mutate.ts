@@ -28,22 +28,20 @@ const WANTED_SHARE = 0.9
  * and a test of the source's own name comes first. The slowest are last: most mutants do not get that far.
  */
 const TESTS: { readonly [path: string]: readonly string[] } = {
-  '': ['api', 'embedding', 'disk', 'closings', 'program', 'model'],
-  'config/': ['api', 'http', 'embedding', 'program/settings', 'program/admin', 'readme'],
-  'json/': ['json', 'fuzz/http'],
-  'disk/': ['disk', 'journal', 'store/withdrawn', 'store/compact', 'program/disk', 'program/lock', 'program/restricted', 'model'],
-  'http/': ['http', 'api', 'embedding', 'program/tls', 'program/output', 'program/stop', 'program/slow-reader', 'program/hostile'],
-  'journal/': ['journal', 'store', 'fuzz/journal', 'program/compact', 'program/disk', 'program/output', 'program/admin', 'model'],
-  'store/': ['store', 'api', 'embedding', 'extra', 'simulation', 'program/admin'],
-  'api/': ['api', 'http', 'extra', 'embedding'],
+  '': ['api', 'embedding', 'tables', 'closings', 'program/settings', 'program/admin', 'readme', 'program', 'model'],
+  'http/': ['http', 'api', 'json', 'embedding', 'tables', 'closings', 'fuzz/http', 'program/tls', 'program/output', 'program/stop',
+    'program/slow-reader', 'program/hostile'],
+  'journal/': ['journal', 'disk', 'store', 'fuzz/journal', 'tables', 'closings', 'program/compact', 'program/disk', 'program/lock',
+    'program/restricted', 'program/output', 'program/admin', 'model'],
+  'store/': ['store', 'api', 'json', 'embedding', 'extra', 'tables', 'simulation', 'program/admin'],
   'parts/': ['operator', 'embedding', 'program', 'model'],
   'parts/saved-journal.ts': ['program/admin', 'operator', 'program/transfer', 'program/compact', 'etcd/keys'],
   'parts/etcd/': ['etcd'],
-  'parts/extra/': ['extra', 'api/openapi', 'program/settings'],
-  'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'program/settings'],
-  'parts/openapi/': ['api/openapi', 'api/guards', 'program/settings'],
-  'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'model'],
-  'parts/page/': ['page/asset', 'api/guards', 'program/settings', 'page/chromium', 'page/chromium-rest'],
+  'parts/extra/': ['extra', 'api/openapi', 'tables'],
+  'parts/metrics/': ['metrics', 'api/health', 'api/guards', 'api/openapi', 'tables'],
+  'parts/openapi/': ['api/openapi', 'api/guards', 'tables'],
+  'parts/operator/': ['api/guards', 'operator', 'store/compact', 'program/admin', 'program', 'tables/once', 'tables/clocks', 'model'],
+  'parts/page/': ['page/asset', 'api/guards', 'tables/settings', 'page/chromium', 'page/chromium-rest'],
   [BROWSER]: ['page/generator', 'page/chromium', 'page/chromium-rest']
 }
 
