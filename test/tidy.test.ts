@@ -56,7 +56,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:async_hooks', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
-    part('extra', 'node:buffer'),
+    part('extra', 'node:buffer', 'node:crypto'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],

@@ -50,7 +50,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       operation: 'listPassword', method: 'GET', path: '/api/listPassword',
       handle: () => {
         const body = state.entries.list()
-        return body === undefined ? NONE_ACTIVE : { status: 200, body }
+        return body === undefined ? NONE_ACTIVE : { status: 200, body, logged: { entry: 'all' } }
       }
     },
     {

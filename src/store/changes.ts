@@ -1,15 +1,15 @@
 /** What a record of the journal says of an entry, and of who caused it: for histories. */
 import type { JournalRecord } from '../journal/journal.ts'
 import type { EntryChanges } from './entry.ts'
-import { OPERATOR, type Events } from './events.ts'
+import { isOfEntries, OPERATOR, type Events } from './events.ts'
 
 /** The fields that a record gives an entry, none if it deletes it; undefined if it is about something else. */
 export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
-  if (type === 'entries.imported' || type === 'entries.kept') {
+  if (/\.(imported|kept)$/.test(type) && isOfEntries(type)) {
     const { first, entries } = data as Events['entries.kept']
     return entries[id - first] ?? undefined
   }
-  return type.startsWith('entry.') && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
+  return isOfEntries(type) && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
 }
 
 /** `operator`, with the name of the account if it is known, of a record that an operator caused. */

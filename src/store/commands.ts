@@ -1,6 +1,8 @@
 /** What is asked of entries: the contract's three changes (contract §4.3 to §4.5), and the way back from a deletion. */
 import { Failure } from '../errors.ts'
-import { ENTRY_FIELDS, fieldsOf, type Entry, type EntryChanges, type EntryFields } from './entry.ts'
+import {
+  changedEntry, ENTRY_FIELDS, fieldsOf, hasMore, type Entry, type EntryChanges, type EntryFields
+} from './entry.ts'
 import type { Events } from './events.ts'
 import type { Session } from './session.ts'
 import { assertFits, event, type Draft } from './state.ts'
@@ -15,7 +17,7 @@ export function createEntry(commits: Commits, fields: EntryFields, by: Session |
     const made = { id: draft.size + 1, ...fieldsOf(fields) }
     const entry = { ...made, status: 1 } as const
     assertFits(entry)
-    return [[event('entry.created', by?.user ?? null, made)], entry]
+    return [[event(hasMore(made) ? 'fields.created' : 'entry.created', by?.user ?? null, made)], entry]
   }, by, bytesOf(fields))
 }
 
@@ -28,12 +30,13 @@ export function updateEntry(
 ): Promise<Entry | undefined> {
   return commits.commit(draft => {
     const old = expectedEntry(draft, id, isExpected)
-    const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== old?.[field])
+    const changed = ENTRY_FIELDS.filter(field => fields[field] !== undefined && fields[field] !== (old?.[field] ?? ''))
     if (old === undefined || changed.length === 0) return [[], old]
-    const changes = Object.fromEntries(changed.map(field => [field, fields[field]]))
-    const entry = { ...old, ...changes }
+    const changes: EntryChanges = Object.fromEntries(changed.map(field => [field, fields[field]]))
+    const entry = changedEntry(old, changes)
     assertFits(entry)
-    return [[event('entry.updated', by?.user ?? null, { id, ...changes })], entry]
+    const type = hasMore(changes) ? 'fields.updated' : 'entry.updated'
+    return [[event(type, by?.user ?? null, { id, ...changes })], entry]
   }, by, bytesOf(fields))
 }
 

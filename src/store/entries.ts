@@ -12,13 +12,17 @@ export interface EntryTable {
   /** The newest id. That of an entry which was purged stays taken. */
   readonly size: number
   get(id: number): Entry | undefined
-  set(entry: Entry): void
+  /** `changedMs` is when its password was set, in milliseconds since 1970; undefined: as before, or not known. */
+  set(entry: Entry, changedMs?: number): void
   /** Makes an id unknown for good, also the next one. */
   delete(id: number): void
 }
 
-/** Entries whose ids follow each other; `pieces` are the active ones as a list has them, until one of them changes. */
-interface Page { deleted: number, pieces: readonly Buffer[] | undefined }
+/**
+ * Entries whose ids follow each other; `pieces` are the active ones as a list has them, until one of them changes;
+ * `changes` counts how often one did.
+ */
+interface Page { deleted: number, changes: number, pieces: readonly Buffer[] | undefined }
 
 const ACTIVE = '1'
 const OPEN = Buffer.from('[')
@@ -34,6 +38,8 @@ export class Entries implements EntryTable {
   readonly #texts: (string | Buffer | undefined)[] = [undefined]
   /** The tags that were asked for, until their entries change. */
   readonly #tags: (string | undefined)[] = [undefined]
+  /** When each entry's password was set, milliseconds since 1970; NaN if that is not known. */
+  readonly #changedMs: number[] = [NaN]
   readonly #pages: Page[] = []
   #deleted = 0
   #purged = 0
@@ -59,6 +65,15 @@ export class Entries implements EntryTable {
     return text === undefined ? undefined : JSON.parse(text.toString()) as Entry
   }
 
+  /** When an entry's password was set, in milliseconds since 1970; undefined if that is not known. */
+  changedMs(id: number): number | undefined {
+    const changedMs = this.#changedMs[id] ?? NaN
+    return Number.isNaN(changedMs) ? undefined : changedMs
+  }
+
+  /** How often entries of a page were changed: page n has the ids after n × `LIST_PAGE_ENTRIES`. */
+  pageChanges(page: number): number { return this.#pages[page]?.changes ?? 0 }
+
   * entries(): Generator<Entry> {
     for (let id = 1; id <= this.size; id++) {
       const entry = this.get(id)
@@ -66,24 +81,27 @@ export class Entries implements EntryTable {
     }
   }
 
-  set(entry: Entry): void {
+  set(entry: Entry, changedMs: number = this.#changedMs[entry.id] ?? NaN): void {
     const text = entryText(entry)
     this.#put(entry.id, text.length > LONG_ENTRY_CHARACTERS ? bytesOf(text) : text)
+    this.#changedMs[entry.id] = changedMs
   }
 
   delete(id: number): void {
     if (id <= this.size && !this.has(id)) return
     this.#put(id, undefined)
+    this.#changedMs[id] = NaN
     this.#purged++
   }
 
   #put(id: number, text: string | Buffer | undefined): void {
     if (id < 1 || id > this.size + 1) throw new Error(`entry ${id} would leave a gap`)
-    const page = this.#pages[pageOf(id)] ??= { deleted: 0, pieces: undefined }
+    const page = this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0, pieces: undefined }
     const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
     page.deleted += change
     this.#deleted += change
     page.pieces = undefined
+    page.changes++
     this.#list = undefined
     this.#texts[id] = text
     this.#tags[id] = undefined

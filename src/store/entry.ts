@@ -1,14 +1,18 @@
 /**
  * What an entry is (contract §2): which fields a client gives, in the order in which they are served, and their rules.
+ * `url` and `notas` are beyond the contract: absent if they were not given, so that an entry without them is served as
+ * the contract has it.
  * Shapes, events, the reducer, checkpoints, comparison, history, import, export and the description derive from this.
  */
-import { optional, text, type Rule } from './validate.ts'
+import { clearable, optional, text, type Rule } from './validate.ts'
 
 /** The fields that a client gives, all texts; one that may be missing has a `?`. */
 export interface EntryFields {
   readonly password: string
   readonly sistema: string
   readonly usuario: string
+  readonly url?: string | undefined
+  readonly notas?: string | undefined
 }
 
 export type EntryField = keyof EntryFields
@@ -36,6 +40,14 @@ export const FIELDS: { readonly [F in EntryField]-?: FieldOf<F> } = {
   },
   usuario: {
     isRequired: true, flag: 'user', value: 'U', isSecret: false, help: 'the user name there', example: 'ana'
+  },
+  url: {
+    isRequired: false, flag: 'url', value: 'URL', isSecret: false, help: 'the address of the system',
+    example: 'https://correo.example.org/'
+  },
+  notas: {
+    isRequired: false, flag: 'notes', value: '', isSecret: true, help: 'notes, in any number of lines',
+    example: 'recovery code: 1234-5678'
   }
 }
 
@@ -50,15 +62,31 @@ export type EntryRow = Omit<Entry, 'id'>
 
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
-/** An example of each field. */
-export const EXAMPLE = Object.fromEntries(
-  ENTRY_FIELDS.map(field => [field, FIELDS[field].example])) as { readonly [F in EntryField]: string }
+/** The fields that every entry has. */
+const REQUIRED_FIELDS = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
-/** The fields that are given, and nothing else, in their order. */
+/** An example of each of these. */
+export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
+  { readonly [F in EntryField as undefined extends EntryFields[F] ? never : F]: string }
+
+/** Whether fields are given that only some entries have: journals mark such records, see `events.ts`. */
+export function hasMore(given: EntryChanges): boolean {
+  return ENTRY_FIELDS.some(field => !FIELDS[field].isRequired && given[field] !== undefined)
+}
+
+/** The fields that an entry has, and nothing else, in their order. An empty text says that it lacks an optional one. */
 export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> {
   const found: { [field in EntryField]?: string | undefined } = {}
-  for (const field of ENTRY_FIELDS) if (given[field] !== undefined) found[field] = given[field]
+  for (const field of ENTRY_FIELDS) {
+    const isEmpty = given[field] === '' && !FIELDS[field].isRequired
+    if (given[field] !== undefined && !isEmpty) found[field] = given[field]
+  }
   return found as Pick<T, EntryField>
+}
+
+/** An entry with some fields changed. */
+export function changedEntry({ id, status, ...fields }: Entry, changes: EntryChanges): Entry {
+  return { id, ...fieldsOf({ ...fields, ...changes } as EntryFields), status }
 }
 
 /** An entry as it is without its id. */
@@ -71,8 +99,9 @@ export function entryText(entry: Entry): string {
 
 /** The fields of a new entry (contract §4.3). */
 export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, FIELDS[field].isRequired ? text : optional(text)])) as { readonly [F in EntryField]: Rule<EntryFields[F]> }
+  [field, FIELDS[field].isRequired ? text : clearable])) as { readonly [F in EntryField]-?: Rule<EntryFields[F]> }
 
 /** The fields of a change (contract §4.4). */
 export const UPDATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>
-  [field, optional(text)])) as { readonly [F in EntryField]: Rule<string | undefined> }
+  [field, FIELDS[field].isRequired ? optional(text) : clearable])) as
+  { readonly [F in EntryField]-?: Rule<string | undefined> }

@@ -1,7 +1,7 @@
 /** The events that the journal may hold, and users and tokens, which they are about. */
 import { Failure } from '../errors.ts'
 import type { Continued } from '../journal/journal.ts'
-import { ENTRY_FIELDS, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
+import { ENTRY_FIELDS, FIELDS as OF_ENTRY, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
 
 /** Who may log in (contract §5). A removed user is kept, so that the journal's `by` can still be shown. */
 export interface User {
@@ -32,7 +32,14 @@ export interface Token {
 /** A token with its hash. */
 export type KeptToken = Token & { readonly hash: string }
 
-/** The data of each type of record. `hash` is the SHA-256 of a token, 64 hexadecimal digits. */
+/** What a compaction keeps of an entry: also when its password was set, ISO 8601, if that is known. */
+export type KeptRow = EntryRow & { readonly changed?: string | undefined }
+
+/**
+ * The data of each type of record. Records with fields beyond the contract's three are of the types `fields.…`:
+ * versions that would drop those fields do not know these types, and refuse the journal. `hash` is the
+ * SHA-256 of a token, 64 hexadecimal digits.
+ */
 export interface Events {
   'entry.created': EntryFields & { readonly id: number }
   /** The id, and the fields that changed. */
@@ -67,9 +74,16 @@ export interface Events {
   'journal.whole': { readonly records: number }
   /** What a compaction kept of each id from `first` on; null for what was purged, and for users who were removed. */
   'entries.kept': { readonly first: number, readonly entries: readonly (EntryRow | null)[] }
+  'fields.created': Events['entry.created']
+  'fields.updated': Events['entry.updated']
+  'fields.imported': Events['entries.imported']
+  'fields.kept': { readonly first: number, readonly entries: readonly (KeptRow | null)[] }
   'users.kept': { readonly first: number, readonly users: readonly (KeptUser | null)[] }
   'tokens.kept': { readonly tokens: readonly KeptToken[] }
 }
+
+/** Whether a type of record is about entries, and about nothing else. */
+export function isOfEntries(type: string): boolean { return /^(entry|entries|fields)\./.test(type) }
 
 /** The field that any record of a change has which an operator made: the name of the account, or an empty text. */
 export const OPERATOR = 'operator'
@@ -78,10 +92,12 @@ type Fields<T> = readonly (keyof T)[]
 
 const CONTINUED_FIELDS: Fields<Continued> = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost']
 
+const FIRST_FIELDS = ENTRY_FIELDS.filter(field => OF_ENTRY[field].isRequired)
+
 /** The fields of each type of record. */
 const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
-  'entry.created': ['id', ...ENTRY_FIELDS],
-  'entry.updated': ['id', ...ENTRY_FIELDS],
+  'entry.created': ['id', ...FIRST_FIELDS],
+  'entry.updated': ['id', ...FIRST_FIELDS],
   'entry.deleted': ['id'],
   'entry.restored': ['id'],
   'entry.purged': ['id'],
@@ -100,18 +116,25 @@ const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
   'journal.rewritten': CONTINUED_FIELDS,
   'journal.whole': ['records'],
   'entries.kept': ['first', 'entries'],
+  'fields.created': ['id', ...ENTRY_FIELDS],
+  'fields.updated': ['id', ...ENTRY_FIELDS],
+  'fields.imported': ['first', 'entries'],
+  'fields.kept': ['first', 'entries'],
   'users.kept': ['first', 'users'],
   'tokens.kept': ['tokens']
 }
 
-const ENTRY_ROW: Fields<EntryRow> = [...ENTRY_FIELDS, 'status']
+const FIRST_ROW: Fields<EntryRow> = [...FIRST_FIELDS, 'status']
+const KEPT_ROW: Fields<KeptRow> = [...ENTRY_FIELDS, 'status', 'changed']
 const USER_ROW: Fields<KeptUser> = ['email', 'name', 'abilities', 'passwordHash']
 const TOKEN_ROW: Fields<KeptToken> = ['hash', 'user', 'abilities', 'issued', 'expires']
 
 /** The fields of the rows of each type that has some, by the field that holds them. */
 const ROWS: { readonly [type: string]: readonly [list: string, fields: readonly string[]] } = {
-  'entries.imported': ['entries', ENTRY_ROW],
-  'entries.kept': ['entries', ENTRY_ROW],
+  'entries.imported': ['entries', FIRST_ROW],
+  'entries.kept': ['entries', FIRST_ROW],
+  'fields.imported': ['entries', [...ENTRY_FIELDS, 'status']],
+  'fields.kept': ['entries', KEPT_ROW],
   'users.kept': ['users', USER_ROW],
   'tokens.kept': ['tokens', TOKEN_ROW]
 }

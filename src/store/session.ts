@@ -11,9 +11,13 @@ export interface Session {
 /** The ability that includes all others. */
 export const ANY_ABILITY = '*'
 
-/** Whether some abilities include a wanted one: guards, issuing, narrowing and the page ask here. */
+/** Abilities that include others: who may read an entry may also read the list without secrets. */
+const INCLUDED: { readonly [ability: string]: string } = { 'entry:list': 'password:read' }
+
+/** Whether some abilities include a wanted one: guards, issuing and narrowing ask here. */
 export function covers(has: readonly string[], wanted: string): boolean {
-  return has.includes(wanted) || has.includes(ANY_ABILITY)
+  const wider = INCLUDED[wanted]
+  return has.includes(wanted) || has.includes(ANY_ABILITY) || (wider !== undefined && has.includes(wider))
 }
 
 const TOKEN_ID_DIGITS = 12

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
-import { entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
+import { changedEntry, entryText, fieldsOf, rowOf, type Entry } from './entry.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import { assertKnownEvent, type Events, type KeptUser, type Token, type User } from './events.ts'
 import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
@@ -24,7 +24,7 @@ export class State {
 
   /** Takes a durable record. Throws if it contradicts those before it, `journal-newer` if a newer version made it. */
   readonly apply = ({ type, data, time }: JournalRecord): void => {
-    reduce(this, type, data)
+    reduce(this, type, data, Date.parse(time))
     this.recorded = time
   }
 
@@ -99,7 +99,7 @@ export class Draft implements EntryTable {
   /** Takes what a command has decided. Events about users stand alone in their write, so nobody looks for them here. */
   take({ type, data }: EncodedEvent): void {
     if (type === 'token.revoked') this.#revoked.add((data as Events['token.revoked']).hash)
-    else if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as keyof EntryReducers](this, data as never)
+    else if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as EntryEvent](this, data as never, 0)
   }
 }
 
@@ -120,34 +120,41 @@ export function assertFits(entry: Entry): void {
   throw new Failure('entry-too-large', `it may have ${MAX_ENTRY_BYTES} bytes as JSON`)
 }
 
-type EntryEvent = Extract<keyof Events, `entry.${string}` | `entries.${string}`>
-type Reducers<T extends keyof Events, S> = { readonly [K in T]: (state: S, data: Events[K]) => void }
-type EntryReducers = Reducers<EntryEvent, EntryTable>
+type EntryEvent = Extract<keyof Events, `entry.${string}` | `entries.${string}` | `fields.${string}`>
+type EntryReducer<D> = (entries: EntryTable, data: D, timeMs: number) => void
 
-const ENTRY_REDUCERS: EntryReducers = {
-  'entry.created': (entries, data) => {
-    assertNext(entries, data.id)
-    entries.set({ id: data.id, ...fieldsOf(data), status: 1 })
-  },
-  'entry.updated': (entries, data) => entries.set({ ...known(entries, data.id), ...fieldsOf(data) } as Entry),
+const created: EntryReducer<Events['fields.created']> = (entries, data, timeMs) => {
+  assertNext(entries, data.id)
+  entries.set({ id: data.id, ...fieldsOf(data), status: 1 }, timeMs)
+}
+const updated: EntryReducer<Events['fields.updated']> = (entries, data, timeMs) =>
+  entries.set(changedEntry(known(entries, data.id), data), data.password === undefined ? undefined : timeMs)
+const imported: EntryReducer<Events['fields.imported']> = (entries, { first, entries: rows }, timeMs) => {
+  assertNext(entries, first)
+  for (const [i, row] of rows.entries()) entries.set({ id: first + i, ...rowOf(row) }, timeMs)
+}
+const kept: EntryReducer<Events['fields.kept']> = (entries, { first, entries: rows }) => {
+  assertNext(entries, first)
+  for (const [i, row] of rows.entries()) {
+    if (row === null) entries.delete(first + i)
+    else entries.set({ id: first + i, ...rowOf(row) }, row.changed === undefined ? undefined : Date.parse(row.changed))
+  }
+}
+
+const ENTRY_REDUCERS: { readonly [T in EntryEvent]: EntryReducer<Events[T]> } = {
+  'entry.created': created, 'fields.created': created,
+  'entry.updated': updated, 'fields.updated': updated,
   'entry.deleted': (entries, { id }) => entries.set({ ...known(entries, id), status: 0 }),
   'entry.restored': (entries, { id }) => entries.set({ ...known(entries, id), status: 1 }),
   'entry.purged': (entries, { id }) => entries.delete(known(entries, id).id),
-  'entries.imported': (entries, { first, entries: rows }) => {
-    assertNext(entries, first)
-    for (const [i, row] of rows.entries()) entries.set({ id: first + i, ...rowOf(row) })
-  },
-  'entries.kept': (entries, { first, entries: rows }) => {
-    assertNext(entries, first)
-    for (const [i, row] of rows.entries()) {
-      if (row === null) entries.delete(first + i)
-      else entries.set({ id: first + i, ...rowOf(row) })
-    }
-  },
+  'entries.imported': imported, 'fields.imported': imported,
+  'entries.kept': kept, 'fields.kept': kept,
   'entries.disclosed': () => {}
 }
 
-const REDUCERS: Reducers<Exclude<keyof Events, EntryEvent>, State> = {
+type StateEvent = Exclude<keyof Events, EntryEvent>
+
+const REDUCERS: { readonly [T in StateEvent]: (state: State, data: Events[T]) => void } = {
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
     assertNext(state.users, id)
     if (state.addresses.has(email)) throw new Error(`user ${id} has another user's address`)
@@ -204,10 +211,10 @@ const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
   { email: '', name: '', abilities: [], passwordHash: undefined }
 
 /** The only way that the state changes. */
-function reduce(state: State, type: string, data: unknown): void {
+function reduce(state: State, type: string, data: unknown, timeMs: number): void {
   assertKnownEvent(type, data)
-  if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as EntryEvent](state.entries, data as never)
-  else REDUCERS[type as keyof typeof REDUCERS](state, data as never)
+  if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as EntryEvent](state.entries, data as never, timeMs)
+  else REDUCERS[type as StateEvent](state, data as never)
 }
 
 function assertNext(table: { readonly size: number }, id: number): void {

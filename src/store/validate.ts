@@ -49,8 +49,8 @@ export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<
     const given = fieldIn(object, field)
     if (given === undefined && rule.optional) continue
     const fault = rule.fault(field, given)
-    // A list is the caller's, who may change it later: what was checked is a copy.
-    if (fault === undefined) { value[field] = Array.isArray(given) ? [...given] : given; continue }
+    // A list is the caller's, who may change it later: what was checked is a copy. Only a clearable text may be null.
+    if (fault === undefined) { value[field] = Array.isArray(given) ? [...given] : given ?? ''; continue }
     errors[field] = [fault]
     ok = false
   }
@@ -90,6 +90,13 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 /** A string of at least one character. */
 export const text: Rule<string> = rule(isText, 'be a string')
+
+/** A string, also an empty one, which is what null says, too: it clears the field. It may be absent. */
+export const clearable: Rule<string | undefined> = {
+  optional: true,
+  fault: (field, value) =>
+    value === null || typeof value === 'string' ? undefined : `The ${field} field must be a string.`
+}
 
 /** A string of at least one and at most `maxLength` UTF-16 units. */
 export function textUpTo(maxLength: number): Rule<string> {

@@ -57,7 +57,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   deleted: { broken: store => createEntry(store, FIELDS, null) }, restored: {}, history: {}, // below another entry
   loggedIn: {}, invalidCredentials: {}, loggedOut: {}, healthy: {}, exposed: {}, description: {},
   missing: { options: { body: {} } },
-  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, email: 7 } } },
+  malformed: { options: { body: { password: 7, sistema: 7, usuario: 7, url: 7, notas: 7, email: 7 } } },
   badRequest: { options: { fields: ['Host: a', 'Host: b'] } },
   unauthenticated: { options: { token: 'pes_unknown' } },
   forbidden: {},
@@ -75,13 +75,13 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
-    return Object.assign(store.state.entries, { deletedBelow: broken, text: broken, list: broken })
+    return Object.assign(store.state.entries, { deletedBelow: broken, pageChanges: broken, text: broken, list: broken })
   } },
   wrong: { options: { body: { password: 'wrong', newPassword: 'battery staple horse correct' } } },
   changed: {}
 }
 
-const ALIKE = ['loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
+const ALIKE = ['listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
 const NEVER = ['openapi unforeseen']
 

@@ -69,7 +69,7 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
   assert.deepEqual([first!.type, first!.data], ['journal.rewritten', { why: 'compacted', head: health.head,
     records: health.records, time: recordsOf(verify(bytes, keysOf(folder))).at(-1)!.time }])
-  assert.deepEqual(rest.map(({ type }) => type), ['entries.kept', 'users.kept', 'tokens.kept', 'journal.whole'])
+  assert.deepEqual(rest.map(({ type }) => type), ['fields.kept', 'users.kept', 'tokens.kept', 'journal.whole'])
   assert.doesNotMatch(JSON.stringify(rest), /FORMER|now [356]|bob/)
   assert.equal((await createEntry(store, fields, null)).id, 7)
   assert.equal((await store.accounts.addUser('new@x', undefined, [], 'a long password'))!.id, 4)
@@ -150,9 +150,9 @@ test('records of a compacted journal are bounded, but one value may be larger; r
   assert.equal(waiting.length, 3)
   assert.ok(shares.every((share, i) => share >= (shares[i - 1] ?? 0) && share <= 1), shares.join(' '))
   const [, ...kept] = recordsOf(verify(journalBytes(folder), keysOf(folder)))
-  assert.deepEqual(kept.filter(({ type }) => type === 'entries.kept').map(({ data }) => (data as any).entries.length), [50, 50, 1, 1, 2, 2, 1])
+  assert.deepEqual(kept.filter(({ type }) => type === 'fields.kept').map(({ data }) => (data as any).entries.length), [50, 50, 1, 1, 2, 2, 1])
   await Promise.all(waiting)
-  assert.deepEqual([store.status().records, store.state.entries.size], [1 + 7 + 3 + 1 + 3, many.length + 9])
+  assert.deepEqual([store.status().records, store.state.entries.size], [1 + 7 + 2 + 1 + 3, many.length + 9])
   const after = shown(store)
   await store.close()
   const again = await open(folder)
@@ -253,13 +253,13 @@ test('a device that keeps another state than it was given ends it, and the journ
   const folder = (await copies(t))()
   const store = await open(folder)
   const before = journalBytes(folder)
-  for (const lose of ['entries.kept', 'users.kept', 'tokens.kept']) {
+  for (const lose of ['fields.kept', 'users.kept', 'tokens.kept']) {
     const changed = compact(store, true, () => {}, checkpoint =>
       ({ ...checkpoint, events: Array.from(checkpoint.events).filter(({ type }) => type !== lose) }))
     await assert.rejects(changed, /would be|does not exist/, lose)
   }
   const others: readonly [type: string, rows: string, other: object][] = [
-    ['entries.kept', 'entries', { usuario: 'other' }], ['users.kept', 'users', { name: 'other' }],
+    ['fields.kept', 'entries', { usuario: 'other' }], ['users.kept', 'users', { name: 'other' }],
     ['tokens.kept', 'tokens', { abilities: ['other'] }]
   ]
   for (const [type, rows, other] of others) {

@@ -184,8 +184,12 @@ function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
   for (const { type, data } of records as readonly any[]) {
     const { id, first, entries: rows, ...fields } = data
     if (type === 'entry.created') entries.set(id, { id, ...fields, status: 1 })
-    if (type === 'entries.imported' || type === 'entries.kept') {
-      rows.forEach((row: any, i: number) => { if (row !== null) entries.set(first + i, { id: first + i, ...row }) })
+    if (/^(entries|fields)\.(imported|kept)$/.test(type)) {
+      rows.forEach((row: any, i: number) => {
+        if (row === null) return
+        const { changed: _, ...fields } = row
+        entries.set(first + i, { id: first + i, ...fields })
+      })
     }
     if (!entries.has(id)) continue
     if (type === 'entry.updated') entries.set(id, { ...entries.get(id), ...fields })
@@ -199,7 +203,7 @@ function modelOf(records: readonly JournalRecord[]): ReadonlyMap<number, any> {
 function newestId(records: readonly JournalRecord[]): number {
   return records.reduce((newest, { type, data }: any) => {
     if (type === 'entry.created') return Math.max(newest, data.id)
-    return type.startsWith('entries.') && data.first ? Math.max(newest, data.first + data.entries.length - 1) : newest
+    return /^(entries|fields)\./.test(type) && data.first ? Math.max(newest, data.first + data.entries.length - 1) : newest
   }, 0)
 }
 

@@ -2,9 +2,10 @@
 import { Buffer } from 'node:buffer'
 import { invalid } from '../../http/answers.ts'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
+import type { Head } from '../../http/head.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
 import type { RouteDescription, Schema } from '../../http/route-description.ts'
-import { idOf, route, type Route } from '../../http/route.ts'
+import { idOf, route, type Call, type Route } from '../../http/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -12,11 +13,13 @@ import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
 import type { Accounts } from '../../store/accounts.ts'
+import { covers } from '../../store/session.ts'
 import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
 import { historyReader, type Change } from './history.ts'
+import { listingOf } from './listing.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
@@ -26,9 +29,24 @@ const WRONG = invalid({ password: ['The current password is not correct.'] })
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
-export function extraRoutes({ store, accounts, journal, settings }: PartContext<object>): readonly Route[] {
+export function extraRoutes(
+  { store, accounts, journal, settings }: PartContext<object>
+): readonly Route[] {
   const unknownId = unknownIdIn(store)
+  const listing = listingOf(store.state.entries)
+  const readAll = settings.abilities.get('listPassword')
+  /** Whether a caller may read all passwords anyway. */
+  const readsAll = ({ session }: Call<unknown>): boolean =>
+    session === undefined || readAll === undefined || covers(session.abilities, readAll)
   const routes: Route[] = [
+    {
+      operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
+      handle: async call => {
+        const list = await listing(readsAll(call))
+        const headers = ['ETag', `"${list.tag}"`]
+        return isKnown(call.head, list.tag) ? { status: 304, headers } : { status: 200, body: list, headers }
+      }
+    },
     {
       operation: 'deletedPasswords', method: 'GET', path: '/api/deletedPasswords', description: DELETED,
       handle: () => deletedReply(store, store.state.entries.size + 1)
@@ -63,10 +81,16 @@ export function extraRoutes({ store, accounts, journal, settings }: PartContext<
   return routes
 }
 
+/** Whether a client has what a tag names (RFC 9110 §13.1.2). */
+function isKnown({ 'if-none-match': known = '' }: Head, tag: string): boolean {
+  return known.split(',').some(one => ['*', `"${tag}"`].includes(one.trim().replace(/^W\//, '')))
+}
+
 /** The deleted entries below an id: their bytes are shared by all readers. */
 function deletedReply(store: Store, id: number): Reply {
   const entries = store.state.entries.deletedBelow(id, MAX_ANSWER_BYTES)
-  return { status: 200, body: [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')] }
+  const body = [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')]
+  return { status: 200, body, logged: { entry: 'all' } }
 }
 
 /** The first of these texts, as many as an answer holds, and one at least. */
@@ -110,6 +134,20 @@ const IDS = { unknown: 999_999_999 }
 const TEXT = { type: 'string' }
 const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, TEXT]))
 
+const LIST: RouteDescription = {
+  tag: 'extra', summary: 'The active entries without their secrets.',
+  description: 'An empty array if there is none. `changed` is when the password was last set, if that is known. For ' +
+    'callers who may also list the passwords, `reused` says how many other entries have the same one. With ' +
+    '`If-None-Match`, 304 if nothing has changed. Served if `EXTRA_ROUTES=on`, or with a page.',
+  answers: { entries: jsonReply(200, [{ id: 1, sistema: 'correo', usuario: 'ana', status: 1 }], ['ETag', '"tag"']) },
+  schemas: { entries: { type: 'array', items: {
+    type: 'object', required: ['id', 'sistema', 'usuario', 'status'], additionalProperties: false,
+    properties: {
+      id: { type: 'integer', minimum: 1 }, sistema: TEXT, usuario: TEXT, url: TEXT, status: { const: 1 },
+      changed: TEXT, reused: { type: 'integer', minimum: 1 }
+    }
+  } } }
+}
 const DELETED: RouteDescription = {
   tag: 'extra', summary: 'The deleted entries, newest first.',
   description: 'A mebibyte of them at most; `/api/deletedPasswords/{id}` with the id of the last one gives more, ' +

@@ -70,7 +70,8 @@ function lengthOf({ fields }: Change): number {
 
 const CHANGES: { readonly [type: string]: Change['change'] } = {
   'entry.created': 'created', 'entry.updated': 'updated', 'entry.deleted': 'deleted', 'entry.restored': 'restored',
-  'entries.imported': 'created', 'entries.kept': 'kept'
+  'entries.imported': 'created', 'entries.kept': 'kept', 'fields.created': 'created', 'fields.updated': 'updated',
+  'fields.imported': 'created', 'fields.kept': 'kept'
 }
 
 function changeOf(record: JournalRecord, id: number): Change | undefined {

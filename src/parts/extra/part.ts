@@ -1,4 +1,4 @@
-/** Routes beyond the contract: deleted entries, the history of an entry, and the password of the user who asks. */
+/** Routes beyond the contract: the list without secrets, deleted entries, histories, a user's own password. */
 import { setting } from '../../core-settings.ts'
 import { parseSwitch } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
@@ -8,16 +8,18 @@ interface ExtraSettings {
   readonly extraRoutes: boolean
 }
 
-/** What is served where there is a page in any case: whoever deletes there by mistake has to get it back there. */
-const FOR_PAGE: ReadonlySet<string> = new Set(['deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
+/** What is served if there is a page, in any case: the page lists without secrets, and undoes a deletion. */
+const FOR_PAGE: ReadonlySet<string> =
+  new Set(['listEntries', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
 
 export const extra: Part<ExtraSettings> = {
   settings: {
     extraRoutes: setting('on|off', false, parseSwitch,
-      'Whether deleted entries (where there is a page, in any case), histories and a change of one’s own password ' +
-      'are served.')
+      'Whether the list without secrets and deleted entries (with a page, in any case), histories and a change of ' +
+      'one’s own password are served.')
   },
   abilities: {
+    listEntries: 'entry:list',
     deletedPasswords: 'password:deleted',
     // The same entries, from an id on: who closes the one must not have to know of the other.
     olderDeletedPasswords: 'deletedPasswords',

@@ -161,8 +161,7 @@ function schemaOf(examples: readonly unknown[]): Schema {
   if (Array.isArray(first)) return { type: 'array', items: schemaOf(examples.flat()) }
   if (typeof first !== 'object' || first === null) return { type: typeof first }
   const fields = Object.keys(first)
-  const named = Object.keys(SCHEMAS).find(name => name !== 'Message' &&
-    Object.keys(SCHEMAS[name]!['properties'] as object).join() === fields.join())
+  const named = Object.keys(SCHEMAS).find(name => name !== 'Message' && hasShape(SCHEMAS[name]!, fields))
   if (named !== undefined) return { $ref: `#/components/schemas/${named}` }
   const properties = Object.fromEntries(fields.map(field => {
     const values = (examples as readonly Json[]).map(example => example[field])
@@ -170,6 +169,13 @@ function schemaOf(examples: readonly unknown[]): Schema {
     return [field, field === 'message' ? { enum: [...new Set(values)] } : schemaOf(values)]
   }))
   return { type: 'object', required: fields, properties, additionalProperties: false }
+}
+
+/** Whether an object with these fields has all that a schema asks for, and nothing else. */
+function hasShape({ properties, required = [] }: Schema, fields: readonly string[]): boolean {
+  const wanted = required as readonly string[]
+  return wanted.length > 0 && wanted.every(field => fields.includes(field)) &&
+    fields.every(field => Object.hasOwn(properties as object, field))
 }
 
 function examplesOf(values: Json): Json {

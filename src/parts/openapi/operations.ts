@@ -13,6 +13,9 @@ const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
 const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, text]))
+/** What a client gives: an optional field may be empty, or null, which clears it. */
+const GIVEN = Object.fromEntries(ENTRY_FIELDS.map(field =>
+  [field, FIELDS[field].isRequired ? text : { type: ['string', 'null'], description: FIELDS[field].help }]))
 const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
 /** The named schemas. An example of an answer that has the fields of one of them is one, but for `Message`. */
@@ -21,8 +24,8 @@ export const SCHEMAS: { readonly [name: string]: Schema } = {
     ...closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
     required: ['id', ...required, 'status']
   },
-  EntryFields: { ...form(STRINGS), required },
-  EntryChanges: { type: 'object', properties: STRINGS },
+  EntryFields: { ...form(GIVEN), required },
+  EntryChanges: { type: 'object', properties: GIVEN },
   InvalidData: closed({
     message: { const: TEXTS.invalid },
     errors: {

@@ -3,8 +3,8 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../limits.ts'
-import { fieldsOf, rowOf, type EntryRow } from '../../store/entry.ts'
-import type { KeptToken, KeptUser, User } from '../../store/events.ts'
+import { fieldsOf, hasMore, rowOf } from '../../store/entry.ts'
+import type { KeptRow, KeptToken, KeptUser, User } from '../../store/events.ts'
 import { event, State } from '../../store/state.ts'
 
 /**
@@ -36,7 +36,7 @@ export function checkpointOf(state: State, tokens: readonly KeptToken[]): Checkp
     for (const [from, entries] of pieces(keptEntries(state))) {
       given = from + entries.length
       if (entries.length === 1 && isLarge(entries[0]!)) yield * inParts(from + 1, entries[0]!)
-      else yield event('entries.kept', null, { first: from + 1, entries })
+      else yield keptEvent(from + 1, entries)
     }
     for (const [from, kept] of pieces(keptUsers(state))) {
       yield event('users.kept', null, { first: from + 1, users: kept })
@@ -56,27 +56,38 @@ export function checkpointOf(state: State, tokens: readonly KeptToken[]): Checkp
   }
 }
 
-function * texts({ entries }: State): Generator<string | undefined, void, void> {
-  for (let id = 1; id <= entries.size; id++) yield entries.text(id)?.toString()
+function * texts({ entries }: State): Generator<unknown, void, void> {
+  for (let id = 1; id <= entries.size; id++) yield [entries.text(id)?.toString(), entries.changedMs(id)]
 }
 
-function * keptEntries({ entries }: State): Generator<EntryRow | null, void, void> {
+function * keptEntries({ entries }: State): Generator<KeptRow | null, void, void> {
   for (let id = 1; id <= entries.size; id++) {
     const entry = entries.get(id)
-    yield entry === undefined ? null : rowOf(entry)
+    const changedMs = entries.changedMs(id)
+    const changed = changedMs === undefined ? {} : { changed: new Date(changedMs).toISOString() }
+    yield entry === undefined ? null : { ...rowOf(entry), ...changed }
   }
 }
 
-function isLarge(row: EntryRow | null): boolean {
+/** Of a type that older versions know, if nothing in it is new to them. */
+function keptEvent(first: number, entries: readonly (KeptRow | null)[]): Event {
+  const isNew = entries.some(row => row !== null && (row.changed !== undefined || hasMore(row)))
+  return event(isNew ? 'fields.kept' : 'entries.kept', null, { first, entries })
+}
+
+function isLarge(row: KeptRow | null): boolean {
   return row !== null && Buffer.byteLength(JSON.stringify(row)) > CHECKPOINT_RECORD_BYTES
 }
 
-/** An entry as one without values, and then each value: all of them may be more than a record can hold. */
-function * inParts(id: number, row: EntryRow | null): Generator<Event, void, void> {
-  const fields = Object.entries(fieldsOf(row!))
+/** An entry with its password alone, and then each other value: all of them may be more than a record can hold. */
+function * inParts(id: number, row: KeptRow | null): Generator<Event, void, void> {
+  const fields = Object.entries(fieldsOf(row!)).filter(([field]) => field !== 'password')
   const empty = Object.fromEntries(fields.map(([field]) => [field, '']))
-  yield event('entries.kept', null, { first: id, entries: [{ ...row!, ...empty }] })
-  for (const [field, value] of fields) yield event('entry.updated', null, { id, [field]: value })
+  yield keptEvent(id, [{ ...row!, ...empty }])
+  for (const [field, value] of fields) {
+    const changes = { [field]: value }
+    yield event(hasMore(changes) ? 'fields.updated' : 'entry.updated', null, { id, ...changes })
+  }
 }
 
 /** Of a removed user the number alone, which is its place. */

@@ -1,7 +1,7 @@
 /** Changes that only the operator makes, and the name under which the operator's changes are recorded. */
 import { Buffer } from 'node:buffer'
 import type { EncodedEvent } from '../../journal/journal.ts'
-import type { EntryRow } from '../../store/entry.ts'
+import { hasMore, type EntryRow } from '../../store/entry.ts'
 import { OPERATOR, type Events } from '../../store/events.ts'
 import { event } from '../../store/state.ts'
 import type { Command, Commits } from '../../store/store.ts'
@@ -39,7 +39,8 @@ export function purgeEntry(store: Commits, id: number): Promise<boolean> {
 export function importEntries(store: Commits, entries: readonly EntryRow[]): Promise<number> {
   return store.commit(draft => {
     const first = draft.size + 1
-    return [entries.length > 0 ? [event('entries.imported', null, { first, entries })] : [], first]
+    const type = entries.some(hasMore) ? 'fields.imported' : 'entries.imported'
+    return [entries.length > 0 ? [event(type, null, { first, entries })] : [], first]
   })
 }
 

@@ -6,7 +6,7 @@ import { CONTINUATIONS, type Continued, type JournalRecord, type LostLines } fro
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
-import { assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
+import { isOfEntries, assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
 import { event, State } from '../../store/state.ts'
 import { OperatorError } from '../command.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
@@ -25,7 +25,11 @@ export interface Unplaced extends Omit<JournalRecord, 'seq'> {
 
 /** Records of these types change neither users nor passwords. */
 const HARMLESS = new RegExp('^(entry\\.(created|updated|deleted|restored|purged)|entries\\.(imported|kept|disclosed)|' +
+  'fields\\.(created|updated|imported|kept)|' +
   'token\\.(issued|revoked)|tokens\\.(revoked|kept)|journal\\.(begun|continued|rewritten|whole))$')
+/** The types of records that give an entry its id, and of those that give many theirs. */
+const CREATED: readonly string[] = ['entry.created', 'fields.created']
+const ROWS_OF_ENTRIES: readonly string[] = ['entries.imported', 'entries.kept', 'fields.imported', 'fields.kept']
 /** The least that a row of a record takes in a line. */
 const LEAST_ROW_BYTES = 6
 /** The most ids that are left out behind what is lost at the end. */
@@ -33,9 +37,11 @@ const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 const FILL_ROWS = 2_000
 
 /** How many new rows lost lines may have held, of which only the type is known, if that. */
-function rowsIn(type: string | undefined, one: string, many: readonly string[], bytes: number): number {
+function rowsIn(
+  type: string | undefined, one: readonly string[], many: readonly string[], bytes: number
+): number {
   if (type === undefined || many.includes(type)) return Math.max(1, Math.floor(bytes / LEAST_ROW_BYTES))
-  return type === one ? 1 : 0
+  return one.includes(type) ? 1 : 0
 }
 
 export class Salvaging {
@@ -143,11 +149,11 @@ export class Salvaging {
     for (const type of new Set(types)) {
       const isKnown = type !== undefined && HARMLESS.test(type)
       if (!isKnown) this.mayLackUsers = true
-      if (!isKnown || type.startsWith('entr')) this.mayLackChanges = true
+      if (!isKnown || isOfEntries(type)) this.mayLackChanges = true
     }
     for (const type of types) {
-      this.#free.entries += rowsIn(type, 'entry.created', ['entries.imported', 'entries.kept'], bytes / types.length)
-      this.#free.users += rowsIn(type, 'user.added', ['users.kept'], bytes / types.length)
+      this.#free.entries += rowsIn(type, CREATED, ROWS_OF_ENTRIES, bytes / types.length)
+      this.#free.users += rowsIn(type, ['user.added'], ['users.kept'], bytes / types.length)
     }
     this.#claims.clear()
   }
@@ -222,7 +228,7 @@ function idsBefore({ type, data }: Pick<JournalRecord, 'type' | 'data'>): { entr
   }
   if (type === 'users.kept') return { entries: 0, users: first - 1 }
   if (type === 'user.added') return { entries: 0, users: id - 1 }
-  if (type === 'entry.created') return { entries: id - 1, users: 0 }
-  if (type.startsWith('entr')) return { entries: Math.max(id, first - 1), users: 0 }
+  if (CREATED.includes(type)) return { entries: id - 1, users: 0 }
+  if (isOfEntries(type)) return { entries: Math.max(id, first - 1), users: 0 }
   return { entries: 0, users: tokens.reduce((newest, token) => Math.max(newest, token.user), Math.max(id, user)) }
 }

@@ -1,0 +1,179 @@
+/** The list without secrets, and the fields beyond the contract's three. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
+import { listingOf } from '../../src/parts/extra/listing.ts'
+import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
+import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
+import { fileStore, memoryStore } from '../support/compose.ts'
+import { randomOf } from '../support/random.ts'
+import { compact } from '../support/rewrite.ts'
+import { freshFolder, send, startService } from '../support/service.ts'
+
+const FLAGS = { 'extra-routes': 'on' }
+const LIST = '/api/listEntries'
+const fields = (password: string, more: object = {}): { password: string, sistema: string, usuario: string } =>
+  ({ password, sistema: 's', usuario: 'u', ...more })
+
+async function listed(
+  url: string, token: string, known?: string, path: string = LIST
+): Promise<{ readonly status: number, readonly text: string, readonly tag: string }> {
+  const headers = { Authorization: `Bearer ${token}`, ...known !== undefined && { 'If-None-Match': known } }
+  const answer = await fetch(url + path, { headers })
+  return { status: answer.status, text: await answer.text(), tag: answer.headers.get('ETag') ?? '' }
+}
+
+test('the list has what each active entry is for, and no secret; an empty store gives an empty list', async t => {
+  const { url, service: { store } } = await startService(t, FLAGS)
+  assert.deepEqual((await send(url, 'GET', LIST)).json, [])
+  await createEntry(store, fields('secret 1', { url: 'https://a.example/', notas: 'secret note' }), null)
+  await createEntry(store, fields('secret 2'), null)
+  await createEntry(store, fields('secret 3'), null)
+  await deleteEntry(store, 2, null)
+  const { json } = await send(url, 'GET', LIST)
+  assert.doesNotMatch(JSON.stringify(json), /secret/)
+  const times = json.map(({ changed }: { changed: string }) => changed)
+  for (const time of times) assert.ok(Math.abs(Date.now() - Date.parse(time)) < 60_000, time)
+  assert.deepEqual(json, [
+    { id: 1, sistema: 's', usuario: 'u', url: 'https://a.example/', status: 1, changed: times[0] },
+    { id: 3, sistema: 's', usuario: 'u', status: 1, changed: times[1] }
+  ])
+})
+
+test('who may read all passwords learns how many others are the same, and nobody else does', async t => {
+  const users = { [ANA]: ['password:read', 'password:create'], 'bea@example.org': ['entry:list', 'password:create'], 'cid@example.org': ['password:create'] }
+  const { url, service } = await startProtected(t, FLAGS, users)
+  for (const password of ['same', 'other', 'same', 'same']) await createEntry(service.store, fields(password), null)
+  await deleteEntry(service.store, 4, null)
+  const tokenOf = async (email: string, abilities?: readonly string[]): Promise<string> =>
+    (await service.accounts!.issue(email, abilities, undefined))!.token
+  const reused = async (token: string): Promise<unknown> => {
+    const { status, text } = await listed(url, token)
+    return status === 200 ? JSON.parse(text).map((one: { reused?: number }) => one.reused) : status
+  }
+  assert.deepEqual(await reused(await tokenOf(ANA)), [1, undefined, 1])
+  assert.deepEqual(await reused(await tokenOf(ANA, ['entry:list'])), [undefined, undefined, undefined])
+  assert.deepEqual(await reused(await tokenOf('bea@example.org')), [undefined, undefined, undefined])
+  assert.equal(await reused(await tokenOf('cid@example.org')), 403)
+  await assert.rejects(tokenOf('bea@example.org', ['password:read']), { code: 'input-invalid' })
+  const narrow = await tokenOf(ANA, ['entry:list'])
+  for (const path of ['listPassword', 'getPassword/1']) {
+    assert.equal((await listed(url, narrow, undefined, `/api/${path}`)).status, 403)
+  }
+})
+
+test('ABILITIES can ask for another ability, and for exactly that', async t => {
+  const { url, service } = await startProtected(t, { ...FLAGS, abilities: 'listEntries=x' }, { [ANA]: ['password:read'], 'bea@example.org': ['x'] })
+  const statuses: number[] = []
+  for (const email of [ANA, 'bea@example.org']) {
+    statuses.push((await listed(url, (await service.accounts!.issue(email, undefined, undefined))!.token)).status)
+  }
+  assert.deepEqual(statuses, [403, 200])
+})
+
+test('each form has a tag of its own, which answers 304 without a body until something in it changes', async t => {
+  const { url, service } = await startProtected(t, FLAGS, { [ANA]: ['*'] })
+  const { store } = service
+  for (const password of ['same', 'same', 'other']) await createEntry(store, fields(password), null)
+  const all = (await service.accounts!.issue(ANA, undefined, undefined))!.token
+  const narrow = (await service.accounts!.issue(ANA, ['entry:list'], undefined))!.token
+  const tagOf = async (token: string): Promise<string> => (await listed(url, token)).tag
+  const [wide, plain] = [await tagOf(all), await tagOf(narrow)]
+  assert.notEqual(wide, plain)
+  for (const known of [wide, `W/${wide}`, `"a", ${wide}`, '*']) {
+    const { status, text, tag } = await listed(url, all, known)
+    assert.deepEqual([status, text, tag], [304, '', wide], known)
+  }
+  for (const known of [plain, 'x', wide.slice(1)]) assert.equal((await listed(url, all, known)).status, 200, known)
+  await updateEntry(store, 1, { notas: 'not in it' }, null)
+  assert.equal(await tagOf(narrow), plain)
+  await updateEntry(store, 3, { password: 'same' }, null)
+  const [nextWide, nextPlain] = [await tagOf(all), await tagOf(narrow)]
+  assert.ok(nextWide !== wide && nextPlain !== plain)
+  assert.equal((await send(url, 'POST', '/api/login', { email: ANA, password: PASSWORD })).status, 200)
+  assert.equal(await tagOf(all), nextWide, 'nothing of users is in it')
+})
+
+test('changed is when the password was set: no other edit moves it, and compaction and restarts keep it', async t => {
+  const folder = freshFolder(t)
+  let wallMs = Date.UTC(2026, 0, 1)
+  const open = (): ReturnType<typeof fileStore> => fileStore(folder, { wallMs: () => wallMs += 60_000 })
+  let store = await open()
+  const changed = (id: number): number | undefined => store.state.entries.changedMs(id)
+  await createEntry(store, fields('p'), null)
+  const created = changed(1)
+  assert.equal(created, wallMs)
+  for (const change of [{ usuario: 'new' }, { url: 'https://x/' }, { notas: 'n' }, { password: 'p' }]) await updateEntry(store, 1, change, null)
+  await deleteEntry(store, 1, null)
+  assert.equal(changed(1), created)
+  await updateEntry(store, 1, { password: 'second', usuario: 'x' }, null)
+  const second = changed(1)
+  assert.ok(second! > created!)
+  for (let round = 0; round < 2; round++) {
+    await compact(store)
+    await store.close()
+    store = await open()
+    assert.equal(changed(1), second)
+  }
+  await store.close()
+})
+
+test('whatever changes, both forms are what a look at every entry gives', async t => {
+  const random = randomOf(t)
+  const store = memoryStore()
+  const { entries } = store.state
+  const list = listingOf(entries)
+  const textOf = async (showsReused: boolean): Promise<string> => Buffer.concat([...await list(showsReused)]).toString()
+  for (let round = 0; round < 60; round++) {
+    for (let n = random.int(LIST_PAGE_ENTRIES); n > 0; n--) {
+      const id = 1 + random.int(entries.size + 1)
+      const password = `${random.int(40)}`
+      const kind = random.int(4)
+      if (kind < 2) await createEntry(store, fields(password, random.int(2) === 0 ? { url: 'https://ñ/' } : {}), null)
+      else if (kind === 2) await updateEntry(store, id, { password }, null)
+      else await deleteEntry(store, id, null)
+    }
+    const active = [...entries.entries()].filter(({ status }) => status === 1)
+    const expected = (showsReused: boolean): unknown => active.map(({ id, sistema, usuario, url, status, password }) => {
+      const reused = active.filter(one => one.password === password).length - 1
+      return JSON.parse(JSON.stringify({
+        id, sistema, usuario, url, status, changed: new Date(entries.changedMs(id)!).toISOString(),
+        reused: showsReused && reused > 0 ? reused : undefined
+      }))
+    })
+    for (const form of [true, false]) {
+      const text = await textOf(form)
+      assert.deepEqual(JSON.parse(text), expected(form))
+      assert.equal((await list(form)).bytes, Buffer.byteLength(text))
+    }
+  }
+})
+
+for (const [what, given, kept] of [
+  ['texts', { url: 'https://a/', notas: 'line 1\nline 2' }, { url: 'https://a/', notas: 'line 1\nline 2' }],
+  ['null', { url: null, notas: null }, {}], ['empty texts', { url: '', notas: '' }, {}], ['nothing', {}, {}]
+] as const) {
+  test(`url and notas are created and updated by ${what}; an entry without them is served as the contract has it`, async t => {
+    const { url } = await startService(t, FLAGS)
+    const got = async (): Promise<unknown> => (await send(url, 'GET', '/api/getPassword/1')).json.passwords
+    assert.equal((await send(url, 'POST', '/api/createPassword', fields('p', given))).status, 200)
+    const entry = { id: 1, password: 'p', sistema: 's', usuario: 'u', ...kept, status: 1 }
+    assert.equal(JSON.stringify(await got()), JSON.stringify(entry))
+    await send(url, 'POST', '/api/updatePassword/1', { url: 'https://b/', notas: 'other' })
+    const { json } = await send(url, 'POST', '/api/updatePassword/1', given)
+    const left = what === 'nothing' ? { ...entry, url: 'https://b/', notas: 'other', status: 1 } : entry
+    assert.deepEqual([json.password, await got()], [left, left])
+  })
+}
+
+test('a url or notas of another type is refused, on create and on update, by the field’s name', async t => {
+  const { url } = await startService(t)
+  await send(url, 'POST', '/api/createPassword', fields('p'))
+  for (const path of ['createPassword', 'updatePassword/1']) {
+    for (const wrong of [1, true, [], {}]) {
+      const { status, json } = await send(url, 'POST', `/api/${path}`, fields('p', { url: wrong, notas: wrong }))
+      const errors = { url: ['The url field must be a string.'], notas: ['The notas field must be a string.'] }
+      assert.deepEqual([status, json], [400, { message: 'Invalid data', errors, status: 400 }], `${path} ${JSON.stringify(wrong)}`)
+    }
+  }
+})
