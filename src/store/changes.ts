@@ -9,7 +9,8 @@ export function changesIn({ type, data }: JournalRecord, id: number): EntryChang
     const { first, entries } = data as Events['entries.kept']
     return entries[id - first] ?? undefined
   }
-  return /^(entry|fields)\./.test(type) && (data as Events['entry.deleted']).id === id ? data as EntryChanges : undefined
+  const isOfOne = /^(entry|fields)\./.test(type) && (data as Events['entry.deleted']).id === id
+  return isOfOne ? data as EntryChanges : undefined
 }
 
 /** `operator`, with the name of the account if it is known, of a record that an operator caused. */
