@@ -1,9 +1,9 @@
 /** The core's settings: one table, from which reading, `--help` and the README's table come. */
-import type { AddressSet } from './http/address.ts'
+import type { AddressSet } from './http/client.ts'
 import { LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from './limits.ts'
 import {
   parseAbilities, parseAddresses, parseHostName, parseInteger, parseList, parseListenAddress, parseMinutes,
-  parseNonEmpty, parseOrigin, parseSwitch, parseWord
+  parseNonEmpty, parseOrigin, parseWord
 } from './setting-values.ts'
 
 /** The settings, parsed; the table below says what each is. What is undefined was not given. */
@@ -40,8 +40,6 @@ export interface CoreSettings {
   readonly tlsKey: string | undefined
   /** The size that a request body may have, in bytes; 65,536 unless given. */
   readonly maxBodyBytes: number
-  /** Whether each request is given to `log.access`, a JSON line each. */
-  readonly accessLog: boolean
   /** Where records are kept: `file`, `memory`, or the name of a journal that a part offers. */
   readonly journal: string
 }
@@ -114,8 +112,6 @@ export const coreSettings = (
   tlsKey: setting('FILE', undefined, parseNonEmpty, 'The private key of the certificate, PEM.'),
   maxBodyBytes: setting('N', MAX_BODY_BYTES, parseInteger(1, MAX_BODY_SETTING_BYTES),
     'The size that a request body may have, in bytes.'),
-  accessLog: setting('on|off', false, parseSwitch,
-    'Whether each request is logged to standard output, a JSON line each.'),
   journal: setting('KIND', 'file', parseWord('file', 'memory', ...Object.keys(journals)),
     ['Where records are kept: `file`', ...Object.values(journals).map(({ help }) => help),
       'or `memory`, which keeps nothing beyond the process.'].join('; '))

@@ -5,9 +5,9 @@
 import { setMaxListeners } from 'node:events'
 import { readValues } from './read-settings.ts'
 import { Failure } from './errors.ts'
-import { peerOf } from './http/address.ts'
+import { peerOf } from './http/client.ts'
 import type { IncomingMessage, ServerResponse } from './http/listener.ts'
-import { statusReply, type Reply } from './http/reply.ts'
+import { BUSY, statusReply, type Reply } from './http/reply.ts'
 import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
@@ -159,7 +159,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const { access } = given ?? {}
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,
-    ...settings.accessLog && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+    ...'accessLog' in settings && settings.accessLog === true && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
   }
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
@@ -190,11 +190,11 @@ export async function openService(options: Options & HostOptions = {}): Promise<
 }
 
 function embedded(
-  { store, gate, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
+  { store, pipeline, listen, close }: OpenService, accounts: Accounts, prefix: string, log: Log
 ): Service {
   const { journal, state: { entries } } = store
   const catchUp = async (): Promise<void> => {
-    if (gate.isClosed()) throw new Failure('journal-closed', 'the service is closed')
+    if (pipeline.isStopping()) throw new Failure('journal-closed', 'the service is closed')
     await journal.catchUp?.()
   }
   return {
@@ -213,19 +213,19 @@ function embedded(
     handle: (request, response) => {
       const { socket } = request as { readonly socket: IncomingMessage['socket'] | null }
       if (socket === null) return void response.destroy() // the host has destroyed it
-      const peer = peerOf(socket)
-      if (peer === undefined || socket.destroyed) return // its client is gone
+      if (peerOf(socket) === undefined || socket.destroyed) return // its client is gone
       if (response.headersSent || response.writableEnded) {
         log.warn('handle was given a request whose answer has begun; nothing was done')
         return
       }
       const whole = wholeTarget(prefix, request)
       const target = below(prefix, whole)
-      const answer = (reply: Reply): void => sendReply(response, reply, [], gate.isClosed())
+      const answer = (reply: Reply): void => sendReply(response, reply, [], pipeline.isStopping())
       if (target === undefined) return answer(statusReply(404))
       // The page's own links are relative: it is at `/vault/`, not at `/vault`.
       if (!whole.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
-      gate.handle(request, response, target, peer, ignore)
+      if (pipeline.isStopping()) answer(BUSY)
+      else pipeline(request, response, target)
     },
     listen,
     close

@@ -11,8 +11,8 @@ export const MAX_HEADER_FIELDS: number = 100
 /** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
-/** Bodies that are worked on, all together, unless a single one is larger; further ones wait, already read. */
-export const MAX_BODIES_BYTES: number = 2 * 1024 * 1024
+/** Bodies that are being read, all together; beyond that the one that has taken longest is answered 503. */
+export const MAX_BODIES_BYTES: number = 64 * 1024 * 1024
 /** Pieces of a body, as chunks, that may hold fewer bytes than these on average; then it is refused. */
 export const MAX_SMALL_PIECES: number = 256
 export const SMALL_PIECE_BYTES: number = 64
@@ -28,23 +28,17 @@ export const HEADERS_TIMEOUT_MS: number = 15_000
 export const REQUEST_TIMEOUT_MS: number = 30_000
 /** How long an idle connection is kept for its next request, at least; its client is told. */
 export const KEEP_ALIVE_TIMEOUT_MS: number = 65_000
-/**
- * How long a connection may stay without a byte in either direction while an answer is under way. Node lets it pass
- * twice where a part of the answer is gone.
- */
-export const SOCKET_TIMEOUT_MS: number = 60_000
+/** How long a reader has for an answer, and how many of its bytes give it a second more. */
+export const ANSWER_TIMEOUT_MS: number = 60_000
+export const ANSWER_BYTES_PER_SECOND: number = 16 * 1024
+/** What answers hold that are not taken yet, beside the newest of them; beyond that the oldest is cut. */
+export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 /** How often these timeouts, and silent connections, are looked at. */
 export const TIMEOUT_CHECK_MS: number = 5_000
-/** How many connections are open at once; further ones are closed at once. */
+/** How many connections are open at once; for one more, one gives way that waits for a head. */
 export const MAX_CONNECTIONS: number = 16_384
-/** How many of them one client (an IPv4 address, the /64 of an IPv6 address) may have, unless it is a trusted proxy. */
-export const MAX_CONNECTIONS_PER_CLIENT: number = 2_048
-/** How many of them may wait for a request's head at once; for one more, that which waits longest is closed. */
-export const MAX_HEADLESS_PER_CLIENT: number = 1_024
-/** Answers of a connection that are decided and wait to be sent; with one more, it ends. */
-export const MAX_HELD_ANSWERS: number = 64
-/** Their bytes, after which the next one is the last. */
-export const MAX_HELD_ANSWER_BYTES: number = 64 * 1024
+/** How many of the descriptors that the process may have are kept for its files. */
+export const DESCRIPTOR_RESERVE: number = 128
 /** A body of at most this length is copied and sent with its head. */
 export const SHORT_BODY_BYTES: number = 8 * 1024
 /** What is written of a longer one before a reader has taken what was written before; of a list, readers share it. */
@@ -89,6 +83,8 @@ export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
 export const TOKEN_SWEEP_MS: number = 60_000
 /** Clients that one generation of a rate limit's table holds; it holds two, and there are up to three tables. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
+/** The same of pairs of a client and the e-mail address that it logs in with. */
+export const MAX_LOGIN_PAIRS: number = 5_000
 
 /** Records that one write to the journal may hold. */
 export const MAX_COMMIT_RECORDS: number = 1024
@@ -130,10 +126,9 @@ export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
 
 /** Asserts the relations between bounds; both programs call it when they start. */
 export function assertLimits(): void {
-  assert.ok(MAX_CONNECTIONS_PER_CLIENT * 4 <= MAX_CONNECTIONS, 'one client cannot take all connections')
   assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
   assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')
-  assert.ok(MAX_HASH_WAIT_MS < SOCKET_TIMEOUT_MS, 'a login is answered before its connection is closed')
+  assert.ok(2 * MAX_BODY_SETTING_BYTES <= MAX_BODIES_BYTES, 'the largest body fits while it is read')
   assert.ok(MAX_BODY_BYTES <= MAX_BODY_SETTING_BYTES, 'the default is within what the setting takes')
   assert.ok(MAX_COMMIT_RECORDS <= MAX_COMMIT_QUEUE_RECORDS, 'a full write fits the queue')
   assert.ok(MAX_BODY_SETTING_BYTES < MAX_EVENT_BYTES, 'the largest body fits a line')

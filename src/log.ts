@@ -1,5 +1,8 @@
 /** What the operator learns: messages, and what is measured. */
-import type { AccessLogSink } from './http/access-log.ts'
+import type { Reply } from './http/reply.ts'
+import type { Route } from './http/route.ts'
+import type { Params } from './http/router.ts'
+import type { Session } from './store/session.ts'
 
 /** Takes the lines that an operator should see, and those of the access log. */
 export interface Log {
@@ -9,6 +12,13 @@ export interface Log {
   progress?(what: string, share: number): void
   /** Needed where the access log is on. */
   readonly access?: AccessLogSink | undefined
+}
+
+/** Where lines of the access log go: `pendingBytes` is what was written and not yet taken. */
+export interface AccessLogSink {
+  /** Throws where the line is lost. */
+  write(line: string): void
+  pendingBytes(): number
 }
 
 /** Shows on a terminal how much of some long work is done; nothing in a pipe. 1 clears the line. */
@@ -21,11 +31,28 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
   return `${count} ${count === 1 ? one : many}`
 }
 
+/** A request that has ended. */
+export interface Ended {
+  /** Its id, if one was given out with the answer. */
+  readonly id: string | undefined
+  readonly method: string
+  /** Undefined where no route was reached. */
+  readonly route: Route | undefined
+  readonly params: Params
+  /** The client's address. */
+  readonly client: string
+  readonly session: Session | undefined
+  readonly logged: Reply['logged']
+  readonly status: number
+  /** From the head to the answer, in milliseconds. */
+  readonly ms: number
+}
+
 /** Called after each of these has happened. */
 export interface Observer {
-  /** `operation` is undefined where no route was reached. */
-  requestEnded?(operation: string | undefined, status: number, ms: number): void
-  malformedRefused?(status: number): void
+  requestEnded?(ended: Ended): void
+  /** What was no request was refused; `address` is that of its peer. */
+  malformedRefused?(status: number, address: string): void
   /** See `JournalObserver`. */
   journalWritten?(ms: number, isMade: boolean): void
 }

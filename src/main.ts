@@ -45,12 +45,13 @@ async function main(): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
   const settings = readSettings(process.argv.slice(2), process.env)
-  if (settings.accessLog && process.stdout.isTTY) {
+  const isLogged = 'accessLog' in settings && settings.accessLog === true
+  if (isLogged && process.stdout.isTTY) {
     const why = 'a paused terminal would hold up requests'
     throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
   // The lines of the access log are JSON; what a person reads must not come between them.
-  const output = settings.accessLog ? process.stderr : process.stdout
+  const output = isLogged ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),
     warn: line => report(WARNING, `warning: ${line}`),

@@ -1,4 +1,5 @@
 /** The parts that are built in, a line each. The README says how to take one out. */
+export { accessLog } from './parts/access-log/part.ts'
 export { etcd } from './parts/etcd/part.ts'
 export { metrics } from './parts/metrics/part.ts'
 export { openapi } from './parts/openapi/part.ts'

@@ -1,19 +1,16 @@
 /** The composition: from settings to a service. It knows no signals and never ends the process. */
-import { randomUUID } from 'node:crypto'
-import { entryRoutes } from './http/routes.ts'
+import { entryRoutes, sessionRoutes } from './http/routes.ts'
 import { RateLimit } from './http/rate-limit.ts'
-import { createLocalPipeline, createPipeline } from './http/request.ts'
+import { localPipeline } from './http/local.ts'
+import { pipelineOf, type Pipeline } from './http/request.ts'
 import { routerOf, withAbility, type Route } from './http/route.ts'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
 import { disk } from './journal/files.ts'
 import { Failure } from './errors.ts'
-import type { AccessLog } from './http/access-log.ts'
-import { isLoopback } from './http/address.ts'
-import type { FollowedCertificate } from './http/certificate.ts'
-import type { Handle } from './http/connection.ts'
-import { RequestGate } from './http/request-gate.ts'
+import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
+import type { FollowedCertificate } from './http/tls.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
 import type { OpenPart, PartContext } from './part.ts'
@@ -27,8 +24,8 @@ export interface OpenService {
   readonly store: Store
   /** Users and tokens, in the protected configuration. */
   readonly accounts: Accounts | undefined
-  /** Answers requests until it closes. */
-  readonly gate: RequestGate
+  /** Answers requests. */
+  readonly pipeline: Pipeline
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -59,45 +56,39 @@ async function compose(
   const { store, journal, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   const stopping = new AbortController()
-  const { accounts, routes: sessionRoutes } = await openSession(settings, store)
-  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...sessionRoutes]
+  const { accounts, routes: ofSession } = await openSession(settings, store)
+  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...ofSession]
   let listener: Listener | undefined
   const parts = await openParts({
     settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
     load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
   }, closers)
-  const accessLog = await openAccessLog(settings, log, closers)
   const certificate = await openCertificate(settings, log, closers)
   for (const { observer } of parts) if (observer !== undefined) observers.push(observer)
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
     .map(route => withAbility(route, settings.abilities))
   const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
-  storage.gate?.open(createLocalPipeline(localRoutes, store.journal.catchUp, log.warn))
-  const gate = new RequestGate()
-  const handle = createPipeline({
+  storage.gate?.open(localPipeline(localRoutes, store.journal.catchUp, log.warn))
+  const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
+  const pipeline = pipelineOf({
     ...optionsOf(settings, accounts),
-    router: routerOf(routes), rateLimit, catchUp: store.journal.catchUp,
-    headers: certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : [],
-    isStopping: gate.isClosed, nowMs, observers, log: accessLog?.log, warn: log.warn
+    router: routerOf(routes), rateLimit, catchUp: store.journal.catchUp, headers, observers, warn: log.warn
   })
-  gate.open(handle)
   closers.add(sweepTokens(store))
-  const { begin, end } = listening(settings, handle, gate, certificate, {
-    trustedProxies: settings.trustProxy, warn: log.warn,
-    onRefusal: (address, status) => {
-      for (const one of observers) one.malformedRefused?.(status)
-      accessLog?.refused(address, status, randomUUID())
-    }
+  const { begin, end } = listening(settings, pipeline, certificate, {
+    trustedProxies: settings.trustProxy, headers, warn: log.warn,
+    onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
   })
   // Clients and the operator have the same time: `storage.close` waits for no more than what is left of it.
-  const gates = [gate, storage.gate]
-  closers.add(async () => { await Promise.all([...gates.map(one => one?.close(SHUTDOWN_TIMEOUT_MS)), end()]) })
+  closers.add(async () => {
+    await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), storage.gate?.close(SHUTDOWN_TIMEOUT_MS), end()])
+  })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {
     store,
     accounts,
-    gate,
+    pipeline,
     listen: async () => {
       listener = await begin()
       const url = urlOf(settings, listener)
@@ -129,10 +120,9 @@ async function openSession(
   { auth, abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings, store: Store
 ): Promise<{ readonly accounts: Accounts | undefined, readonly routes: readonly Route[] }> {
   if (auth !== 'bearer') return { accounts: undefined, routes: [] }
-  const [{ Accounts }, { sessionRoutes }] =
-    await Promise.all([import('./store/accounts.ts'), import('./http/login-routes.ts')])
+  const { Accounts } = await import('./store/accounts.ts')
   const accounts = new Accounts(store, { abilities: abilities.values() })
-  return { accounts, routes: sessionRoutes({ accounts, loginLimit: limitOf(loginLimit), ttlMinutes }) }
+  return { accounts, routes: sessionRoutes(accounts, loginLimit, ttlMinutes) }
 }
 
 async function openParts(context: PartContext<object>, closers: Closers): Promise<OpenPart[]> {
@@ -145,21 +135,11 @@ async function openParts(context: PartContext<object>, closers: Closers): Promis
   return opened
 }
 
-async function openAccessLog(
-  { accessLog }: ServiceSettings, log: Log, closers: Closers
-): Promise<AccessLog | undefined> {
-  if (!accessLog) return undefined
-  const { createAccessLog } = await import('./http/access-log.ts')
-  const opened = createAccessLog(log.access!, Date.now, log.warn)
-  closers.add(opened.close)
-  return opened
-}
-
 async function openCertificate(
   { tlsCert, tlsKey }: ServiceSettings, log: Log, closers: Closers
 ): Promise<FollowedCertificate | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined
-  const { followCertificate } = await import('./http/certificate.ts')
+  const { followCertificate } = await import('./http/tls.ts')
   const opened = followCertificate(disk, tlsCert, tlsKey, log)
   closers.add(opened.close)
   return opened
@@ -175,21 +155,20 @@ function sweepTokens({ state }: Store): () => void {
 
 /** Gives what begins to listen, once, and what ends that. */
 function listening(
-  settings: ServiceSettings, handle: Handle, gate: RequestGate, certificate: FollowedCertificate | undefined,
-  options: ListenOptions
+  settings: ServiceSettings, pipeline: Pipeline, certificate: FollowedCertificate | undefined, options: ListenOptions
 ): { begin(): Promise<Listener>, end(): Promise<void> } {
   let opening: Promise<Listener> | undefined
   const begin = async (): Promise<Listener> => {
     checkTransport(settings)
-    if (gate.isClosed()) throw new Failure('address-unusable', 'the service is closed')
+    if (pipeline.isStopping()) throw new Failure('address-unusable', 'the service is closed')
     if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
     const { host, port } = settings
-    opening = listen({ host, port }, handle, { ...options, certificate: certificate?.read() })
+    opening = listen({ host, port }, pipeline, { ...options, certificate: certificate?.read() })
     const listener = await opening.catch(error => {
       opening = undefined
       throw error
     })
-    if (gate.isClosed()) throw new Failure('address-unusable', 'the service was closed meanwhile')
+    if (pipeline.isStopping()) throw new Failure('address-unusable', 'the service was closed meanwhile')
     certificate?.follow(renewed => listener.renew?.(renewed))
     return listener
   }

@@ -1,6 +1,6 @@
 /** The values of settings: each takes a text and gives the value, or throws an `Error` that says what it must be. */
 import { NOT_UTF8 } from './journal/files.ts'
-import { parseAddressSet, type AddressSet } from './http/address.ts'
+import { parseAddressSet, type AddressSet } from './http/client.ts'
 import { MAX_TOKEN_TTL_MINUTES } from './limits.ts'
 
 export function fail(mustBe: string): never { throw new Error(mustBe) }

@@ -7,8 +7,7 @@ import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import type { DurableJournal } from './journal/journal.ts'
 import { lockFolder, type Lock } from './journal/lock.ts'
-import { peerOf } from './http/address.ts'
-import { RequestGate } from './http/request-gate.ts'
+import { localGate, type LocalGate } from './http/local.ts'
 import { SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { counted, type Log } from './log.ts'
 import type { Part } from './part.ts'
@@ -22,7 +21,7 @@ export interface Storage {
   /** How long the start took to read it. */
   readonly readMs: number
   /** In front of the lock socket, which only the folder's owner can open; undefined without one. */
-  readonly gate: RequestGate | undefined
+  readonly gate: LocalGate | undefined
   /** Waits for what was queued, closes the journal, releases the lock. */
   close(): Promise<void>
 }
@@ -63,9 +62,8 @@ export async function openStorage(
     : await openLocked(files, folder, () => kind.open(settings, options, state.apply))
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
-  const gate = new RequestGate()
-  lock.server.on('request', (request, response) =>
-    gate.handle(request, response, request.url ?? '', peerOf(request.socket)!, () => {}))
+  const gate = localGate()
+  lock.server.on('request', gate.handle)
   const closers = new Closers()
   closers.add(lock.release)
   closers.add(() => store.close())

@@ -38,7 +38,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{
     name: 'http', holds: ['http/', 'log.ts'],
     ofNode: [
-      'node:async_hooks', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net'
+      'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:net'
     ]
   }],
   [{
@@ -53,6 +53,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),
+    part('access-log', 'node:buffer', 'node:crypto'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:async_hooks', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
@@ -61,7 +62,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
   [{ name: 'settings', holds: ['settings.ts'], ofNode: [] }],
-  [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
+  [{ name: 'service', holds: ['service.ts'], ofNode: [] }],
   [
     { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
@@ -152,7 +153,7 @@ function moduleOf(path: string): Module | undefined {
 }
 
 const layerOf = (module: Module): number => LAYERS.findIndex(layer => layer.includes(module))
-const isPart = ({ holds }: Module): boolean => /^parts\/[a-z]+\/$/.test(holds[0]!)
+const isPart = ({ holds }: Module): boolean => /^parts\/[a-z-]+\/$/.test(holds[0]!)
 
 /** Calls `look` with each import of each source and gathers what it says. */
 function eachImport(sources: Sources, look: (path: string, one: Import) => string | undefined): string[] {
@@ -221,7 +222,7 @@ const parse = (text: string): ts.SourceFile => ts.createSourceFile('source.ts', 
 
 /** The global names that are contacts with the outside; what the programs may use, and what everybody may. */
 const GLOBALS = new Map<string, { readonly inPrograms: boolean, readonly members: readonly string[] }>([
-  ['process', { inPrograms: true, members: ['pid', 'cwd', 'version', 'memoryUsage', 'cpuUsage'] }],
+  ['process', { inPrograms: true, members: ['pid', 'cwd', 'version', 'memoryUsage', 'cpuUsage', 'report'] }],
   ['console', { inPrograms: true, members: [] }],
   ...['fetch', 'WebSocket', 'EventSource', 'globalThis', 'global', 'eval', 'require'].map(name =>
     [name, { inPrograms: false, members: [] }] as const)

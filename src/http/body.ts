@@ -1,94 +1,162 @@
-/** Reading a request's body, bounded in bytes and in pieces. */
+/** A request's body: read, parsed, validated; bounded in bytes and pieces, and with all others that are being read. */
 import { Buffer } from 'node:buffer'
-import { IncomingMessage } from 'node:http'
-import { MAX_SMALL_PIECES, SMALL_PIECE_BYTES } from '../limits.ts'
-import type { Refused } from './reply.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
+} from '../limits.ts'
+import { check, depthOf, type Given, type Shape } from '../store/validate.ts'
+import type { Head } from './head.ts'
+import { parseJsonObject } from './json.ts'
+import {
+  BUSY, CLIENT_GONE, FRAGMENTED, invalid, READ_BEFORE, statusReply, TOO_LARGE, UNSUPPORTED, type Refused,
+  type Reply
+} from './reply.ts'
+import { sendContinue } from './send.ts'
 
-/** The event of a request whose body breaks off, with the reason. */
+/** The event of a request whose body breaks off: by the status that answers it, or the client is gone. */
 export const BROKEN = 'broken'
-/** It comes in too many small pieces; it is no HTTP, or too slow, and answered by this status; its client is gone. */
-type Broken = 'too-many-pieces' | Refused | 'gone'
 
-/** A whole body; that it exceeds its bound; that a host has read of it, or reads it as text; why it broke off. */
-export type BodyRead = Buffer | 'too-large' | 'read-before' | Broken
-
-/** Counts a body's pieces: each costs an object and a call, however few bytes it holds. */
-class Pieces {
-  #pieces = 0
-  bytes = 0
-
-  /** Whether there are too many small ones, this one included. */
-  areTooMany(piece: Buffer): boolean {
-    this.bytes += piece.length
-    return ++this.#pieces > MAX_SMALL_PIECES && this.bytes < this.#pieces * SMALL_PIECE_BYTES
+/** The validated body; one that is missing is an empty object. */
+export async function bodyOf(
+  request: IncomingMessage, response: ServerResponse, head: Head, shape: Shape, maxBytes: number
+): Promise<unknown> {
+  const kind = bodyKind(head)
+  if (kind === 'none') return validated(shape, {})
+  if (kind === 'other') throw UNSUPPORTED
+  if (Number(head['content-length'] ?? 0) > maxBytes) throw TOO_LARGE
+  if (request.readableEnded) {
+    const value = validated(shape, parsedByHost(request, head))
+    if (Buffer.byteLength(JSON.stringify(value)) > maxBytes) throw TOO_LARGE
+    return value
   }
+  if (isBegun(request)) throw READ_BEFORE
+  if (head.expect !== undefined) sendContinue(response)
+  const body = await readBody(request, maxBytes)
+  if (body.length === 0) return validated(shape, {})
+  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, depthOf(shape))
+  if (parsed.ok) return validated(shape, parsed.value)
+  throw invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] })
 }
 
-/** A request whose body is cut off where it comes in too many small pieces, also while nothing reads it. */
-export class BoundedRequest extends IncomingMessage {
-  readonly #pieces = new Pieces()
-  isCut = false
+function validated(shape: Shape, given: Given): unknown {
+  const checked = check(shape, given)
+  if (!checked.ok) throw invalid(checked.errors)
+  return checked.value
+}
 
-  override push(piece: Buffer | null): boolean {
-    if (piece === null || (!this.isCut && !this.#pieces.areTooMany(piece))) return super.push(piece)
-    if (!this.isCut) {
-      this.isCut = true
-      this.emit(BROKEN, 'too-many-pieces')
+/** The bodies that are being read, those that began first in front, and what their pieces take together. */
+const reading = new Set<(refusal: Reply) => void>()
+let readingBytes = 0
+
+/** Reads a body of at most `maxBytes`; rejects with a reply. */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) return reject(CLIENT_GONE)
+    const { socket, headers: { 'content-length': promised } } = request
+    let body = Buffer.alloc(0)
+    let bytes = 0
+    let pieces = 0
+    const leave = (): void => {
+      request.off('data', take).off('end', whole).off(BROKEN, broken).off('close', gone)
+      socket.off('close', gone).off('end', cut)
+      reading.delete(refuse)
+      readingBytes -= body.length
+      body = Buffer.alloc(0)
     }
-    return true
-  }
-}
-
-/** Reads a body of at most `maxBytes`, of which what was read before was put back, and hands it on, once. */
-export function readBody(request: IncomingMessage, maxBytes: number, done: (body: BodyRead) => void): void {
-  if (request.destroyed) return done('gone')
-  if (request instanceof BoundedRequest && request.isCut) return done('too-many-pieces')
-  // A host that destroys it, as by a pipeline that fails, takes its socket away.
-  const { socket, readableDidRead: isBegun, headers: { 'content-length': promised } } = request
-  const pieces = new Pieces()
-  let body = Buffer.alloc(0)
-  let isOver = false
-  const end = (result: BodyRead): void => {
-    if (isOver) return
-    isOver = true
-    request.off('data', take).off(BROKEN, end).off('close', gone)
-    socket.off('close', gone).off('end', cut)
-    body = Buffer.alloc(0) // the request is kept until it is answered
-    done(result)
-  }
-  const gone = (): void => end('gone')
-  const cut = (): void => { if (!request.complete) gone() } // node:http lets it pass behind an offer to upgrade
-  const take = (piece: Buffer | string): void => {
-    if (typeof piece === 'string') return end('read-before')
-    const at = pieces.bytes
-    const areTooMany = pieces.areTooMany(piece)
-    if (areTooMany || pieces.bytes > maxBytes) {
+    const refuse = (refusal: Reply): void => {
+      if (!reading.has(refuse)) return
+      leave()
       request.resume() // what is left of it is thrown away
-      return end(areTooMany ? 'too-many-pieces' : 'too-large')
+      reject(refusal)
     }
-    if (at === 0) body = piece
-    else {
-      if (pieces.bytes > body.length) body = grown(body, at, Math.min(2 * pieces.bytes, maxBytes))
-      piece.copy(body, at)
+    const gone = (): void => refuse(CLIENT_GONE)
+    const cut = (): void => { if (!request.complete) gone() } // node:http lets it pass behind an offer to upgrade
+    const broken = (why: Refused | 'gone'): void => {
+      refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
     }
-  }
-  const whole = (): void => {
-    const { bytes } = pieces
-    const isPart = promised === undefined ? isBegun && bytes === 0 : bytes !== Number(promised)
-    end(isPart ? 'read-before' : body.subarray(0, bytes))
-  }
-  request.on('data', take).on('end', whole).on(BROKEN, end).on('close', gone).resume() // middleware may have paused it
-  // The request says nothing of that where middleware has answered it meanwhile.
-  socket.on('close', gone).on('end', cut)
-  if (request.listenerCount('readable') === 0) return
-  // Beside who listens for that, `resume` does nothing; whatever anybody reads is told as `data`.
-  const read = (): void => { while (request.read() !== null); }
-  request.on('readable', read)
-  read()
+    const take = (piece: Buffer | string): void => {
+      if (typeof piece === 'string') return refuse(READ_BEFORE) // somebody has set an encoding meanwhile
+      const at = bytes
+      bytes += piece.length
+      if (bytes > maxBytes) return refuse(TOO_LARGE)
+      // Each piece costs an object and a call, however few bytes it holds.
+      if (++pieces > MAX_SMALL_PIECES && bytes < pieces * SMALL_PIECE_BYTES) return refuse(FRAGMENTED)
+      const size = at === 0 ? bytes : Math.min(2 * bytes, maxBytes)
+      if (bytes > body.length) {
+        const larger = at === 0 ? piece : Buffer.allocUnsafeSlow(size)
+        body.copy(larger, 0, 0, at)
+        readingBytes += larger.length - body.length
+        body = larger
+      }
+      if (at > 0) piece.copy(body, at)
+      // The one that takes longest gives way: a body of good will comes at once.
+      for (const [oldest] of [reading]) if (readingBytes > MAX_BODIES_BYTES) oldest?.({ ...BUSY, isLast: true })
+    }
+    const whole = (): void => {
+      if (!reading.has(refuse)) return
+      const read = body.subarray(0, bytes)
+      leave()
+      if (promised === undefined || bytes === Number(promised)) resolve(read)
+      else reject(READ_BEFORE) // somebody has let a part of it pass
+    }
+    reading.add(refuse)
+    request.on('data', take).on('end', whole).on(BROKEN, broken).on('close', gone).resume() // a host may have paused it
+    // The request says nothing of that where a host has answered it meanwhile.
+    socket.on('close', gone).on('end', cut)
+  })
 }
 
-function grown(old: Buffer, bytes: number, size: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(size)
-  old.copy(larger, 0, 0, bytes)
-  return larger
+/** Whether anybody has begun to read a body. */
+function isBegun(request: IncomingMessage): boolean {
+  return request.readableDidRead || request.readableEncoding !== null || request.listenerCount('readable') > 0
+}
+
+/**
+ * The object that a host has made of a body which it has read to its end; throws a reply where there is none. Express 4
+ * leaves `{}` where it did not parse.
+ */
+function parsedByHost(
+  request: IncomingMessage & { readonly body?: unknown }, { 'content-length': length }: Head
+): { readonly [field: string]: unknown } {
+  const { body } = request
+  if (Array.isArray(body) || body === null) throw invalid({ body: ['The body is not an object.'] })
+  if (typeof body !== 'object' || ArrayBuffer.isView(body)) throw READ_BEFORE
+  if (Object.keys(body).length === 0 && length !== '2') throw READ_BEFORE
+  return body as { readonly [field: string]: unknown }
+}
+
+/**
+ * The media type of plain JSON (RFC 9110 §8.3.1): parameters `;name=value` follow it, each with white space before and
+ * behind its semicolon, whose values are tokens or quoted strings. A charset is UTF-8, and given once.
+ */
+// Each character of a type has one place in this: nothing is tried twice.
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
+const PARAMETER = `[ \\t]*;(?:[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED}))?`
+const JSON_TYPE = new RegExp(`^application/json((?:${PARAMETER})*)[ \\t]*$`, 'i')
+
+/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
+export function bodyKind(head: Head): 'none' | 'json' | 'other' {
+  if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
+  return isPlainJson(head) ? 'json' : 'other'
+}
+
+function isPlainJson({ 'content-type': type, 'content-encoding': coding }: Head): boolean {
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') return false
+  if (type === 'application/json') return true
+  const parameters = JSON_TYPE.exec(type ?? '')?.[1]
+  if (parameters === undefined) return false
+  const found = new Map<string, string>()
+  for (const [, name, value = ''] of parameters.matchAll(new RegExp(PARAMETER, 'g'))) {
+    if (name === undefined) continue
+    if (found.has(name.toLowerCase())) return false
+    found.set(name.toLowerCase(), value.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1'))
+  }
+  return /^utf-?8$/i.test(found.get('charset') ?? 'utf-8')
+}
+
+/** Whether what is left of a body is so short that node:http may read it and throw it away. */
+export function isRestShort(head: Head | undefined): boolean {
+  return head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
+    (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)
 }

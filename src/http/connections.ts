@@ -1,32 +1,60 @@
-/** Caps the connections of each client, and those of them that wait for a request; closes what is silent or idle. */
+/**
+ * The connections of a listener, which it counts by itself. When all are taken, one that waits for a head gives way.
+ *
+ * On each, one request at a time is carried out. A request that comes before the answer to the one before it was handed
+ * over is not carried out: that answer says `Connection: close` and ends the connection (RFC 9112 §9.3.2, §9.6), so a
+ * client knows what it has to send again.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import {
-  HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, MAX_CONNECTIONS_PER_CLIENT, MAX_HEADLESS_PER_CLIENT
-} from '../limits.ts'
-import { isTrusted, peerOf, type AddressSet } from './address.ts'
-import { Connection, type Handle } from './connection.ts'
-import type { Refused } from './reply.ts'
+import { nowMs } from '../clock.ts'
+import { HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS } from '../limits.ts'
+import { BROKEN } from './body.ts'
+import { isTrusted, peerOf, type AddressSet } from './client.ts'
+import { rawRefusal, type Refused } from './reply.ts'
+import { endAfterAnswer, endWith } from './send.ts'
+
+/** Answers a request. Never throws. */
+export type Handle = (request: IncomingMessage, response: ServerResponse) => void
+
+export interface ConnectionsOptions {
+  /** Whether they begin with a handshake of TLS. */
+  readonly isTls: boolean
+  /** How many there may be at once. */
+  readonly most: number
+  /** Proxies; each has many clients, so that its connections do not give way. */
+  readonly trustedProxies: AddressSet | undefined
+  /** Header fields of every answer, names and values in turn. */
+  readonly headers: readonly string[]
+  /** Called for each answer to what was not a request, with its status and its peer's address. */
+  readonly onRefusal: ((status: number, address: string) => void) | undefined
+}
+
+interface Connection {
+  /** Over TLS, that of the handshake until it has ended. */
+  socket: Socket
+  readonly isExempt: boolean
+  /** The answer to the request that is carried out, or waits for the one before it; undefined while it waits for a head. */
+  answer: ServerResponse | undefined
+  /** The set that it waits in. */
+  waitsIn: Set<Connection> | undefined
+  sinceMs: number
+  /** What had come of it when it began to wait. */
+  bytesRead: number
+  isRefused: boolean
+}
 
 /** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
 const CONNECTION: unique symbol = Symbol('connection')
 type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
 
-export interface ConnectionsOptions {
-  /** Whether they begin with a handshake of TLS. */
-  readonly isTls: boolean
-  /** They may have any number. */
-  readonly trustedProxies: AddressSet | undefined
-  /** Called for each answer to what was not a request. */
-  readonly onRefusal: ((address: string, status: number) => void) | undefined
-}
-
 export class Connections {
   readonly #handle: Handle
   readonly #options: ConnectionsOptions
-  /** By the keys of clients; a trusted proxy by its address. */
-  readonly #clients = new Map<string, Set<Connection>>()
-  /** By the addresses and ports at their other ends. */
+  readonly #all = new Set<Connection>()
+  /** Those that wait for a head, the longest waiting first: that never sent a whole request, that did, of proxies. */
+  readonly #waiting = { fresh: new Set<Connection>(), idle: new Set<Connection>(), exempt: new Set<Connection>() }
+  /** By the addresses and ports at both ends. */
   readonly #shakingHands = new Map<string, Connection>()
 
   constructor(handle: Handle, options: ConnectionsOptions) {
@@ -34,93 +62,150 @@ export class Connections {
     this.#options = options
   }
 
-  get size(): number { return this.#all().length }
+  get size(): number { return this.#all.size }
 
-  /** Takes in an accepted socket, or closes it when its client is gone or has too many. */
+  /** Takes in an accepted socket, or closes it when its client is gone or there is no place left. */
   accept(socket: KnownSocket): void {
-    const { isTls, trustedProxies } = this.#options
+    const { isTls, most, trustedProxies } = this.#options
     const peer = peerOf(socket)
-    if (peer === undefined) { socket.destroy(); return }
+    if (peer === undefined || (this.#all.size >= most && !this.#giveWay())) { socket.destroy(); return }
     const isExempt = isTrusted(peer.address, trustedProxies)
-    const key = isExempt ? `proxy ${peer.address}` : peer.key
-    const client = this.#clients.get(key) ?? new Set()
-    if (client.size >= MAX_CONNECTIONS_PER_CLIENT && !isExempt) { socket.destroy(); return }
-    this.#clients.set(key, client)
-    const awaitHead = (): void => {
-      connection.waitsSinceMs = performance.now()
-      if (!isExempt) closeLongest(client)
+    const connection: Connection = {
+      socket, isExempt, answer: undefined, waitsIn: undefined, sinceMs: 0, bytesRead: 0, isRefused: false
     }
-    const connection = new Connection(socket, peer, awaitHead)
-    client.add(connection)
+    this.#all.add(connection)
+    this.#wait(connection, this.#waiting.fresh)
     const place = placeOf(socket)
     if (isTls) this.#shakingHands.set(place, connection)
     else socket[CONNECTION] = connection
     socket.on('error', ignore) // node:http does not listen after a CONNECT
     socket.on('close', () => {
-      this.#shakingHands.delete(place)
-      client.delete(connection)
-      if (client.size === 0) this.#clients.delete(key)
+      this.#forget(connection)
+      if (this.#shakingHands.get(place) === connection) this.#shakingHands.delete(place)
     })
-    awaitHead()
   }
 
   /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
   secure(socket: KnownSocket): void {
-    const connection = this.#shakingHands.get(placeOf(socket))
-    if (connection === undefined || connection.socket.destroyed) { socket.destroy(); return }
-    this.#shakingHands.delete(placeOf(socket))
+    const place = placeOf(socket)
+    const connection = this.#shakingHands.get(place)
+    this.#shakingHands.delete(place)
+    if (connection === undefined || connection.socket.destroyed || peerOf(socket) === undefined) {
+      socket.destroy()
+      return
+    }
     socket.on('error', ignore)[CONNECTION] = connection
     connection.socket = socket
-    connection.peer = { ...connection.peer, isSecure: true }
-    connection.waitsSinceMs = performance.now()
+    connection.bytesRead = socket.bytesRead
   }
 
   /** Has a request answered, unless its client is gone. */
-  take(request: IncomingMessage, response: ServerResponse): void {
+  take(request: IncomingMessage, response: ServerResponse & KeptAlive): void {
     const { [CONNECTION]: connection, destroyed: isGone } = request.socket as KnownSocket
-    if (!isGone) connection?.take(request, response, this.#handle)
+    if (connection === undefined || isGone) return
+    response._keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
+    const before = connection.answer
+    const isFirst = before === undefined || response.socket !== null // the socket is that of the oldest answer
+    if (!isFirst && (!before.headersSent || !before.shouldKeepAlive)) {
+      if (!before.headersSent) endWith(before)
+      // What the client goes on to send stays with it, once node:http is through with what it has read.
+      setImmediate(() => connection.socket.pause())
+      return
+    }
+    connection.waitsIn?.delete(connection)
+    connection.answer = response
+    response.on('finish', () => this.#answered(connection, response))
+    if (isFirst) this.#handle(request, response)
+    else before.once('finish', () => { if (!connection.socket.destroyed) this.#handle(request, response) })
   }
 
   /** Ends a connection; with a status, answers what is not a request. */
   refuse(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
     // No answer is possible: the client is gone, or its handshake has not ended.
-    if (connection === undefined || status === undefined || socket.destroyed) socket.destroy()
-    else connection.refuse(status, () => this.#options.onRefusal?.(connection.peer.address, status))
+    if (connection === undefined || status === undefined || socket.destroyed) { socket.destroy(); return }
+    if (connection.isRefused) return
+    connection.isRefused = true
+    const { answer } = connection
+    const isBody = answer?.req.complete === false // then the answer to its request is the only one
+    if (answer === undefined || (answer.writableFinished && !isBody)) {
+      this.#options.onRefusal?.(status, peerOf(socket)?.address ?? '')
+      socket.write(rawRefusal(status, this.#options.headers))
+      endAfterAnswer(socket)
+      socket.destroySoon()
+      return
+    }
+    if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // who reads it answers that
+    // Behind a CONNECT, node:http does not say when more may be written.
+    if (socket.listenerCount('drain') === 0) socket.on('drain', () => answer.emit('drain'))
+    if (!answer.headersSent) return endWith(answer)
+    endAfterAnswer(socket)
+    if (answer.writableFinished) socket.destroySoon()
+    else answer.once('finish', () => socket.destroySoon())
   }
 
-  /** Closes those that have sent no request for long, even if some bytes now and then; bounds the others' silence. */
+  /** Closes those that have sent no request for long, even if some bytes now and then. */
   closeSilent(): void {
-    const sinceMs = performance.now() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
-    for (const one of this.#all()) {
-      if (one.isIdle && one.waitsSinceMs < sinceMs) one.socket.destroy()
-      else one.boundSilence()
+    const beforeMs = nowMs() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
+    for (const waiting of Object.values(this.#waiting)) {
+      for (const one of waiting) {
+        if (one.sinceMs > beforeMs) break
+        one.socket.destroy()
+      }
     }
   }
 
-  /** Closes those that have not asked for anything, and which node:http calls busy; a handshake is no request. */
-  destroySilent(): void {
-    for (const one of this.#shakingHands.values()) one.socket.destroy()
-    for (const one of this.#all()) if (one.socket.bytesRead === 0) one.socket.destroy()
+  /** Closes those that have not begun a request. */
+  destroyIdle(): void {
+    for (const one of this.#all) {
+      if (one.waitsIn?.has(one) === true && one.socket.bytesRead === one.bytesRead) one.socket.destroy()
+    }
   }
 
-  /** Whether something is being sent; node:http calls that idle when all of it was handed over. */
-  isSending(): boolean { return this.#all().some(({ socket }) => socket.writableLength > 0) }
+  destroyAll(): void { for (const { socket } of this.#all) socket.destroy() }
 
-  destroyAll(): void { for (const { socket } of this.#all()) socket.destroy() }
+  /** Closes the one that has waited longest for a head, if any waits. */
+  #giveWay(): boolean {
+    const [longest] = [...first(this.#waiting.fresh), ...first(this.#waiting.idle)]
+    if (longest === undefined) return false
+    this.#forget(longest)
+    longest.socket.destroy()
+    return true
+  }
 
-  #all(): Connection[] { return [...this.#clients.values()].flatMap(client => [...client]) }
+  #wait(connection: Connection, where: Set<Connection>): void {
+    connection.waitsIn = connection.isExempt ? this.#waiting.exempt : where
+    connection.waitsIn.add(connection)
+    connection.sinceMs = nowMs()
+    connection.bytesRead = connection.socket.bytesRead
+  }
+
+  /** Lets go of an answer that was sent, and so of its request, whose head may be long: who is idle has to be small. */
+  #answered(connection: Connection, answer: ServerResponse): void {
+    const { req } = answer
+    if (!req.complete && !req.destroyed) { req.once('close', () => this.#answered(connection, answer)); return }
+    if (connection.answer !== answer || !answer.shouldKeepAlive || connection.socket.destroyed) return
+    connection.answer = undefined
+    this.#wait(connection, this.#waiting.idle)
+  }
+
+  #forget(connection: Connection): void {
+    this.#all.delete(connection)
+    connection.waitsIn?.delete(connection)
+  }
 }
 
-/** Closes the connection that has waited longest for a request's head, where too many of a client wait. */
-function closeLongest(client: ReadonlySet<Connection>): void {
-  if (client.size <= MAX_HEADLESS_PER_CLIENT) return
-  const waiting = [...client].filter(one => one.isIdle && !one.socket.destroyed)
-  if (waiting.length <= MAX_HEADLESS_PER_CLIENT) return
-  waiting.reduce((longest, one) => one.waitsSinceMs < longest.waitsSinceMs ? one : longest).socket.destroy()
+/** From this, node:http tells a client how long its connection is kept. It is not part of its documented interface. */
+interface KeptAlive { _keepAliveTimeout?: number }
+
+function first<T>(set: ReadonlySet<T>): T[] {
+  for (const one of set) return [one]
+  return []
 }
 
-/** Which of all connections of a server a socket is on, also before and after a handshake. */
-function placeOf({ remoteAddress, remotePort }: Socket): string { return `${remoteAddress} ${remotePort}` }
+/** Which of all connections of this machine a socket is on, also before and after a handshake. */
+function placeOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
+}
 
 function ignore(): void {}

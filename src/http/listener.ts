@@ -1,20 +1,17 @@
 /**
- * The listener: a `node:http` server with every timeout and size set, and JSON replies also where `node:http` refuses a
- * request by itself.
+ * The listener: a `node:http` server with every timeout and size set, one request at a time on each connection, and
+ * JSON replies also where `node:http` refuses a request by itself.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import type { Buffer } from 'node:buffer'
 import type { AddressInfo, Socket } from 'node:net'
 import { Failure, systemCode } from '../errors.ts'
 import {
-  HEADERS_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, REQUEST_TIMEOUT_MS, SHUTDOWN_SWEEP_MS,
-  TIMEOUT_CHECK_MS
+  DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, REQUEST_TIMEOUT_MS,
+  SHUTDOWN_SWEEP_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import type { AddressSet } from './address.ts'
-import { BoundedRequest } from './body.ts'
-import type { Handle } from './connection.ts'
-import { Connections } from './connections.ts'
+import { Connections, type ConnectionsOptions, type Handle } from './connections.ts'
 import type { Refused } from './reply.ts'
+import type { Certificate } from './tls.ts'
 
 /** Node's own, for embedders. */
 export type { IncomingMessage, ServerResponse } from 'node:http'
@@ -32,27 +29,19 @@ export interface Listener {
 /** Where to listen: a host and port, or the path of a Unix socket. */
 export type ListenAddress = { readonly host: string, readonly port: number } | { readonly path: string }
 
-/** A certificate chain and its private key, PEM. */
-export interface Certificate {
-  readonly cert: Buffer
-  readonly key: Buffer
-}
-
-export interface ListenOptions {
+export interface ListenOptions extends Partial<Omit<ConnectionsOptions, 'isTls' | 'most'>> {
   readonly certificate?: Certificate | undefined
-  /** Proxies; each address has many clients. */
-  readonly trustedProxies?: AddressSet | undefined
-  /** Called for a malformed request with the peer's address and the status of the reply. */
-  readonly onRefusal?: ((address: string, status: number) => void) | undefined
   readonly warn?: (line: string) => void
 }
 
 /** Starts to listen; rejects with `address-unusable` or `certificate-invalid`, on a path with the system's error. */
 export async function listen(place: ListenAddress, handle: Handle, options: ListenOptions = {}): Promise<Listener> {
-  const { certificate, trustedProxies, onRefusal, warn } = options
-  const secure = certificate && await createOverTls(certificate)
-  const server = withLimits(secure?.server ?? createServer(SERVER_OPTIONS))
-  const connections = new Connections(handle, { isTls: secure !== undefined, trustedProxies, onRefusal })
+  const { certificate, trustedProxies, onRefusal, headers = [], warn } = options
+  const isLocal = 'path' in place
+  const secure = certificate && (await import('./tls.ts')).createSecure(SERVER_OPTIONS, certificate)
+  const server = withLimits(secure?.server ?? createServer(SERVER_OPTIONS), isLocal)
+  const most = mostConnections()
+  const connections = new Connections(handle, { isTls: secure !== undefined, most, trustedProxies, onRefusal, headers })
   server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
     socket.allowHalfOpen = true // see `withLimits`; who leaves a handshake of TLS is not waited for
@@ -66,12 +55,11 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     connections.refuse(socket as Socket, statusOf(error.code ?? ''))
   })
-  const closeIdle = server.closeIdleConnections.bind(server)
-  // `server.close` calls this, too, and for node:http a connection is idle once its answer was handed over.
-  server.closeIdleConnections = () => { if (!connections.isSending()) closeIdle() }
+  // What is idle for node:http may still be sent; `close` below ends what is.
+  server.closeIdleConnections = () => {}
   await bindTo(server, place)
   // The operator's requests, on a path, may take long.
-  const timer = 'path' in place ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
+  const timer = isLocal ? undefined : setInterval(() => connections.closeSilent(), TIMEOUT_CHECK_MS).unref()
   server.on('close', () => clearInterval(timer))
   server.on('error', error => warn?.(`a connection could not be accepted: ${systemCode(error)}`))
   return {
@@ -82,31 +70,33 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   }
 }
 
-const SERVER_OPTIONS: ServerOptions<typeof BoundedRequest> & { requireHostHeader: boolean } = {
-  IncomingMessage: BoundedRequest,
+const SERVER_OPTIONS: ServerOptions & { requireHostHeader: boolean } = {
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   // The pipeline refuses a missing Host itself: node:http would answer without a body.
   requireHostHeader: false
 }
 
-async function createOverTls(certificate: Certificate) {
-  const { createSecure } = await import('./certificate.ts')
-  return createSecure(SERVER_OPTIONS, certificate)
-}
-
-function withLimits(server: Server): Server {
+function withLimits(server: Server, isLocal: boolean): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   // Both would set timers anew for each request, which is a tenth of what a get costs: see `closeSilent`.
   server.keepAliveTimeout = 0
   server.timeout = 0
-  server.maxConnections = MAX_CONNECTIONS
   // More than `readHead` takes, so that it sees that there are too many; node:http drops further ones silently.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 32 // it counts them by 32
-  // A client that ends its side after a request still gets the answer (the option has no other name).
-  Object.assign(server, { httpAllowHalfOpen: true })
+  // A client that ends its side after a request still gets the answer (the option has no other name). The operator's
+  // program ends its side when it is interrupted.
+  Object.assign(server, { httpAllowHalfOpen: !isLocal })
   return server
+}
+
+/** How many connections the process may have and still open the files that it needs. */
+function mostConnections(): number {
+  // The types of Node 20 lack this; other runtimes may lack the report.
+  const report = process.report?.getReport?.() as { userLimits?: { open_files?: { soft: unknown } } } | undefined
+  const descriptors = Number(report?.userLimits?.open_files?.soft) || Infinity
+  return Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
 }
 
 /** What an error of a connection is answered by; undefined where it is the connection's and not what was sent on it. */
@@ -132,13 +122,7 @@ function close(server: Server, connections: Connections, timeoutMs: number): Pro
   return new Promise(resolve => {
     const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
     // The first time a moment later: what a client has sent by then, who could not know of the stop, is answered.
-    const sweep = setInterval(() => {
-      server.closeIdleConnections()
-      connections.destroySilent()
-    }, SHUTDOWN_SWEEP_MS)
-    const closeIdle = server.closeIdleConnections
-    server.closeIdleConnections = () => {} // which `close` calls
+    const sweep = setInterval(() => connections.destroyIdle(), SHUTDOWN_SWEEP_MS)
     server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
-    server.closeIdleConnections = closeIdle
   })
 }

@@ -7,11 +7,7 @@
  * becomes the older one, and the older one is dropped. So no client is forgotten within a minute unless more than a
  * whole generation of other clients came in between.
  */
-import { clientKey } from './address.ts'
-import type { Reply } from './reply.ts'
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
-import { TOO_MANY } from './answers.ts'
-import type { Context } from './context.ts'
 
 const WINDOW_SECONDS = 60
 
@@ -55,10 +51,13 @@ export class RateLimit {
     const nowMs = this.#nowMs()
     const second = Math.floor(nowMs / 1000)
     const client = this.#client(key, second)
-    if (client.total >= this.#limit) return this.#refusal(client, nowMs)
-    client.buckets[second % WINDOW_SECONDS]!++
-    client.total++
-    return { allowed: true, limit: this.#limit, remaining: this.#limit - client.total, retryAfterSeconds: 0 }
+    advance(client, second)
+    if (client.total < this.#limit) {
+      client.buckets[second % WINDOW_SECONDS]!++
+      client.total++
+      return { allowed: true, limit: this.#limit, remaining: this.#limit - client.total, retryAfterSeconds: 0 }
+    }
+    return this.#refusal(client, nowMs)
   }
 
   /** What `take` would say, without counting. */
@@ -71,18 +70,16 @@ export class RateLimit {
   }
 
   #client(key: string, second: number): Client {
-    let client = this.#young.get(key)
-    if (client === undefined) {
-      client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
-      if (second - this.#youngSinceSecond >= WINDOW_SECONDS || this.#young.size >= this.#maxClients) {
-        this.#old = this.#young
-        this.#young = new Map()
-        this.#youngSinceSecond = second
-      }
-      this.#old.delete(key)
-      this.#young.set(key, client)
+    const young = this.#young.get(key)
+    if (young !== undefined) return young
+    const client = this.#old.get(key) ?? { buckets: new Uint32Array(WINDOW_SECONDS), total: 0, second }
+    if (second - this.#youngSinceSecond >= WINDOW_SECONDS || this.#young.size >= this.#maxClients) {
+      this.#old = this.#young
+      this.#young = new Map()
+      this.#youngSinceSecond = second
     }
-    advance(client, second)
+    this.#old.delete(key)
+    this.#young.set(key, client)
     return client
   }
 
@@ -91,21 +88,18 @@ export class RateLimit {
     let oldest = Math.max(0, client.second - WINDOW_SECONDS + 1)
     while (client.buckets[oldest % WINDOW_SECONDS] === 0) oldest++
     const waitMs = (oldest + WINDOW_SECONDS) * 1000 - nowMs
-    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
-    return { allowed: false, limit: this.#limit, remaining: 0, retryAfterSeconds }
+    return {
+      allowed: false, limit: this.#limit, remaining: 0, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000))
+    }
   }
 }
 
 /** Empties the buckets of the seconds that have gone by since the client was last seen. */
 function advance(client: Client, second: number): void {
-  if (second - client.second >= WINDOW_SECONDS) {
-    client.buckets.fill(0)
-    client.total = 0
-  } else {
-    for (let s = client.second + 1; s <= second; s++) {
-      client.total -= client.buckets[s % WINDOW_SECONDS]!
-      client.buckets[s % WINDOW_SECONDS] = 0
-    }
+  const first = Math.max(client.second + 1, second - WINDOW_SECONDS + 1)
+  for (let s = first; s <= second; s++) {
+    client.total -= client.buckets[s % WINDOW_SECONDS]!
+    client.buckets[s % WINDOW_SECONDS] = 0
   }
   client.second = second
 }
@@ -115,41 +109,4 @@ export function limitHeaders({ limit, remaining, allowed, retryAfterSeconds }: V
   const headers = ['X-RateLimit-Limit', String(limit), 'X-RateLimit-Remaining', String(remaining)]
   if (!allowed) headers.push('Retry-After', String(retryAfterSeconds))
   return headers
-}
-
-/** Counts a request in the limits of `/api` and its route (contract §8, §8.4); if either is used up, in neither. */
-export function takeFromLimits(ctx: Context): Reply | undefined {
-  const { options: { limitsByUser }, session, route } = ctx
-  const general = generalLimit(ctx)
-  const own = route?.rateLimit
-  if (general === undefined && own === undefined) return undefined
-  const address = addressKey(ctx)
-  const key = limitsByUser === true && session !== undefined ? `user ${session.user}` : address
-  const refused = own?.peek(address)
-  if (refused?.allowed === false) {
-    const { limit, remaining, retryAfterSeconds } = general?.peek(key) ?? refused
-    ctx.verdict = {
-      allowed: false, limit, remaining, retryAfterSeconds: Math.max(retryAfterSeconds, refused.retryAfterSeconds)
-    }
-    return TOO_MANY
-  }
-  ctx.verdict = general?.take(key)
-  if (ctx.verdict?.allowed === false) return TOO_MANY
-  const ownVerdict = own?.take(address)
-  ctx.verdict ??= ownVerdict
-  return undefined
-}
-
-/** Has the answer to a request that does not count say what is left. */
-export function attachLimitHeaders(ctx: Context): void {
-  const verdict = generalLimit(ctx)?.peek(addressKey(ctx))
-  if (verdict !== undefined) ctx.verdict = { ...verdict, allowed: true }
-}
-
-function generalLimit({ isUnderApi, options }: Context): RateLimit | undefined {
-  return isUnderApi ? options.rateLimit : undefined
-}
-
-function addressKey({ client, peer }: Context): string {
-  return client === peer.address ? peer.key : clientKey(client)
 }

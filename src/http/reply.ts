@@ -1,6 +1,8 @@
-/** A reply: a status, bytes that are ready to send, and header fields. */
+/** A reply: a status, bytes that are ready to send, and header fields; and the replies that are no route's own. */
 import { Buffer } from 'node:buffer'
-import type { LoggedRequest } from './access-log.ts'
+import { TEXTS } from '../contract.ts'
+import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
+import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
 
 /** An answer. The pieces of a body are sent in their order; `headers` holds names and values in turn. */
 export interface Reply {
@@ -9,12 +11,14 @@ export interface Reply {
   readonly headers?: readonly string[]
   /** The body's type and caching; by default JSON that must not be stored. */
   readonly kind?: Kind
-  /** What the access log says beyond the request: the user who has logged in, the id of a new entry. */
-  readonly logged?: Partial<Pick<LoggedRequest, 'user' | 'token' | 'entry'>>
+  /** Whether it ends its connection. */
+  readonly isLast?: boolean
+  /** What the log says beyond the request: the user who has logged in, the hash of the token, the id of a new entry. */
+  readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number }
 }
 
 /** Bytes in pieces, and how many they are in all. */
-interface Pieces extends Iterable<Buffer> { readonly bytes: number }
+export interface Pieces extends Iterable<Buffer> { readonly bytes: number }
 
 type Body = string | readonly Buffer[] | Pieces
 
@@ -26,7 +30,7 @@ export interface Kind {
 const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
 
 /** The texts of the answers that are HTTP's own and not the contract's. */
-const TEXTS = {
+const HTTP_TEXTS = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
@@ -52,12 +56,86 @@ export function messageReply(status: number, message: string, headers: readonly 
 }
 
 /** The reply of a bare status: `{"message": <HTTP's text>, "status": <code>}`. */
-export function statusReply(status: keyof typeof TEXTS, headers: readonly string[] = []): Reply {
-  return messageReply(status, TEXTS[status], headers)
+export function statusReply(status: keyof typeof HTTP_TEXTS, headers: readonly string[] = []): Reply {
+  return messageReply(status, HTTP_TEXTS[status], headers)
 }
 
 /** Nothing was done, and the same may be asked again. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
+/** A head that is malformed, or has a field twice. */
+export const BAD_REQUEST: Reply = statusReply(400)
+export const TOO_MANY_FIELDS: Reply = statusReply(431)
+/** A body whose pieces each cost more than they hold. */
+export const FRAGMENTED: Reply = messageReply(400, 'The body comes in too many small chunks: send larger ones.')
+export const NOT_FOUND: Reply = statusReply(404)
+export const UNEXPECTED: Reply = statusReply(417)
+export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
+export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
+/** A `Host` that may be a web page's, in the open configuration. */
+export const FOREIGN_HOST: Reply = messageReply(403,
+  'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
+export const FOREIGN_ORIGIN: Reply = messageReply(403,
+  'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
+export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
+export const TOO_LARGE: Reply = statusReply(413)
+/** A body that is not declared as plain JSON. Both fields say what is taken (RFC 9110 §12.5.1, §12.5.3). */
+export const UNSUPPORTED: Reply = messageReply(415,
+  'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
+  ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
+/** One request more than the rate limit allows (contract §8.2). */
+export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
+/** An entry is no longer what `If-Match` says (RFC 9110 §13.1.1). */
+export const PRECONDITION_FAILED: Reply = statusReply(412)
+/** A body that a host has read, or begun to read, and made no object of. */
+export const READ_BEFORE: Reply = messageReply(500,
+  'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
+/** The client left before it was answered; nothing is sent. The log has nginx's number for it. */
+export const CLIENT_GONE: Reply = { status: 499 }
+/** What a browser asks before the real request (Fetch, "CORS preflight"). */
+export const PREFLIGHT: Reply = {
+  status: 204,
+  headers: [
+    'Access-Control-Allow-Methods', 'GET, HEAD, POST',
+    'Access-Control-Allow-Headers', 'Authorization, Content-Type, Accept, If-Match',
+    'Access-Control-Max-Age', String(CORS_MAX_AGE_SECONDS)
+  ]
+}
+
+/** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
+export function invalid(errors: FieldErrors): Reply {
+  return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
+}
+
+/** OPTIONS lists the methods of a path; any other method that the path does not have is refused. */
+export function otherMethod(method: string, allow: readonly string[]): Reply {
+  const headers = ['Allow', allow.join(', ')]
+  return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
+}
+
+export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
+
+/** Failures after which nothing was done, and the same may be asked again. */
+const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'hashes-busy', 'session-changed']
+
+/**
+ * How an expected failure is answered; undefined where it is not expected, or is not for clients. `isStale`: what
+ * others have written could not be asked for.
+ */
+export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {
+  readonly isStale: boolean, readonly storingFailed: string | undefined, readonly reportsFailures: boolean | undefined
+}): Reply | undefined {
+  if (error instanceof Failure) {
+    if (error.code === 'entry-changed') return PRECONDITION_FAILED
+    if (error.code === 'entry-too-large') return TOO_LARGE
+    if (BUSY_FAILURES.includes(error.code)) return BUSY
+  }
+  // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
+  if (reportsFailures === true) return messageReply(500, (error as Error).message)
+  if (!(error instanceof Failure)) return undefined
+  if (error.code === 'journal-closed') return BUSY // a change is refused so before it is decided
+  if (storingFailed !== undefined) return messageReply(500, storingFailed)
+  return isStale || error.code === 'journal-unreachable' ? BUSY : undefined
+}
 
 /**
  * The header fields of a reply and further ones, names and values in turn. A 204 has no content and no length (RFC 9110
@@ -77,10 +155,10 @@ export function bodyBytes(body: Body): number {
 }
 
 /** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
-export function rawRefusal(status: Refused): Buffer {
-  const reply = statusReply(status, status === 405 ? ['Allow', 'GET, HEAD, POST, OPTIONS'] : [])
-  const fields = fieldsOf(reply, ['Connection', 'close'])
-  const lines = [`HTTP/1.1 ${status} ${TEXTS[status]}`]
+export function rawRefusal(status: Refused, headers: readonly string[]): Buffer {
+  const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
+  const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
+  const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]
   for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
 }

@@ -1,257 +1,300 @@
-/**
- * The way of a request, from its head to its answer, in the order in which it happens. Only `readBody` reads a body,
- * and only `admit` leads there: behind every guard.
- */
-import { AsyncResource } from 'node:async_hooks'
+/** The way of a request, from its head to its answer: `pipelineOf` tells it from top to bottom. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
-import { clientAddress } from './address.ts'
-import { readBody, type BodyRead } from './body.ts'
-import type { Handle } from './connection.ts'
-import { corsHeaders } from './cors.ts'
+import type { Observer } from '../log.ts'
+import { covers, type Session } from '../store/session.ts'
+import { bodyKind, bodyOf, isRestShort } from './body.ts'
+import { clientAddress, clientKey, isTrusted, peerOf, type AddressSet, type Peer } from './client.ts'
 import { forwardedFor, hasTooManyFields, readHead, type Head } from './head.ts'
-import { BUSY, statusReply, type Reply } from './reply.ts'
-import { NO_PARAMS } from './router.ts'
-import { endWith, sendContinue, sendReply } from './send.ts'
-import { parseJsonObject } from './json.ts'
-import { check, depthOf, type Given } from '../store/validate.ts'
-import {
-  MAX_BODIES_BYTES, MAX_COMMIT_WAIT_MS, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_LOCAL_BODY_BYTES
-} from '../limits.ts'
-import { tokenId, type Session } from '../store/session.ts'
-import {
-  BAD_REQUEST, CLIENT_GONE, failureReply, FRAGMENTED, invalid, READ_BEFORE, serverError, TOO_LARGE,
-  TOO_MANY_FIELDS, UNSUPPORTED
-} from './answers.ts'
-import { ByteBudget } from './byte-budget.ts'
-import type { Context, HeadContext, PipelineOptions, RouteContext } from './context.ts'
-import { COUNTED_GUARDS, refusalOf, ROUTE_GUARDS, unauthorized, UNCOUNTED_GUARDS } from './guards.ts'
-import { bodyKind } from './media-type.ts'
-import { attachLimitHeaders, limitHeaders, takeFromLimits } from './rate-limit.ts'
-import { idOf, routerOf, type Route } from './route.ts'
+import { answerPreflight, corsHeaders, isFromOtherSite, isHostAllowed } from './origin.ts'
+import { limitHeaders, type RateLimit, type Verdict } from './rate-limit.ts'
+import * as replies from './reply.ts'
+import { failureReply, otherMethod, statusReply, type Reply } from './reply.ts'
+import type { Route } from './route.ts'
+import { NO_PARAMS, type Found, type Params, type Router } from './router.ts'
+import { endWith, sendReply } from './send.ts'
+
+/** The step of an option that is undefined is left out. */
+export interface PipelineOptions {
+  readonly router: Router<Route>
+  /** The limit for everything under `/api`, and whether requests with a token count against its user. */
+  readonly rateLimit?: RateLimit | undefined
+  readonly limitsByUser?: boolean
+  readonly trustedProxies?: AddressSet | undefined
+  /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
+  readonly asksForHttps?: boolean
+  /** The guard of the open configuration: the names that a `Host` may have besides its own. */
+  readonly guardedHosts?: ReadonlySet<string> | undefined
+  /** Origins whose pages may read answers under `/api`. */
+  readonly corsOrigins?: ReadonlySet<string> | undefined
+  /** The protected configuration: who a token belongs to. */
+  readonly authenticate?: ((token: string) => Session | undefined) | undefined
+  /** See `Journal.catchUp`. */
+  readonly catchUp?: (() => Promise<void>) | undefined
+  readonly maxBodyBytes: number
+  /** Header fields of every answer, names and values in turn. */
+  readonly headers?: readonly string[]
+  /** Whether an answer says what failed: for the operator. */
+  readonly reportsFailures?: boolean
+  readonly observers?: readonly Observer[]
+  /** Takes what the operator should know and the client should not. */
+  readonly warn: (line: string) => void
+}
+
+/** Answers requests; the target is another one than the request's where an embedder serves below a prefix. */
+export interface Pipeline {
+  (request: IncomingMessage, response: ServerResponse, target?: string): void
+  readonly isStopping: () => boolean
+  /** From now on each answer ends its connection; resolves once none is under way, or after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+/** A request, and what has been found out about it so far. */
+interface Asked {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly socket: IncomingMessage['socket']
+  readonly startMs: number
+  readonly head: Head | undefined
+  /** Whether it is for what is limited and shared with other origins (contract §8, §9). */
+  readonly isUnderApi: boolean
+  readonly peer: Peer
+  /** The client's address. */
+  readonly client: string
+  readonly found: Found<Route>
+  readonly route: Route | undefined
+  readonly params: Params
+  session: Session | undefined
+  /** What the rate limit says of it, once it was counted. */
+  verdict: Verdict | undefined
+  /** Whether what others have written is being asked for. */
+  isStale: boolean
+  isAnswered: boolean
+  isEnded: boolean
+}
 
 /** Makes the function that answers every request. */
-export function createPipeline(options: PipelineOptions): Handle {
-  const bodies = new ByteBudget(MAX_BODIES_BYTES)
-  return (request, response, target, peer, done) => {
-    const head = readHead(request, target)
-    const path = head?.path ?? target
-    const found = head && options.router.find(head.method, head.path)
-    const ctx: Context = {
-      options, request, response, peer, done, startMs: options.nowMs(), head,
-      isUnderApi: path.startsWith('/api/') || path === '/api',
-      client: clientAddress(peer, forwardedFor(request, head), options.trustedProxies),
-      found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
-      session: undefined, verdict: undefined, bodies, heldBytes: 0, isBodyRead: false, isFinished: false
+export function pipelineOf(options: PipelineOptions): Pipeline {
+  const { observers = [], warn } = options
+  let underWay = 0
+  let isStopping = false
+  let hasWarned = false
+  let onIdle = (): void => {}
+
+  /** The way of a request. Whatever refuses it throws the reply, and no body is read before it has to be. */
+  async function carryOut(asked: Asked): Promise<void> {
+    const { request, response, head, params } = asked
+    try {
+      if (head === undefined) {
+        count(options, asked)
+        throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
+      }
+      // No upgrade is supported; whether node:http reads on behind the offer of one depends on its version.
+      if (head.upgrade !== undefined) endWith(response)
+      assertHttps(options, asked, head)
+      assertOwnPage(options, asked, head)
+      if (asked.isUnderApi) answerPreflight(head, options.corsOrigins)
+      asked.session = sessionOf(options, head)
+      count(options, asked)
+      const route = routeOf(asked, head)
+      if (options.catchUp !== undefined && !(route.isPublic === true && route.method === 'GET')) {
+        asked.isStale = true
+        await options.catchUp()
+        asked.isStale = false
+        asked.session = sessionOf(options, head)
+      }
+      assertMay(options, asked.session, route)
+      const refusal = route.before?.(params)
+      if (refusal !== undefined) throw refusal
+      let body: unknown
+      if (route.shape !== undefined) {
+        body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
+        if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
+        assertMay(options, asked.session, route)
+      } else if (bodyKind(head) !== 'none') request.resume() // nobody asked for it: it is thrown away
+      const { client, session, socket } = asked
+      const reply = route.handle({ head, params, body, client, session, isGone: () => socket.destroyed })
+      answer(asked, 'then' in reply ? await reply : reply) // at once, where nothing had to be waited for
+    } catch (thrown) {
+      fail(asked, thrown)
     }
-    attempt(ctx, begin)
   }
-}
 
-/** Makes the function that answers the operator's requests on the lock socket, which only the folder's owner opens. */
-export function createLocalPipeline(
-  routes: readonly Route[], catchUp: PipelineOptions['catchUp'], warn: PipelineOptions['warn']
-): Handle {
-  return createPipeline({
-    router: routerOf(routes), maxBodyBytes: MAX_LOCAL_BODY_BYTES, reportsFailures: true, catchUp,
-    isStopping: () => false, nowMs, warn
-  })
-}
-
-/** Takes a step; what it throws is answered. */
-function attempt<C extends Context>(ctx: C, step: (ctx: C) => void): void {
-  try { step(ctx) } catch (error) { fail(ctx, error) }
-}
-
-function begin(ctx: Context): void {
-  if (ctx.head !== undefined) return guard(ctx as HeadContext)
-  answer(ctx, takeFromLimits(ctx) ?? (hasTooManyFields(ctx.request) ? TOO_MANY_FIELDS : BAD_REQUEST))
-}
-
-function guard(ctx: HeadContext): void {
-  // No upgrade is supported; whether node:http reads on behind the offer of one depends on its version.
-  if (ctx.head.upgrade !== undefined) endWith(ctx.response)
-  const uncounted = refusalOf(UNCOUNTED_GUARDS, ctx)
-  if (uncounted !== undefined) {
-    attachLimitHeaders(ctx)
-    return answer(ctx, uncounted)
+  /** The one place where a request is answered. */
+  function answer(asked: Asked, reply: Reply, id?: string): void {
+    const { request, response, head } = asked
+    asked.isAnswered = true
+    if (asked.socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
+      response.destroy()
+      return end(asked, replies.CLIENT_GONE.status, reply.logged, id)
+    }
+    if (response.headersSent) {
+      if (!hasWarned) warn(ANSWERED_BY_HOST)
+      hasWarned = true
+      return end(asked, replies.CLIENT_GONE.status, reply.logged, id)
+    }
+    const extra = [...options.headers ?? []]
+    const verdict = asked.verdict ?? leftFor(options, asked)
+    if (verdict !== undefined) extra.push(...limitHeaders(verdict))
+    if (options.corsOrigins !== undefined && head !== undefined && asked.isUnderApi) {
+      extra.push(...corsHeaders(head.origin, options.corsOrigins))
+    }
+    const isLast = reply.isLast === true || isStopping || !(request.complete || isRestShort(head))
+    sendReply(response, reply, extra, isLast)
+    end(asked, reply.status, reply.logged, id)
   }
-  ctx.session = authenticate(ctx)
-  const refusal = takeFromLimits(ctx) ?? refusalOf(COUNTED_GUARDS, ctx)
-  if (refusal !== undefined) return answer(ctx, refusal)
-  awaitOthers(ctx as RouteContext)
-}
 
-/** Who sent the request, in the protected configuration. It refuses nothing; `unauthorized` does. */
-function authenticate({ options, head: { token } }: HeadContext): Session | undefined {
-  return token === undefined ? undefined : options.authenticate?.(token)
-}
-
-/** Where others write too, waits until what they have written is known. */
-function awaitOthers(ctx: RouteContext): void {
-  const { catchUp } = ctx.options
-  if (catchUp === undefined || allowsStaleReads(ctx)) return admit(ctx)
-  catchUp().then(() => attempt(ctx, () => {
-    ctx.session = authenticate(ctx)
-    admit(ctx)
-  }), error => fail(ctx, error, true))
-}
-
-/** Whether a request need not wait for what others have written. */
-export function allowsStaleReads({ options, route }: RouteContext): boolean {
-  return route.allowsStaleReads === true && (options.authenticate === undefined || route.isPublic === true)
-}
-
-function admit(ctx: RouteContext): void {
-  const refusal = refusalOf(ROUTE_GUARDS, ctx)
-  if (refusal !== undefined) return answer(ctx, refusal)
-  if (ctx.route.shape !== undefined) return takeBody(ctx)
-  if (bodyKind(ctx.head) !== 'none') ctx.request.resume() // nobody asked for it: it is thrown away
-  callHandler(ctx, undefined)
-}
-
-function takeBody(ctx: RouteContext): void {
-  const { head, request, response, options: { maxBodyBytes } } = ctx
-  const kind = bodyKind(head)
-  if (kind === 'none') return validate(ctx, {})
-  if (kind === 'other') return answer(ctx, UNSUPPORTED)
-  if (Number(head['content-length'] ?? 0) > maxBodyBytes) return answer(ctx, TOO_LARGE)
-  if (request.readableEnded || request.readableEncoding !== null) return takeParsed(ctx)
-  if (head.expect !== undefined) sendContinue(response)
-  // Node's events of a body are not in the asynchronous context that an embedder has given the request.
-  const scope = new AsyncResource('body')
-  const take = (body: BodyRead): void => attempt(ctx, () => bodyTaken(ctx, body))
-  readBody(request, maxBodyBytes, body => scope.runInAsyncScope(take, undefined, body))
-}
-
-/** A body that an embedder's middleware has read, or has as text: what it has made of it, where that came as JSON. */
-function takeParsed(ctx: RouteContext): void {
-  const { body } = ctx.request as { readonly body?: unknown }
-  ctx.isBodyRead = ctx.request.readableEnded
-  if (Array.isArray(body) || body === null) return answer(ctx, invalid({ body: ['The body is not an object.'] }))
-  if (typeof body !== 'object' || ArrayBuffer.isView(body)) return answer(ctx, READ_BEFORE)
-  validate(ctx, body as { readonly [field: string]: unknown })
-}
-
-function bodyTaken(ctx: RouteContext, body: BodyRead): void {
-  if (body === 'too-large') return answer(ctx, TOO_LARGE)
-  if (body === 'too-many-pieces') return answer(ctx, FRAGMENTED)
-  if (body === 'read-before') return answer(ctx, READ_BEFORE)
-  ctx.isBodyRead = true
-  if (body === 'gone') {
-    ctx.response.destroy()
-    return finish(ctx, CLIENT_GONE)
+  /** A step has thrown: the reply, or what went wrong, as a rejected handler does. */
+  function fail(asked: Asked, thrown: unknown): void {
+    const { response, route, isStale } = asked
+    if (!asked.isAnswered) {
+      try {
+        if (isReply(thrown)) return answer(asked, thrown)
+        const { reportsFailures } = options
+        const expected = failureReply(thrown, { isStale, storingFailed: route?.storingFailed, reportsFailures })
+        const id = randomUUID()
+        if (expected === undefined) warn(`request ${id} failed: ${describe(thrown)}`)
+        return answer(asked, expected ?? statusReply(500, ['X-Request-Id', id]), id)
+      } catch (error) {
+        return fail(asked, error)
+      }
+    }
+    const id = randomUUID()
+    warn(`request ${id} could not be answered: ${describe(thrown)}`)
+    if (!response.writableEnded) response.destroy()
+    if (!asked.isEnded) end(asked, 500, undefined, id)
   }
-  if (typeof body === 'number') {
-    endWith(ctx.response)
-    return answer(ctx, statusReply(body))
+
+  function end(asked: Asked, status: number, logged: Reply['logged'], id: string | undefined): void {
+    asked.isEnded = true
+    const { request: { method = '' }, route, params, client, session, startMs } = asked
+    const ended = { id, method, route, params, client, session, logged, status, ms: nowMs() - startMs }
+    for (const one of observers) one.requestEnded?.(ended)
   }
-  const sinceMs = ctx.options.nowMs()
-  ctx.bodies.take(body.length, hasWaited => {
-    ctx.heldBytes = body.length
-    attempt(ctx, () => bodyAdmitted(ctx, body, hasWaited ? ctx.options.nowMs() - sinceMs : 0))
-  })
-}
 
-/** A body is worked on once there is room for what is made of it; not where nobody waits for that any more. */
-function bodyAdmitted(ctx: RouteContext, body: Extract<BodyRead, Uint8Array>, waitedMs: number): void {
-  if (waitedMs > 0 && ctx.request.socket.destroyed) return finish(ctx, CLIENT_GONE)
-  if (waitedMs > MAX_COMMIT_WAIT_MS) return answer(ctx, BUSY)
-  // A body can take its time: what was revoked meanwhile is refused like any other.
-  if (ctx.session !== undefined) {
-    ctx.session = authenticate(ctx)
-    const refusal = unauthorized(ctx)
-    if (refusal !== undefined) return answer(ctx, refusal)
-  }
-  if (body.length === 0) return validate(ctx, {})
-  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, depthOf(ctx.route.shape!))
-  if (parsed.ok) return validate(ctx, parsed.value)
-  answer(ctx, invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] }))
-}
-
-function validate(ctx: RouteContext, body: Given): void {
-  const checked = check(ctx.route.shape!, body)
-  if (!checked.ok) return answer(ctx, invalid(checked.errors))
-  giveRest(ctx, checked.value)
-  callHandler(ctx, checked.value)
-}
-
-/** Gives back what a body held besides the texts that were asked for: a login may wait long for its turn. */
-function giveRest(ctx: RouteContext, wanted: object): void {
-  const texts = Object.values(wanted).map(value => typeof value === 'string' ? value.length : Infinity)
-  const kept = Math.min(ctx.heldBytes, texts.reduce((sum, length) => sum + length, 0))
-  const rest = ctx.heldBytes - kept
-  ctx.heldBytes = kept
-  if (rest > 0) ctx.bodies.give(rest)
-}
-
-function callHandler(ctx: RouteContext, body: unknown): void {
-  const { head, request: { socket }, route, params, client, session } = ctx
-  const reply = route.handle({ head, params, body, client, isGone: () => !socket.readable, session })
-  if (!('then' in reply)) return answer(ctx, reply) // a host may have put another Promise in the place of Node's
-  reply.then(reply => attempt(ctx, () => answer(ctx, reply)), error => fail(ctx, error))
-}
-
-/** The one place where a request is answered. */
-function answer(ctx: Context, reply: Reply, id?: string): void {
-  const { options: { headers, corsOrigins, isStopping }, request, response, head, verdict } = ctx
-  // An embedder's middleware may have answered meanwhile, as where that took long.
-  if (request.socket.destroyed || response.headersSent) return finish(ctx, CLIENT_GONE, id, reply.logged)
-  const extra = headers === undefined ? [] : [...headers]
-  if (verdict !== undefined) extra.push(...limitHeaders(verdict))
-  if (corsOrigins !== undefined && head !== undefined && ctx.isUnderApi) {
-    extra.push(...corsHeaders(head.origin, corsOrigins))
-  }
-  const isLast = !(ctx.isBodyRead || isRestShort(head)) || isStopping()
-  sendReply(response, reply, extra, isLast)
-  finish(ctx, reply.status, id, reply.logged)
-}
-
-/** Whether what is left of a body is so short that node:http may read it and throw it away. */
-function isRestShort(head: Head | undefined): boolean {
-  return head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
-    (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)
-}
-
-/** Ends a request, once: gives back what its body held, measures, logs, and lets its connection go on. */
-function finish(ctx: Context, status: number, id?: string, logged?: Reply['logged']): void {
-  const { options: { nowMs, observers = [], log }, route, session } = ctx
-  const ms = nowMs() - ctx.startMs
-  ctx.isFinished = true
-  try {
-    ctx.bodies.give(ctx.heldBytes)
-    for (const one of observers) one.requestEnded?.(route?.operation, status, ms)
-    log?.({
-      request: id ?? randomUUID(), client: ctx.client, user: session?.user ?? null,
-      token: session ? tokenId(session.hash) : null, method: ctx.request.method ?? '', route: route?.operation ?? null,
-      entry: idOf(ctx.params) || null, status, ms: Math.round(ms * 1000) / 1000, ...logged
+  const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
+    const peer = peerOf(request.socket)
+    if (peer === undefined) return // its client is gone
+    underWay++
+    void carryOut(begun(options, peer, request, response, target)).then(() => {
+      if (--underWay === 0) onIdle()
     })
-  } finally {
-    ctx.done()
+  }
+  const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
+    isStopping = true
+    const timer = setTimeout(() => resolve(), timeoutMs)
+    const before = onIdle
+    onIdle = () => { clearTimeout(timer); resolve(); before() }
+    if (underWay === 0) onIdle()
+  })
+  return Object.assign(pipeline, { isStopping: () => isStopping, stop })
+}
+
+const ANSWERED_BY_HOST = 'a request was answered by the host while the service worked on it, and what it asked for ' +
+  'was done: a framework that answers by itself has to be told not to, such as Koa by ctx.respond = false'
+
+function begun(
+  { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
+  target: string
+): Asked {
+  const head = readHead(request, target)
+  const path = head?.path ?? target
+  const found = head && router.find(head.method, path)
+  return {
+    request, response, socket: request.socket, startMs: nowMs(), head, peer,
+    isUnderApi: path.startsWith('/api/') || path === '/api',
+    client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
+    found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
+    session: undefined, verdict: undefined, isStale: false, isAnswered: false, isEnded: false
   }
 }
 
-/** A step has thrown, or a handler has rejected; `isStale`: what others have written could not be asked for. */
-function fail(ctx: Context, error: unknown, isStale = false): void {
-  const { options: { reportsFailures, warn }, response, route } = ctx
-  const id = randomUUID()
-  const isAnswered = ctx.isFinished || response.headersSent
-  const expected = isAnswered
-    ? undefined
-    : failureReply(error, { isStale, storingFailed: route?.storingFailed, reportsFailures })
-  if (expected === undefined) warn(`request ${id} failed: ${describe(error)}`)
-  try {
-    if (!isAnswered) return answer(ctx, expected ?? serverError(id), id)
-  } catch (again) {
-    warn(`request ${id} could not be answered: ${describe(again)}`)
-  }
-  if (!response.writableEnded) response.destroy()
-  if (!ctx.isFinished) finish(ctx, 500, id)
+function isReply(thrown: unknown): thrown is Reply {
+  return typeof thrown === 'object' && thrown !== null && !(thrown instanceof Error) && 'status' in thrown
 }
 
 /** What the log says of an error: of an expected failure its sentence, else the stack. */
 function describe(error: unknown): string {
   if (error instanceof Failure) return error.message
   return String(error instanceof Error ? error.stack : error)
+}
+
+function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, head: Head): boolean {
+  return peer.isSecure ||
+    (head['x-forwarded-proto']?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
+}
+
+/** Refuses a request without HTTPS where that is required (contract §5.9). */
+function assertHttps(options: PipelineOptions, asked: Asked, head: Head): void {
+  if (options.asksForHttps !== true || asked.route?.allowsHttp === true) return
+  if (!isHttps(options, asked, head)) throw replies.HTTPS_ONLY
+}
+
+/**
+ * In the open configuration, refuses what a web page may have sent. A page can send requests anywhere, but it cannot
+ * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a
+ * plain GET, what the browser reports about its site (which defeats cross-site requests).
+ */
+function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void {
+  const { guardedHosts, corsOrigins } = options
+  if (guardedHosts === undefined) return
+  const { host = '', origin, 'sec-fetch-site': site } = head
+  if (!isHostAllowed(host, guardedHosts)) throw replies.FOREIGN_HOST
+  const isForeign = origin === undefined ? asked.isUnderApi && isFromOtherSite(site)
+    : corsOrigins?.has(origin) !== true &&
+      origin !== `${isHttps(options, asked, head) ? 'https' : 'http'}://${host.toLowerCase()}`
+  if (isForeign) throw replies.FOREIGN_ORIGIN
+}
+
+/** Who sent the request, in the protected configuration; a token that is not valid is refused where one is needed. */
+function sessionOf({ authenticate }: PipelineOptions, { token }: Head): Session | undefined {
+  return token === undefined ? undefined : authenticate?.(token)
+}
+
+const generalLimit = ({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined =>
+  isUnderApi ? rateLimit : undefined
+const addressKey = ({ client, peer }: Asked): string => client === peer.address ? peer.key : clientKey(client)
+
+/** Counts a request in the limits of `/api` and its route (contract §8, §8.4); if either is used up, in neither. */
+function count(options: PipelineOptions, asked: Asked): void {
+  const { session, route } = asked
+  const general = generalLimit(options, asked)
+  const own = route?.limit
+  if (general === undefined && own === undefined) return
+  const address = addressKey(asked)
+  const key = options.limitsByUser === true && session !== undefined ? `user ${session.user}` : address
+  const refused = own?.peek(address)
+  if (refused?.allowed === false) {
+    const { limit, remaining, retryAfterSeconds } = general?.peek(key) ?? refused
+    const longest = Math.max(retryAfterSeconds, refused.retryAfterSeconds)
+    asked.verdict = { allowed: false, limit, remaining, retryAfterSeconds: longest }
+    throw replies.TOO_MANY
+  }
+  asked.verdict = general?.take(key)
+  if (asked.verdict?.allowed === false) throw replies.TOO_MANY
+  const ownVerdict = own?.take(address)
+  asked.verdict ??= ownVerdict
+}
+
+/** What is left for a client whose request was not counted. */
+function leftFor(options: PipelineOptions, asked: Asked): Verdict | undefined {
+  const verdict = generalLimit(options, asked)?.peek(addressKey(asked))
+  return verdict && { ...verdict, allowed: true }
+}
+
+function routeOf({ found }: Asked, { expect, path, method }: Head): Route {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
+  if (path === '*') throw replies.OPTIONS_OF_SERVER // it asks about the whole server (RFC 9110 §9.3.7)
+  if (found === undefined) throw replies.NOT_FOUND
+  if (found.target === undefined) throw otherMethod(method, found.allow)
+  return found.target
+}
+
+/** Refuses who has no valid token, or whose token lacks the ability of the route (contract §5.1, §5.2, §5.6). */
+function assertMay({ authenticate }: PipelineOptions, session: Session | undefined, route: Route): void {
+  if (authenticate === undefined || route.isPublic === true) return
+  if (session === undefined) throw replies.UNAUTHENTICATED
+  if (route.ability !== undefined && !covers(session.abilities, route.ability)) throw replies.FORBIDDEN
 }

@@ -1,13 +1,19 @@
-/** The five operations (contract §1, §9). */
+/** The five operations (contract §1, §9), and login and logout, which only the protected configuration has (§5). */
 import { Buffer } from 'node:buffer'
+import { nowMs } from '../clock.ts'
 import { TEXTS } from '../contract.ts'
-import { messageReply, type Reply } from './reply.ts'
-import type { Head } from './head.ts'
-import type { Params } from './router.ts'
+import { LOGIN_LIMIT_REQUESTS, MAX_LOGIN_PAIRS, MAX_LOGIN_PASSWORD_LENGTH } from '../limits.ts'
+import { hashOfToken, type Accounts } from '../store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry, type Precondition } from '../store/commands.ts'
 import { CREATE_SHAPE, entryText, UPDATE_SHAPE } from '../store/entry.ts'
 import type { Commits } from '../store/store.ts'
+import { email, textUpTo } from '../store/validate.ts'
+import { clientKey } from './client.ts'
+import type { Head } from './head.ts'
+import { RateLimit } from './rate-limit.ts'
+import { jsonReply, messageReply, TOO_MANY, type Reply } from './reply.ts'
 import { idOf, route, type Route } from './route.ts'
+import type { Params } from './router.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
 export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
@@ -26,14 +32,18 @@ function entryReply(text: string | Buffer, tag: string, before: string, behind: 
 const BEHIND_READ = ',"status":200}'
 const BEHIND_UPDATED = `,${JSON.stringify({ message: TEXTS.updated, status: 200 }).slice(1)}`
 
+/** A list of entity tags (RFC 9110 §8.8.3); what is between the quotes of one may be commas and asterisks as well. */
+const TAGS = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))*$/
+
 /**
  * What `If-Match` asks of an entry (RFC 9110 §13.1.1); undefined: nothing. Tags are compared strongly, so a weak one
- * matches none.
+ * matches none, and what is no list of tags does not either.
  */
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
   // Not taken apart: a change that waits holds no more than was sent, and many may be decided at once.
-  return (_entry, tag) => new RegExp(`(?:^|,)\\s*(?:\\*|"${tag()}")\\s*(?:,|$)`).test(tags)
+  return (_entry, tag) =>
+    tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
 
 export function unknownIdIn({ state }: Commits): (params: Params) => Reply | undefined {
@@ -66,7 +76,6 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
     route({
       // contract §4.3
       operation: 'createPassword', method: 'POST', path: '/api/createPassword',
-      allowsStaleReads: true,
       shape: CREATE_SHAPE,
       storingFailed: TEXTS.createFailed,
       handle: ({ body, session }) => createEntry(store, body, session ?? null).then(({ id }) => created(id, prefix))
@@ -75,7 +84,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       // contract §4.4
       operation: 'updatePassword', method: 'POST', path: '/api/updatePassword/{id}',
       shape: UPDATE_SHAPE,
-      beforeBody: unknownId,
+      before: unknownId,
       storingFailed: TEXTS.updateFailed,
       handle: async ({ head, params, body, session }) => {
         const entry = await updateEntry(store, idOf(params), body, session ?? null, preconditionIn(head))
@@ -87,10 +96,55 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
     {
       // contract §4.5
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
-      beforeBody: unknownId,
+      before: unknownId,
       storingFailed: TEXTS.deleteFailed,
       handle: async ({ head, params, session }) =>
         await deleteEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
+    }
+  ]
+}
+
+const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
+const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
+
+/**
+ * Login and logout. `loginLimit` is how many logins a client may try in a minute, 0 for any number; a token from a login
+ * lives `ttlMinutes`, or until it is revoked.
+ */
+export function sessionRoutes(
+  accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
+): readonly Route[] {
+  // Beside the limit of an address: where that is wide, for the many behind one proxy, nobody tries one user's passwords.
+  const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, nowMs, MAX_LOGIN_PAIRS)
+  return [
+    route({
+      // contract §5.3, §8.5
+      operation: 'login', method: 'POST', path: '/api/login',
+      isPublic: true,
+      limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
+      shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
+      handle: async ({ body, client, isGone }) => {
+        const verdict = pairs?.take(`${clientKey(client)} ${body.email.toLowerCase()}`)
+        if (verdict?.allowed === false) {
+          return { ...TOO_MANY, headers: ['Retry-After', String(verdict.retryAfterSeconds)] }
+        }
+        const issued = await accounts.login(body.email, body.password, ttlMinutes, isGone)
+        if (issued === undefined) return INVALID_CREDENTIALS
+        const { token, user, abilities, expires } = issued
+        return {
+          ...jsonReply(200, { token, user: { ...user, abilities }, expires, status: 200 }),
+          logged: { user: user.id, token: hashOfToken(token) }
+        }
+      }
+    }),
+    {
+      // contract §5.4
+      operation: 'logout', method: 'POST', path: '/api/logout',
+      takesAnyToken: true,
+      handle: async ({ session }) => {
+        await accounts.revoke(session!.hash, session!.user)
+        return LOGGED_OUT
+      }
     }
   ]
 }

@@ -1,11 +1,19 @@
-/** Sends a reply: over TCP, over TLS, and behind the middleware of somebody else's server; and ends a connection. */
+/**
+ * Sends a reply, over TCP, over TLS, and behind the middleware of somebody else's server; and ends a connection.
+ *
+ * A short answer is one write. A long one is given in pieces, as its reader takes them; readers share the pieces. Each
+ * answer has to be taken within a minute and its bytes at a slow modem's speed, looked at every few seconds; and what
+ * only slow readers still hold is bounded in all.
+ */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { nowMs } from '../clock.ts'
 import {
-  DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, SEND_BYTES, SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES
+  ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, MAX_UNSENT_BYTES, SEND_BYTES,
+  SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { bodyBytes, fieldsOf, type Reply } from './reply.ts'
+import { bodyBytes, fieldsOf, type Pieces, type Reply } from './reply.ts'
 
 /**
  * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
@@ -23,12 +31,20 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   const { body = '' } = reply
   if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
     response.end(body)
+    if (!response.writableFinished) watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
     return
   }
   // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
   const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
-  if (bodyBytes(pieces) > SHORT_BODY_BYTES) sendPieces(response, pieces)
-  else response.end(Buffer.concat([...pieces])) // a copy, so that a slow reader keeps no page of entries
+  const bytes = bodyBytes(pieces)
+  const answer: Answer = { response, pieces, sinceMs: nowMs(), givenBytes: 0 }
+  if (bytes > SHORT_BODY_BYTES) sendPieces(answer)
+  else {
+    response.end(Buffer.concat([...pieces])) // a copy, so that a slow reader keeps no piece of the list
+    answer.pieces = []
+    answer.givenBytes = bytes
+  }
+  if (!response.writableFinished) watch(answer)
 }
 
 /** Writes a head, whose fields are names and values in turn. */
@@ -39,46 +55,103 @@ function writeHead(response: ServerResponse, status: number, fields: string[]): 
   response.writeHead(status)
 }
 
+/** An answer that its reader has not taken yet. */
+interface Answer {
+  readonly response: ServerResponse
+  /** What it holds of a list, or of a long entry. */
+  pieces: readonly Buffer[] | Pieces
+  readonly sinceMs: number
+  /** What was given to the connection. */
+  givenBytes: number
+}
+
+/** Gives pieces, and further ones when those before were taken. `drain` is what every middleware passes on. */
+function sendPieces(answer: Answer): void {
+  const { response, pieces } = answer
+  const mostBytes = 'encrypted' in response.req.socket ? SEND_COPIED_BYTES : SEND_BYTES
+  const rest = slicesOf(pieces, mostBytes)
+  const send = (): void => {
+    let bytes = 0
+    let count = 0
+    for (let next = rest.next(); next.done !== true; next = rest.next()) {
+      bytes += next.value.length
+      answer.givenBytes += next.value.length
+      if (!response.write(next.value) && (bytes >= mostBytes || ++count >= SEND_PIECES)) return
+    }
+    response.off('drain', send)
+    response.end()
+  }
+  response.on('drain', send)
+  send()
+}
+
+function * slicesOf(pieces: Iterable<Buffer>, mostBytes: number): Generator<Buffer, void, void> {
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += mostBytes) {
+      yield piece.length <= mostBytes ? piece : piece.subarray(at, at + mostBytes)
+    }
+  }
+}
+
+/** All answers of this process that were not taken yet, the oldest first. */
+const unsent = new Set<Answer>()
+let looking: NodeJS.Timeout | undefined
+
+function watch(answer: Answer): void {
+  if (bodyBytes(answer.pieces) > 0) makeRoomBeside(answer.pieces)
+  unsent.add(answer)
+  answer.response.on('close', () => unsent.delete(answer))
+  looking ??= setInterval(cutLate, TIMEOUT_CHECK_MS).unref()
+}
+
+/** Cuts who is too slow: who has not taken, for a minute, as much as a slow line could have brought. */
+function cutLate(): void {
+  const now = nowMs()
+  for (const answer of unsent) {
+    const { response, sinceMs, givenBytes } = answer
+    const takenBytes = Math.max(0, givenBytes - response.writableLength)
+    const allowedMs = ANSWER_TIMEOUT_MS + takenBytes / ANSWER_BYTES_PER_SECOND * 1000
+    if (now - sinceMs > allowedMs) cut(answer)
+  }
+  if (unsent.size > 0) return
+  clearInterval(looking)
+  looking = undefined
+}
+
+/**
+ * Bounds what answers hold beside the newest one. That grows only when a list of a new version begins to be sent:
+ * older versions share with it what has not changed. Those that began first are cut.
+ */
+function makeRoomBeside(newest: Iterable<Buffer>): void {
+  const seen = new Set<unknown>([newest, ...newest])
+  let bytes = 0
+  for (const answer of [...unsent].reverse()) {
+    if (seen.has(answer.pieces)) continue
+    seen.add(answer.pieces)
+    for (const piece of answer.pieces) {
+      if (seen.has(piece)) continue
+      seen.add(piece)
+      bytes += piece.length
+    }
+    if (bytes > MAX_UNSENT_BYTES) cut(answer)
+  }
+}
+
+function cut(answer: Answer): void {
+  unsent.delete(answer)
+  answer.response.req.socket.destroy()
+}
+
 /** Makes an answer that has not begun the last of its connection. */
 export function endWith(response: ServerResponse): void {
   response.shouldKeepAlive = false
   endAfterAnswer(response.req.socket)
 }
 
-/** Writes pieces, and further ones when those before were taken. `drain` is what every middleware passes on. */
-function sendPieces(response: ServerResponse, pieces: Iterable<Buffer>): void {
-  const { socket } = response.req
-  const mostBytes = 'encrypted' in socket ? SEND_COPIED_BYTES : SEND_BYTES
-  const rest = pieces[Symbol.iterator]()
-  let next = rest.next()
-  let offset = 0
-  const send = (): void => {
-    let given = 0
-    let bytes = 0
-    while (next.done !== true) {
-      const whole = next.value
-      const piece = whole.length <= mostBytes ? whole : whole.subarray(offset, offset + mostBytes)
-      offset += piece.length
-      if (offset >= whole.length) { next = rest.next(); offset = 0 }
-      given++
-      bytes += piece.length
-      if (!response.write(piece) && (bytes >= mostBytes || given >= SEND_PIECES)) return
-    }
-    response.off('drain', goOn)
-    response.end()
-  }
-  // node:http says `drain` also when an answer behind this one is written: then the connection's own is waited for.
-  const goOn = (): void => {
-    if (socket.writableNeedDrain) socket.once('drain', send)
-    else send()
-  }
-  response.on('drain', goOn)
-  send()
-}
-
 /**
  * What node:http hands each head to that it has parsed; 2 has it stop there, as behind an upgrade. This is not part of
- * its documented interface: without it, further requests of the same read would be parsed, and then not carried out.
+ * its documented interface. Without it, a read of 64 KiB becomes 3,600 requests that nobody carries out, 5 MB which
+ * stay until the connection ends; no documented way stops the parser.
  */
 interface Parsing {
   parser?: { onIncoming: (request: IncomingMessage & { upgrade?: boolean }) => number } | null
@@ -87,8 +160,7 @@ interface Parsing {
 /**
  * Ends a connection so that the answer under way arrives as its last (RFC 9112 §9.6): nothing that came behind the
  * request is carried out, and once the answer is out, what still comes is read and thrown away for a while. A
- * connection closed at once would be reset by the system, and a reset overtakes an answer. The header fields of the
- * answer are the caller's business.
+ * connection closed at once would be reset by the system, and a reset overtakes an answer.
  */
 export function endAfterAnswer(socket: Socket & Parsing): void {
   if (socket.parser) socket.parser.onIncoming = skip

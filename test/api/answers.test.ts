@@ -1,8 +1,8 @@
-/** What a failure is answered (api/answers.ts), and that a request is recorded once, whatever fails on the way. */
+/** What a failure is answered (http/reply.ts), and that a request is recorded once, whatever fails on the way. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { failureReply } from '../../src/http/answers.ts'
-import { createPipeline } from '../../src/http/request.ts'
+import { failureReply } from '../../src/http/reply.ts'
+import { pipelineOf } from '../../src/http/request.ts'
 import type { Route } from '../../src/http/route.ts'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { listen } from '../../src/http/listener.ts'
@@ -41,7 +41,7 @@ test('a failure is answered by its code; that of a route which stores by the rou
 })
 
 test('a request has one line and is counted once, also where its handler or whoever counts it throws', async t => {
-  const found = { lines: [] as number[], counts: 0, ends: 0, warnings: [] as string[] }
+  const found = { lines: [] as number[], warnings: [] as string[] }
   let throws = ''
   const router = new Router<Route>()
   router.add('GET', '/api/thing', {
@@ -51,27 +51,30 @@ test('a request has one line and is counted once, also where its handler or whoe
       return { status: 200, body: '{}' }
     }
   } as unknown as Route)
-  const pipeline = createPipeline({
-    router, maxBodyBytes: MAX_BODY_BYTES, isStopping: () => false, nowMs: () => performance.now(), guardedHosts: new Set(),
-    observers: [{ requestEnded: () => { found.counts++; if (['observer', 'gone'].includes(throws)) throw new Error('a broken observer') } }],
-    log: ({ status }) => { found.lines.push(status) }, warn: line => { found.warnings.push(line) }
+  const pipeline = pipelineOf({
+    router, maxBodyBytes: MAX_BODY_BYTES, guardedHosts: new Set(),
+    observers: [{ requestEnded: ({ status }) => {
+      found.lines.push(status)
+      if (['observer', 'gone'].includes(throws)) throw new Error('a broken observer')
+    } }],
+    warn: line => { found.warnings.push(line) }
   })
-  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response, target, peer, done) => {
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response) => {
     if (throws === 'gone') request.socket.destroy()
-    pipeline(request, response, target, peer, () => { found.ends++; done() })
+    pipeline(request, response)
   })
   atEnd(t, () => listener.close(0))
   const ask = (): Promise<number> => fetch(`http://127.0.0.1:${listener.port}/api/thing`)
     .then(async answer => { await answer.arrayBuffer(); return answer.status }, () => 0)
   assert.equal(await ask(), 200)
-  assert.deepEqual(found, { lines: [200], counts: 1, ends: 1, warnings: [] })
+  assert.deepEqual(found, { lines: [200], warnings: [] })
   throws = 'handler'
   assert.equal(await ask(), 500)
-  assert.deepEqual([found.lines, found.counts, found.ends, found.warnings.length], [[200, 500], 2, 2, 1])
+  assert.deepEqual([found.lines, found.warnings.length], [[200, 500], 1])
   throws = 'observer'
   await ask()
-  assert.deepEqual([found.counts, found.ends, found.warnings.length], [3, 3, 2])
+  assert.deepEqual([found.lines.length, found.warnings.length], [3, 2])
   throws = 'gone' // and the observer throws
   await ask()
-  assert.deepEqual([found.counts, found.ends, found.warnings.length], [4, 4, 3])
+  assert.deepEqual([found.lines.length, found.warnings.length], [4, 3])
 })

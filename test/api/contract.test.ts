@@ -498,7 +498,7 @@ const fail = (): never => { throw new Error('SECRET of the handler') }
 const FAILURES: { readonly [what: string]: Partial<Route> } = {
   'a handler throws': {},
   'a handler rejects behind a body': { shape: { password: text }, handle: async () => fail() },
-  'what comes before the body throws': { beforeBody: fail },
+  'what comes before the body throws': { before: fail },
   'a storing handler throws what is no failure of storing': { storingFailed: 'Error failing' }
 }
 

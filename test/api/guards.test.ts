@@ -1,17 +1,14 @@
-/** Guards (api/guards.ts) where the tests of the interface look at only one side of them. */
+/** Guards where the tests of the interface look at only one side of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RouteContext } from '../../src/http/context.ts'
-import { entryRoutes } from '../../src/http/routes.ts'
-import { refusalOf, UNCOUNTED_GUARDS } from '../../src/http/guards.ts'
-import { sessionRoutes } from '../../src/http/login-routes.ts'
-import { RateLimit, takeFromLimits } from '../../src/http/rate-limit.ts'
-import { allowsStaleReads } from '../../src/http/request.ts'
-import { parseAddressSet } from '../../src/http/address.ts'
+import { Failure } from '../../src/errors.ts'
+import { parseAddressSet } from '../../src/http/client.ts'
+import { RateLimit } from '../../src/http/rate-limit.ts'
+import { entryRoutes, sessionRoutes } from '../../src/http/routes.ts'
 import type { PartContext } from '../../src/part.ts'
 import { PARTS, readSettings, SETTINGS } from '../../src/settings.ts'
 import { startProtected } from '../support/accounts.ts'
-import { freshStore } from '../support/compose.ts'
+import { answered, freshStore } from '../support/compose.ts'
 import { atEnd, send } from '../support/service.ts'
 
 test('where a route alone has a limit, its answers tell that one', async t => {
@@ -24,26 +21,24 @@ test('where a route alone has a limit, its answers tell that one', async t => {
   assert.deepEqual(seen, [[401, '2', '1'], [401, '2', '0'], [429, '2', '0']])
 })
 
-test('a request need not wait for what others wrote where its route says so, unless its token was checked', () => {
-  const authenticate = (): undefined => undefined
-  const cases = [
-    [{}, {}, false], [{}, { allowsStaleReads: true }, true], [{ authenticate }, { allowsStaleReads: true }, false],
-    [{ authenticate }, { allowsStaleReads: true, isPublic: true }, true], [{ authenticate }, { isPublic: true }, false]
-  ] as const
-  for (const [options, route, expected] of cases) {
-    assert.equal(allowsStaleReads({ options, route } as unknown as RouteContext), expected, JSON.stringify(route))
+test('a request waits for what others wrote, unless it is a GET that needs no token and so tells nothing of that', async () => {
+  for (const [isPublic, waits] of [[true, 0], [false, 1]] as const) {
+    let waited = 0
+    const catchUp = async (): Promise<void> => { waited++ }
+    assert.equal((await answered({ catchUp }, { host: 'a' }, { isPublic })).status, 204)
+    assert.equal(waited, waits)
   }
+  const catchUp = async (): Promise<void> => { throw new Failure('journal-unreachable', 'as the test asked') }
+  assert.equal((await answered({ catchUp }, { host: 'a' })).status, 503)
 })
 
-/** What spares a route a guard, or the wait for what others wrote. Every other route has none of it. */
+/** What spares a route a guard. Every other route has none of it. */
 const SPARED: { readonly [operation: string]: readonly string[] } = {
-  createPassword: ['allowsStaleReads'], login: ['isPublic'], logout: ['takesAnyToken'],
-  page: ['isPublic', 'allowsStaleReads'], openapi: ['isPublic', 'allowsStaleReads'],
-  health: ['isPublic', 'allowsStaleReads', 'allowsHttp'], metrics: ['isPublic', 'allowsStaleReads', 'allowsHttp'],
-  status: ['allowsStaleReads']
+  login: ['isPublic'], logout: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
+  health: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'], status: ['isPublic']
 }
 
-test('a route is spared a guard, or the wait for what others wrote, only where this table says so', async t => {
+test('a route is spared a guard only where this table says so', async t => {
   const store = await freshStore(t)
   const { accounts, journal } = store
   const flags = ['--auth=bearer', ...'extraRoutes' in SETTINGS ? ['--extra-routes=on'] : []]
@@ -51,37 +46,33 @@ test('a route is spared a guard, or the wait for what others wrote, only where t
   const opened = await Promise.all(PARTS.map(async part => await part.open?.(context) ?? {}))
   atEnd(t, () => { for (const part of opened) part.close?.() })
   const routes = [
-    ...entryRoutes(store), ...sessionRoutes({ accounts, loginLimit: undefined, ttlMinutes: undefined }),
+    ...entryRoutes(store), ...sessionRoutes(accounts, 0, undefined),
     ...opened.flatMap(({ routes = [], localRoutes = [] }) => [...routes, ...localRoutes])
   ]
   assert.ok(routes.length >= 7)
-  for (const { operation, path, isPublic, allowsStaleReads, allowsHttp, takesAnyToken } of routes) {
-    const spared = Object.entries({ isPublic, allowsStaleReads, allowsHttp, takesAnyToken })
+  for (const { operation, path, isPublic, allowsHttp, takesAnyToken } of routes) {
+    const spared = Object.entries({ isPublic, allowsHttp, takesAnyToken })
       .filter(([, is]) => is === true).map(([name]) => name)
     assert.deepEqual(spared, SPARED[operation] ?? [], `${operation} ${path}`)
   }
 })
 
-test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it', () => {
-  for (const [isSecure, isProxy, forwardedProto, isRefused] of [
-    [true, false, undefined, false], [false, false, undefined, true], [false, false, 'https', true],
-    [false, true, 'HTTPS', false], [false, true, 'http', true], [false, true, undefined, true]
+test('§5.9 HTTPS is what came by TLS, or what a trusted proxy says came by it', async () => {
+  for (const [isSecure, isProxy, forwardedProto, status] of [
+    [true, false, undefined, 204], [false, false, undefined, 403], [false, false, 'https', 403],
+    [false, true, 'HTTPS', 204], [false, true, 'http', 403], [false, true, undefined, 403]
   ] as const) {
     const options = { asksForHttps: true, trustedProxies: isProxy ? parseAddressSet(['127.0.0.1']) : undefined }
-    const head = { 'x-forwarded-proto': forwardedProto }
-    const ctx = { options, head, peer: { isSecure, address: '127.0.0.1' } } as unknown as RouteContext
-    assert.equal(refusalOf(UNCOUNTED_GUARDS, ctx) !== undefined, isRefused, `${isSecure} ${isProxy} ${forwardedProto}`)
-    assert.equal(refusalOf(UNCOUNTED_GUARDS, { ...ctx, route: { allowsHttp: true } } as RouteContext), undefined)
+    const fields = { host: 'a', 'x-forwarded-proto': forwardedProto }
+    assert.equal((await answered(options, fields, { isSecure })).status, status, `${isSecure} ${isProxy} ${forwardedProto}`)
+    assert.equal((await answered(options, fields, { isSecure, allowsHttp: true })).status, 204)
   }
 })
 
-test('§8.4 a request that the general limit refuses counts in no other', () => {
+test('§8.4 a request that the general limit refuses counts in no other', async () => {
   const [general, own] = [new RateLimit(1, () => 0), new RateLimit(5, () => 0)]
-  const ctx = {
-    options: { rateLimit: general }, isUnderApi: true, client: '127.0.0.1', peer: { address: '127.0.0.1', key: 'ip' },
-    route: { rateLimit: own }, session: undefined
-  } as unknown as RouteContext
-  assert.equal(takeFromLimits(ctx), undefined)
-  for (let i = 0; i < 3; i++) assert.equal(takeFromLimits(ctx)?.status, 429)
-  assert.deepEqual([general.peek('ip').allowed, own.peek('ip').remaining], [false, 4])
+  const ask = async (): Promise<number> => (await answered({ rateLimit: general }, { host: 'a' }, { limit: own })).status
+  assert.equal(await ask(), 204)
+  for (let i = 0; i < 3; i++) assert.equal(await ask(), 429)
+  assert.deepEqual([general.peek('127.0.0.1').allowed, own.peek('127.0.0.1').remaining], [false, 4])
 })

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HeadContext } from '../../src/http/context.ts'
-import { isHostAllowed, refusalOf, UNCOUNTED_GUARDS } from '../../src/http/guards.ts'
+import { isHostAllowed } from '../../src/http/origin.ts'
+import { answered } from '../support/compose.ts'
 import { ask, message } from '../support/raw.ts'
 import { startService } from '../support/service.ts'
 
 const entry = '{"password":"p","sistema":"s","usuario":"u"}'
 
-function isOriginAllowed(origin: string, scheme: string, host: string, corsOrigins: ReadonlySet<string>): boolean {
+async function isOriginAllowed(origin: string, scheme: string, host: string, corsOrigins: ReadonlySet<string>): Promise<boolean> {
   const options = { corsOrigins, guardedHosts: new Set([host]) }
-  const ctx = { head: { host, origin }, peer: { isSecure: scheme === 'https' }, options } as unknown as HeadContext
-  return refusalOf(UNCOUNTED_GUARDS, ctx) === undefined
+  return (await answered(options, { host, origin }, { isSecure: scheme === 'https' })).status !== 403
 }
 
 test('a host that is an IP literal, localhost or an allowed name is allowed, with and without a port', () => {
@@ -35,15 +34,15 @@ test('any other host is not allowed', () => {
   for (const host of hosts) assert.equal(isHostAllowed(host, allowed), false, JSON.stringify(host))
 })
 
-test('an origin is allowed when it is the service itself, as the request names it, or is in the set', () => {
+test('an origin is allowed when it is the service itself, as the request names it, or is in the set', async () => {
   const allowed = new Set(['https://app.example'])
-  assert.equal(isOriginAllowed('http://127.0.0.1:3000', 'http', '127.0.0.1:3000', allowed), true)
-  assert.equal(isOriginAllowed('http://localhost', 'http', 'LocalHost', allowed), true)
-  assert.equal(isOriginAllowed('https://vault.example', 'https', 'vault.example', allowed), true)
-  assert.equal(isOriginAllowed('https://app.example', 'http', '127.0.0.1:3000', allowed), true)
+  assert.equal(await isOriginAllowed('http://127.0.0.1:3000', 'http', '127.0.0.1:3000', allowed), true)
+  assert.equal(await isOriginAllowed('http://localhost', 'http', 'LocalHost', allowed), true)
+  assert.equal(await isOriginAllowed('https://vault.example', 'https', 'vault.example', allowed), true)
+  assert.equal(await isOriginAllowed('https://app.example', 'http', '127.0.0.1:3000', allowed), true)
 })
 
-test('an origin of another scheme, host or port, or none at all, is not allowed', () => {
+test('an origin of another scheme, host or port, or none at all, is not allowed', async () => {
   const allowed = new Set(['https://app.example'])
   const origins = [
     'https://127.0.0.1:3000', 'http://127.0.0.1', 'http://127.0.0.1:3001', 'http://localhost:3000',
@@ -51,7 +50,7 @@ test('an origin of another scheme, host or port, or none at all, is not allowed'
     'http://127.0.0.1:3000.evil.example',
     'http://app.example', 'https://app.example:8443', 'https://app.example.evil.example'
   ]
-  for (const origin of origins) assert.equal(isOriginAllowed(origin, 'http', '127.0.0.1:3000', allowed), false, origin)
+  for (const origin of origins) assert.equal(await isOriginAllowed(origin, 'http', '127.0.0.1:3000', allowed), false, origin)
 })
 
 test('ALLOWED_HOSTS allows a name, and only it', async t => {

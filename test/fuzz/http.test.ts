@@ -53,7 +53,7 @@ function pieces(valid: readonly Buffer[], random: Random): Buffer[] {
 }
 
 const SUCCESSES: readonly string[] = [
-  'message,status', 'passwords,status', 'password,message,status', 'token,user,status'
+  'message,status', 'passwords,status', 'password,message,status', 'token,user,expires,status'
 ]
 const ENTRY_KEYS = 'id,password,sistema,usuario,status'
 const STATUSES = [200, 204, 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 503]

@@ -6,9 +6,12 @@ import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import type { Peer } from '../../src/http/client.ts'
 import { entryRoutes } from '../../src/http/routes.ts'
-import { createPipeline } from '../../src/http/request.ts'
+import { pipelineOf, type PipelineOptions } from '../../src/http/request.ts'
 import type { Route } from '../../src/http/route.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
@@ -85,6 +88,32 @@ export function memoryStore(): Store {
   return new Store(openMemoryJournal(Date.now, state.apply), state)
 }
 
+/**
+ * The answer of a pipeline to a GET that never came over a network: for what a client here cannot send, such as from
+ * another address.
+ */
+export function answered(
+  options: Partial<PipelineOptions>, fields: { readonly [name: string]: string | undefined },
+  { address = '127.0.0.1', isSecure = false, path = '/api/thing', ...route }: Partial<Peer & Route> = {}
+): Promise<{ readonly status: number, readonly headers: readonly string[] }> {
+  const router = new Router<Route>()
+  router.add('GET', path, { operation: 'thing', method: 'GET', path, handle: () => ({ status: 204 }), ...route })
+  const socket = Object.assign(new Socket(), isSecure ? { encrypted: true } : {})
+  Object.defineProperty(socket, 'remoteAddress', { value: address })
+  const request = new IncomingMessage(socket)
+  const rawHeaders = Object.entries(fields).flatMap(([name, value]) => value === undefined ? [] : [name, value])
+  Object.assign(request, { method: 'GET', url: path, httpVersion: '1.1', httpVersionMinor: 1, rawHeaders })
+  return new Promise(resolve => {
+    const response = Object.assign(new ServerResponse(request), {
+      writeHead: (status: number) => resolve({
+        status, headers: Object.entries(response.getHeaders()).flatMap(([name, value]) => [name, String(value)])
+      })
+    })
+    pipelineOf({ router, maxBodyBytes: MAX_BODY_BYTES, warn: line => resolve({ status: 0, headers: [line] }), ...options })(
+      request, response)
+  })
+}
+
 /** Listens on 127.0.0.1 with a journal in a fresh folder. After the test the state is checked and all is closed. */
 export async function composeService(t: TestContext, options: ComposeOptions = {}): Promise<Composed> {
   const { files, routes = [], rateLimit, nowMs = () => performance.now() } = options
@@ -93,14 +122,12 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
   const store = await freshStore(t, { warn, ...files && { files } })
   const router = new Router<Route>()
   for (const route of [...entryRoutes(store), ...routes]) router.add(route.method, route.path, route)
-  const listener = await listen({ host: '127.0.0.1', port: 0 }, createPipeline({
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, pipelineOf({
     router,
     rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, nowMs),
     trustedProxies: undefined,
     guardedHosts: new Set(),
     maxBodyBytes: MAX_BODY_BYTES,
-    isStopping: () => false,
-    nowMs: () => performance.now(),
     warn
   }))
   atEnd(t, () => listener.close(1_000))

@@ -1,14 +1,12 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { Buffer } from 'node:buffer'
-import { invalid } from '../../http/answers.ts'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Head } from '../../http/head.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import type { RouteDescription, Schema } from '../../http/route-description.ts'
-import { idOf, route, type Call, type Route } from '../../http/route.ts'
+import { idOf, route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../core-settings.ts'
-import { BUSY, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
 import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
@@ -61,7 +59,7 @@ export function extraRoutes(
     },
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
-      beforeBody: unknownId, storingFailed: 'Error restoring password',
+      before: unknownId, storingFailed: 'Error restoring password',
       handle: async ({ head, params, session }) =>
         await restoreEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
@@ -70,7 +68,7 @@ export function extraRoutes(
     const historyOf = historyReader(journal, nowMs)
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
-      beforeBody: unknownId,
+      before: unknownId,
       handle: async ({ params }) => {
         const changes = await historyOf(idOf(params))
         return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
@@ -119,7 +117,7 @@ function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: Core
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
     // As for a login: the holder of a token must not find out the password by trying.
-    rateLimit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
+    limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',
     handle: async ({ body: { password, newPassword }, session, isGone }) => {

@@ -2,12 +2,11 @@
  * Health and metrics, for monitoring: for clients on the same machine and those with a token, unless a setting allows
  * everyone. They are outside `/api`, are not rate limited, and disclose no secret.
  */
-import { isLoopback } from '../../http/address.ts'
+import { isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
-import { isFromOtherSite, isHostAllowed } from '../../http/guards.ts'
-import type { RouteDescription } from '../../http/route-description.ts'
-import type { Call, Route } from '../../http/route.ts'
+import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
+import type { Call, Route, RouteDescription } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { EXPOSITION_TYPE, metric } from './exposition.ts'
 import type { Audience, MetricsSettings } from './part.ts'
@@ -41,7 +40,7 @@ export function healthRoutes(
   const routeFor = (
     audience: Audience, operation: string, path: string, described: RouteDescription, answer: () => Reply
   ): Route[] => audience === 'off' ? [] : [{
-    operation, method: 'GET', path, isPublic: true, allowsStaleReads: true, allowsHttp: true,
+    operation, method: 'GET', path, isPublic: true, allowsHttp: true,
     description: audience === 'public' ? described
       : { ...described, answers: { ...described.answers, notLocal: NOT_LOCAL, foreignHost: FOREIGN_HOST } },
     handle: call => audience === 'public' || call.session !== undefined ? answer()

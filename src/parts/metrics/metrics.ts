@@ -1,5 +1,5 @@
 /** What is counted of requests and of writes to the journal, from the start of the service on. */
-import type { Observer } from '../../log.ts'
+import type { Ended, Observer } from '../../log.ts'
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -34,7 +34,8 @@ export class Metrics implements Observer {
   readonly writes: Histogram = new Histogram(WRITE_SECONDS)
   writeErrors = 0
 
-  requestEnded(operation: string = 'none', status: number, ms: number): void {
+  requestEnded({ route, status, ms }: Pick<Ended, 'route' | 'status' | 'ms'>): void {
+    const operation = route?.operation ?? 'none'
     let counts = this.routes.get(operation)
     if (counts === undefined) {
       counts = { byStatus: new Float64Array(HIGHEST_STATUS + 1), seconds: new Histogram(REQUEST_SECONDS) }

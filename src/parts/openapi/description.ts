@@ -2,10 +2,9 @@
  * The description of the interface: OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). The example of a request and that of
  * its answer have the same name.
  */
-import * as common from '../../http/answers.ts'
-import type { RouteDescription, Schema } from '../../http/route-description.ts'
-import type { Route } from '../../http/route.ts'
-import { BUSY, messageReply, statusReply, type Reply } from '../../http/reply.ts'
+import * as common from '../../http/reply.ts'
+import { messageReply, statusReply, type Reply } from '../../http/reply.ts'
+import type { Route, RouteDescription, Schema } from '../../http/route.ts'
 import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
 import { OPERATIONS, SCHEMAS } from './operations.ts'
@@ -111,8 +110,8 @@ function commonAnswers(
     [hasBody, 'unsupported', common.UNSUPPORTED],
     [storingFailed !== '', 'storingFailed', messageReply(500, storingFailed)],
     [true, 'unforeseen', statusReply(500)],
-    [route.method === 'POST', 'busy', BUSY],
-    [isCounted || route.rateLimit !== undefined, 'tooMany', common.TOO_MANY]
+    [route.method === 'POST', 'busy', common.BUSY],
+    [isCounted || route.limit !== undefined, 'tooMany', common.TOO_MANY]
   ]
   return Object.fromEntries(rows.filter(([applies]) => applies).map(([, name, answer]) => [name, answer]))
 }

@@ -1,9 +1,8 @@
 /** What is particular to each operation of the contract: its words, its body, and an example of each answer. */
-import { invalid } from '../../http/answers.ts'
 import { UNKNOWN } from '../../http/routes.ts'
-import type { RouteDescription, Schema } from '../../http/route-description.ts'
+import type { RouteDescription, Schema } from '../../http/route.ts'
 import { TEXTS } from '../../contract.ts'
-import { jsonReply, messageReply, type Reply } from '../../http/reply.ts'
+import { invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { ENTRY_FIELDS, EXAMPLE, FIELDS } from '../../store/entry.ts'
 
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
@@ -90,12 +89,18 @@ export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
       loggedIn: jsonReply(200, {
         token: 'pes_47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
         user: { id: 1, email: LOGIN.email, name: 'ana', abilities: ['*'] },
-        status: 200
+        expires: null, status: 200
       }),
       invalidCredentials: messageReply(401, TEXTS.invalidCredentials),
       missing: each('is required', 'email', 'password'),
       malformed: invalid({
         email: ['The email field must be a valid email address.'], password: ['The password field must be a string.']
+      })
+    },
+    schemas: {
+      loggedIn: closed({
+        token: text, user: ref('User'), status: { const: 200 },
+        expires: { type: ['string', 'null'], description: 'When the token ends; null: when it is revoked.' }
       })
     }
   },

@@ -8,7 +8,7 @@ export const openapi: Part = {
     let reply: Reply | undefined
     return {
       routes: [{
-        operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true, allowsStaleReads: true,
+        operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true,
         // Made when it is first asked for: few ask, and all routes are known then.
         handle: async () => reply ??= jsonReply(200, (await import('./description.ts')).describe(context))
       }]

@@ -5,7 +5,7 @@
  * writable file system.
  */
 import { join } from 'node:path'
-import { createLocalPipeline } from '../../http/request.ts'
+import { localPipeline } from '../../http/local.ts'
 import type { CoreSettings, StorageSettings } from '../../core-settings.ts'
 import { disk, type Files } from '../../journal/files.ts'
 import { heldSockets, lockFolder, probe } from '../../journal/lock.ts'
@@ -189,7 +189,7 @@ export class StoreAccess implements Reached {
     }, { mayCreate: this.#mayCreate, files: this.files })
     this.#opened = opened
     const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
-    opened.gate!.open(createLocalPipeline(routes, opened.journal!.catchUp, line => terminal.warn(line)))
+    opened.gate!.open(localPipeline(routes, opened.journal!.catchUp, line => terminal.warn(line)))
   }
 
   #liveSocket(): Promise<string | undefined> { return liveSocket(this.files, this.#folder) }

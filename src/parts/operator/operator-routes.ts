@@ -65,7 +65,7 @@ export function operatorRoutes(
       .catch(error => { throw ofFile(error, journal.location().path) })
   }
   const routes = [
-    { ...get('status', 'status', status), allowsStaleReads: true },
+    { ...get('status', 'status', status), isPublic: true },
     get('listUsers', 'users', () => accounts.users()),
     post('addUser', 'users/add', USER_SHAPE, ({ email, name, abilities = [ANY_ABILITY], password }) =>
       accounts.addUser(email, name, abilities, password), ADDRESS_TAKEN),

@@ -48,7 +48,7 @@ export function pageRoutes(files: Files, served: () => readonly Route[]): readon
   const route = (name: string, answer: (head: Head) => Reply): Route => {
     const path = name === 'page.html' ? '/' : `/web/${name}`
     return {
-      operation: 'page', method: 'GET', path, isPublic: true, allowsStaleReads: true, handle: ({ head }) => answer(head)
+      operation: 'page', method: 'GET', path, isPublic: true, handle: ({ head }) => answer(head)
     }
   }
   if (dirname === undefined) throw unusable('a bundle in CommonJS does not have its files')

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { heapMiB } from '../support/heap.ts'
-import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer } from '../../src/http/address.ts'
-import type { AddressSet } from '../../src/http/address.ts'
+import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer } from '../../src/http/client.ts'
+import type { AddressSet } from '../../src/http/client.ts'
 
 const peerAt = (remoteAddress: string): Peer => peerOf({ remoteAddress } as Socket)!
 

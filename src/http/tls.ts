@@ -4,9 +4,14 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Server } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import { Failure, systemCode } from '../errors.ts'
-import type { Certificate } from './listener.ts'
 import type { Files } from '../journal/files.ts'
 import { HEADERS_TIMEOUT_MS, TLS_CHECK_MS } from '../limits.ts'
+
+/** A certificate chain and its private key, PEM. */
+export interface Certificate {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
 
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
 

@@ -1,28 +1,29 @@
-/** Who a request comes from: the client's address as the key that limits are counted by. */
+/** Who a request comes from: the client's address behind proxies, and the key that limits count it by. */
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
-  /** The address as it was when the connection was opened, not mapped into IPv6; empty for a Unix socket. */
+  /** The address, not mapped into IPv6; empty for a Unix socket. */
   readonly address: string
   /** What the limits count it by. */
   readonly key: string
   readonly isSecure: boolean
 }
 
-/** The peer of a socket; undefined where it is gone. */
-export function peerOf(socket: Socket): Peer | undefined {
+const PEER: unique symbol = Symbol('peer')
+
+/** The peer of a socket, also once it is gone, if it was asked for before; undefined where nobody knows. */
+export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
+  if (socket[PEER] !== undefined) return socket[PEER]
   const { remoteAddress, localAddress, destroyed } = socket
   if (remoteAddress === undefined && (destroyed || localAddress !== undefined)) return undefined
   const address = unmapped(remoteAddress ?? '')
-  return { address, key: clientKey(address), isSecure: 'encrypted' in socket }
+  return socket[PEER] = { address, key: clientKey(address), isSecure: 'encrypted' in socket }
 }
 
 /** A list for each family: one alone would take a range of IPv6 to hold the IPv4 addresses that are mapped into it. */
 export type AddressSet = { readonly [family in 'ipv4' | 'ipv6']: BlockList }
-
-const MAPPED_BITS = 96
 
 /**
  * Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. What is mapped into IPv6 is IPv4,
@@ -31,16 +32,15 @@ const MAPPED_BITS = 96
 export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
   const set = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const item of items) {
-    const [address = '', prefix, ...rest] = item.split('/')
-    const family = isIP(address)
-    const bits = family === 4 ? 32 : 128
-    if (family === 0 || rest.length > 0) return undefined
-    if (prefix !== undefined && (!/^(0|[1-9][0-9]{0,2})$/.test(prefix) || Number(prefix) > bits)) return undefined
+    const [, address = '', prefix] = /^([^/]*)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(item) ?? []
+    if (isIP(address) === 0) return undefined
+    const bits = isIPv4(address) ? 32 : 128
+    if (Number(prefix ?? 0) > bits) return undefined
     const bare = unmapped(address)
     const type = isIPv4(bare) ? 'ipv4' : 'ipv6'
-    const isOfMapped = family === 6 && type === 'ipv4'
-    const length = Number(prefix ?? bits) - (isOfMapped ? MAPPED_BITS : 0)
-    if (isOfMapped && length <= 0) return undefined
+    const mappedBits = isIPv6(address) && type === 'ipv4' ? 96 : 0
+    const length = Number(prefix ?? bits) - mappedBits
+    if (mappedBits > 0 && length <= 0) return undefined
     set[type].addSubnet(bare, length, type)
   }
   return set
@@ -49,7 +49,7 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
 /** Whether an address is this machine's own: 127.0.0.0/8 or ::1. */
 export function isLoopback(address: string): boolean {
   const bare = unmapped(address)
-  return isIPv4(bare) ? bare.startsWith('127.') : isIPv6(bare) && expand(bare).join(':') === '0:0:0:0:0:0:0:1'
+  return isIPv4(bare) ? bare.startsWith('127.') : isIPv6(bare) && groupsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
 }
 
 /**
@@ -66,11 +66,9 @@ export function clientAddress(peer: Peer, forwardedFor: string | undefined, trus
     if (isIP(hop) === 0) break
     address = unmapped(hop)
   }
-  return address === peer.address ? address : ownCopy(address)
+  // A copy: a text cut out of the header would keep all of that in memory as long as the limits keep the address.
+  return address === peer.address ? address : Buffer.from(address, 'latin1').toString('latin1')
 }
-
-/** A text cut out of another one may keep that in memory, however long it is, where the limits keep the address. */
-function ownCopy(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
 /** Some proxies write the port of the client as well: `1.2.3.4:5678`, `[::1]:5678`. */
 function withoutPort(hop: string): string {
@@ -89,7 +87,7 @@ export function isTrusted(address: string, trusted: AddressSet | undefined): boo
 /** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
 export function clientKey(address: string): string {
   const bare = unmapped(address)
-  return bare.includes(':') ? `${expand(bare).slice(0, 4).join(':')}::/64` : bare
+  return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
 /**
@@ -100,31 +98,27 @@ export function clientKey(address: string): string {
 export function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
-  return isIPv6(address) && !isMapped(address) && expand(address).some(group => group !== '0')
+  return isIPv6(address) && !isMapped(address) && groupsOf(address).some(group => group !== '0')
 }
 
 /** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */
 function isMapped(address: string): boolean {
-  return address.includes(':') && isIPv6(address) && expand(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+  return address.includes(':') && isIPv6(address) && groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 
 /** A mapped address as IPv4; a zone (`%eth0`) is cut off. */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
   if (!isMapped(bare)) return bare
-  const [high = 0, low = 0] = expand(bare).slice(6).map(group => parseInt(group, 16))
+  const [high = 0, low = 0] = groupsOf(bare).slice(6).map(group => parseInt(group, 16))
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
-/** The eight groups of an IPv6 address (RFC 4291 §2.2), lower case, without leading zeros. */
-function expand(address: string): string[] {
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
-  const text = dotted === null ? address : dotted[1]! +
-    [Number(dotted[2]) * 256 + Number(dotted[3]), Number(dotted[4]) * 256 + Number(dotted[5])]
-      .map(group => group.toString(16)).join(':')
-  const [before = '', after] = text.split('::')
-  const left = before === '' ? [] : before.split(':')
-  const right = after === undefined || after === '' ? [] : after.split(':')
-  const zeros = after === undefined ? [] : new Array<string>(8 - left.length - right.length).fill('0')
-  return [...left, ...zeros, ...right].map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
+/** The eight groups of an IPv6 address (RFC 4291 §2.2), lower case, without leading zeros, as a URL has them. */
+function groupsOf(address: string): readonly string[] {
+  const bare = address.replace(/%.*$/, '')
+  const [left = [], right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
+    .map(side => side === '' ? [] : side.split(':'))
+  if (right === undefined) return left
+  return [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
 }

@@ -1,7 +1,7 @@
 /** The access log: who saw what, a line a request, and nothing that must not be there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAccessLog, type LoggedRequest } from '../../src/http/access-log.ts'
+import { AccessLog, type LoggedRequest } from '../../src/parts/access-log/access-log.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
@@ -60,8 +60,10 @@ test('each request of a connection has its line, refused and limited ones too', 
   const { url, accessLines } = await startService(t, { ...ON, 'rate-limit': '2' })
   const client = await connectRaw(t, url)
   const list = message('GET', '/api/listPassword')
-  await client.send(list, message('GET', '/api/listPassword', undefined, ['Host: evil.example']), list, list)
-  await client.answers(4)
+  for (const request of [list, message('GET', '/api/listPassword', undefined, ['Host: evil.example']), list, list]) {
+    await client.send(request)
+    await client.answer()
+  }
   await call(t, url, 'GET', '/api/listPassword', { fields: ['Host: a', 'Host: b'] })
   assert.deepEqual(accessLines.map(line => JSON.parse(line).status), [404, 403, 404, 429, 429])
 })
@@ -127,21 +129,21 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   const written: string[] = []
   let pending = 0
   const sink = { write: (line: string) => { written.push(line) }, pendingBytes: () => pending }
-  const { log, close } = createAccessLog(sink, () => 0, () => {})
+  const log = new AccessLog(sink, () => 0, () => {})
   const line = `${JSON.stringify({ time: '1970-01-01T00:00:00.000Z', ...REQUEST })}\n`
-  log(REQUEST)
+  log.write(REQUEST)
   pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length
-  log(REQUEST)
+  log.write(REQUEST)
   pending++
-  for (let i = 0; i < 3; i++) log(REQUEST)
+  for (let i = 0; i < 3; i++) log.write(REQUEST)
   assert.deepEqual(written, [line, line])
   pending = 0
-  log(REQUEST)
-  log(REQUEST)
+  log.write(REQUEST)
+  log.write(REQUEST)
   assert.deepEqual(written, [line, line, `${JSON.stringify({ dropped: 3 })}\n`, line, line])
   pending = MAX_ACCESS_LOG_PENDING_BYTES
-  log(REQUEST)
-  close()
-  close()
+  log.write(REQUEST)
+  log.close()
+  log.close()
   assert.deepEqual(written.slice(5), [`${JSON.stringify({ dropped: 1 })}\n`])
 })

@@ -1,0 +1,92 @@
+/**
+ * The access log: one JSON line per request: who asked for what, and the outcome; never a password, a token, a query or
+ * a body. Every value passes through JSON, so no control character can forge a line. A slow reader or a full disk loses
+ * lines, which are counted and reported once there is room again, and never delays a request.
+ */
+import { Buffer } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { systemCode } from '../../errors.ts'
+import { idOf } from '../../http/route.ts'
+import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../limits.ts'
+import type { AccessLogSink, Ended, Observer } from '../../log.ts'
+import { tokenId } from '../../store/session.ts'
+
+/** A line, besides its time. */
+export interface LoggedRequest {
+  /** The request's own id. */
+  readonly request: string
+  /** The client's address. */
+  readonly client: string
+  /** The user whose token it came with, or who has logged in by it. */
+  readonly user: number | null
+  /** The id of that token, or of the one that the login issued; not the token. */
+  readonly token: string | null
+  readonly method: string
+  /** The operation; null where no route was found. */
+  readonly route: string | null
+  /** The entry's id as the path names it, if it is a number, or that of the entry that was created. */
+  readonly entry: number | null
+  readonly status: number
+  /** From the head to the answer, in milliseconds. */
+  readonly ms: number
+}
+
+export class AccessLog implements Observer {
+  readonly #sink: AccessLogSink
+  readonly #wallMs: () => number
+  readonly #warn: (line: string) => void
+  #dropped = 0
+  #fault: string | undefined
+
+  /** `wallMs` is the wall clock, milliseconds since 1970. `warn` gets a line when writing fails. */
+  constructor(sink: AccessLogSink, wallMs: () => number, warn: (line: string) => void) {
+    this.#sink = sink
+    this.#wallMs = wallMs
+    this.#warn = warn
+  }
+
+  requestEnded({ id, client, session, logged = {}, method, route, params, status, ms }: Ended): void {
+    const token = logged.token ?? session?.hash
+    this.write({
+      request: id ?? randomUUID(), client, user: logged.user ?? session?.user ?? null,
+      token: token === undefined ? null : tokenId(token), method, route: route?.operation ?? null,
+      entry: logged.entry ?? (idOf(params) || null), status, ms: Math.round(ms * 1000) / 1000
+    })
+  }
+
+  malformedRefused(status: number, client: string): void {
+    const nobody = { user: null, token: null, method: '', route: null, entry: null }
+    this.write({ request: randomUUID(), client, ...nobody, status, ms: 0 })
+  }
+
+  write(request: LoggedRequest): void {
+    const line = `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...request })}\n`
+    let isWritten = false
+    this.#attempt(() => {
+      if (this.#sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) return
+      this.#reportDropped()
+      this.#sink.write(line)
+      isWritten = true
+    })
+    if (!isWritten) this.#dropped++
+  }
+
+  /** Reports what was dropped last. */
+  close(): void { this.#attempt(() => this.#reportDropped()) }
+
+  #reportDropped(): void {
+    if (this.#dropped > 0) this.#sink.write(`${JSON.stringify({ dropped: this.#dropped })}\n`)
+    this.#dropped = 0
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+      this.#fault = undefined
+    } catch (error) {
+      const why = systemCode(error)
+      if (why !== this.#fault) this.#warn(`the access log failed: ${why}; lines that are lost are counted`)
+      this.#fault = why
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/** The access log: a JSON line for each request. */
+import { setting } from '../../core-settings.ts'
+import { parseSwitch } from '../../setting-values.ts'
+import type { Part } from '../../part.ts'
+
+interface AccessLogSettings {
+  /** Whether each request is given to `log.access`, a JSON line each. */
+  readonly accessLog: boolean
+}
+
+export const accessLog: Part<AccessLogSettings> = {
+  settings: {
+    accessLog: setting('on|off', false, parseSwitch,
+      'Whether each request is logged to standard output, a JSON line each.')
+  },
+  open: async ({ settings, log }) => {
+    if (!settings.accessLog || log.access === undefined) return {}
+    const { AccessLog } = await import('./access-log.ts')
+    const observer = new AccessLog(log.access, Date.now, log.warn)
+    return { observer, close: () => observer.close() }
+  }
+}

@@ -1,0 +1,70 @@
+/** What answers hold that are not read: bounded in time and, beside the newest of them, in bytes. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { listen } from '../../src/http/listener.ts'
+import { sendReply } from '../../src/http/send.ts'
+import { ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, MAX_UNSENT_BYTES, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
+import { message } from '../support/raw.ts'
+import { atEnd } from '../support/service.ts'
+
+const MIB = 1024 * 1024
+
+const piecesOf = (mebibytes: number): Buffer[] => Array.from({ length: mebibytes }, () => Buffer.alloc(MIB))
+
+/** A server that gives each body in its turn; opens a client that reads nothing, and gives the server's end of it. */
+async function unread(t: TestContext): Promise<(body: readonly Buffer[]) => Promise<Socket>> {
+  const bodies: (readonly Buffer[])[] = []
+  let asked: (socket: Socket) => void = () => {}
+  const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response) => {
+    sendReply(response, { status: 200, body: bodies.shift()! }, [], false)
+    asked(request.socket)
+  })
+  atEnd(t, () => listener.close(0))
+  return async body => {
+    bodies.push(body)
+    const client = connect(listener.port, '127.0.0.1').on('error', () => {}).pause()
+    t.after(() => client.destroy())
+    await once(client, 'connect')
+    return new Promise(resolve => {
+      asked = resolve
+      client.write(message('GET', '/'))
+    })
+  }
+}
+
+test('an answer of which too little is taken is cut, at the next look', async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const now = performance.now.bind(performance)
+  let laterMs = 0
+  t.mock.method(performance, 'now', () => now() + laterMs)
+  const read = await unread(t)
+  const socket = await read(piecesOf(50))
+  const look = (ms: number): boolean => {
+    laterMs = ms
+    t.mock.timers.tick(TIMEOUT_CHECK_MS)
+    return socket.destroyed
+  }
+  assert.equal(look(ANSWER_TIMEOUT_MS - 1_000), false)
+  const takenMs = 8 * MIB / ANSWER_BYTES_PER_SECOND * 1000 // what the system's buffers have of it gives it a while
+  assert.equal(look(ANSWER_TIMEOUT_MS + takenMs), true)
+})
+
+test('of lists of other versions that nobody reads, those that began first are cut, and no more than has to be', async t => {
+  const read = await unread(t)
+  const each = 20
+  const sockets: Socket[] = []
+  for (let n = 0; n < 7; n++) sockets.push(await read(piecesOf(each)))
+  const kept = Math.floor(MAX_UNSENT_BYTES / MIB / each) + 1
+  assert.deepEqual(sockets.map(({ destroyed }) => destroyed), sockets.map((_, n) => n < sockets.length - kept))
+})
+
+test('readers of one version, and versions that share what has not changed, hold it once', async t => {
+  const read = await unread(t)
+  const shared = piecesOf(100)
+  const sockets: Socket[] = []
+  for (let n = 0; n < 10; n++) sockets.push(await read(n < 5 ? shared : [...shared, ...piecesOf(1)]))
+  assert.deepEqual(sockets.filter(({ destroyed }) => destroyed), [])
+})
