@@ -157,9 +157,10 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   const settings = { ...readOptions(values), isProduction: production }
   validateCombinations(settings) // whether it can listen is checked when it does
   const { access } = given ?? {}
+  const isLogged = 'accessLog' in settings && settings.accessLog === true
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,
-    ...'accessLog' in settings && settings.accessLog === true && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+    ...isLogged && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
   }
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)

@@ -34,7 +34,7 @@ interface Connection {
   /** Over TLS, that of the handshake until it has ended. */
   socket: Socket
   readonly isExempt: boolean
-  /** The answer to the request that is carried out, or waits for the one before it; undefined while it waits for a head. */
+  /** That to the request which is carried out, or waits for the one before it; undefined while none is there. */
   answer: ServerResponse | undefined
   /** The set that it waits in. */
   waitsIn: Set<Connection> | undefined

@@ -21,7 +21,7 @@ export function isFromOtherSite(site: string | undefined): boolean {
   return site === 'cross-site' || site === 'same-site'
 }
 
-/** What a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8) is answered at once: thrown. */
+/** Throws the answer to what a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8). */
 export function answerPreflight(head: Head, allowed: ReadonlySet<string> | undefined): void {
   const isAsked = head.method === 'OPTIONS' && head['access-control-request-method'] !== undefined
   if (!isAsked || head.origin === undefined) return

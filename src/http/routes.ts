@@ -108,13 +108,13 @@ const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 
 /**
- * Login and logout. `loginLimit` is how many logins a client may try in a minute, 0 for any number; a token from a login
- * lives `ttlMinutes`, or until it is revoked.
+ * Login and logout. `loginLimit` is how many logins a client may try in a minute, 0 for any number; a token from a
+ * login lives `ttlMinutes`, or until it is revoked.
  */
 export function sessionRoutes(
   accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
 ): readonly Route[] {
-  // Beside the limit of an address: where that is wide, for the many behind one proxy, nobody tries one user's passwords.
+  // Beside the limit of an address, which may be wide: nobody tries the passwords of one user.
   const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, nowMs, MAX_LOGIN_PAIRS)
   return [
     route({
