@@ -100,7 +100,7 @@ let looking: NodeJS.Timeout | undefined
 function watch(answer: Answer): void {
   if (bodyBytes(answer.pieces) > 0) makeRoomBeside(answer.pieces)
   unsent.add(answer)
-  answer.response.on('close', () => unsent.delete(answer))
+  answer.response.on('close', () => forget(answer))
   looking ??= setInterval(cutLate, TIMEOUT_CHECK_MS).unref()
 }
 
@@ -113,6 +113,10 @@ function cutLate(): void {
     const allowedMs = ANSWER_TIMEOUT_MS + takenBytes / ANSWER_BYTES_PER_SECOND * 1000
     if (now - sinceMs > allowedMs) cut(answer)
   }
+}
+
+function forget(answer: Answer): void {
+  unsent.delete(answer)
   if (unsent.size > 0) return
   clearInterval(looking)
   looking = undefined
@@ -138,7 +142,7 @@ function makeRoomBeside(newest: Iterable<Buffer>): void {
 }
 
 function cut(answer: Answer): void {
-  unsent.delete(answer)
+  forget(answer)
   answer.response.req.socket.destroy()
 }
 

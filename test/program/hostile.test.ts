@@ -182,7 +182,7 @@ test('a connection that idles is closed in time', async t => {
 
 test('§5 a flood of logins is turned away with 503 and Retry-After, and others are served', async t => {
   const waiting = 6
-  const command = programWithin(t, { MAX_HASH_QUEUE_PER_CLIENT: waiting })
+  const command = programWithin(t, { MAX_HASH_QUEUE: waiting })
   const program = await startProgram(t, { command, flags: { auth: 'bearer', 'login-limit': '0' } })
   const operator = join(program.folder, socketsIn(program.folder)[0]!)
   const user = { email: 'ana@example.org', password: 'correct horse battery' }

@@ -74,6 +74,7 @@ const CASES: { readonly [N in Name]: Case } = {
   tlsKey: [undefined, 'key.pem', 'key.pem', 'other.pem'],
   maxBodyBytes: [65536, '1', 1, '16777216', [...NOT_INTEGERS, '0', '16777217', '64k']],
   journal: ['file', 'memory', 'memory', 'file', ['disk', 'Memory', 'none', 'Etcd']],
+  accessLog: [false, 'on', true, 'off', NOT_SWITCHES],
   etcdEndpoints: [
     [], 'https://a.example:2379, http://127.0.0.1:2379/', ['https://a.example:2379', 'http://127.0.0.1:2379'],
     'http://[::1]:2379', [
