@@ -90,7 +90,7 @@ test('the curl examples give what they say, and show each of the five operations
 })
 
 test('each settings table is the one that the program reads by: the core\'s in the README, a part\'s in its own', () => {
-  const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g, "-$&").toLowerCase()}/README.md`, settings] as const)
+  const ofParts = Object.entries<Part>(parts).map(([name, { settings }]) => [`src/parts/${name.replace(/[A-Z]/g, '-$&').toLowerCase()}/README.md`, settings] as const)
   const inParts = new Set(ofParts.flatMap(([, settings]) => Object.keys(settings)))
   const ofCore = Object.fromEntries(Object.entries(SETTINGS).filter(([name]) => !inParts.has(name)))
   for (const [path, settings] of [['README.md', ofCore], ...ofParts] as const) {
