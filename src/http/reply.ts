@@ -13,8 +13,8 @@ export interface Reply {
   readonly kind?: Kind
   /** Whether it ends its connection. */
   readonly isLast?: boolean
-  /** What the log says beyond the request: the user who has logged in, the hash of the token, the id of a new entry. */
-  readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number }
+  /** What the log says beyond the request: who has logged in, the token's hash, the new entry, or all of them. */
+  readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
 }
 
 /** Bytes in pieces, and how many they are in all. */

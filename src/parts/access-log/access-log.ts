@@ -24,8 +24,8 @@ export interface LoggedRequest {
   readonly method: string
   /** The operation; null where no route was found. */
   readonly route: string | null
-  /** The entry's id as the path names it, if it is a number, or that of the entry that was created. */
-  readonly entry: number | null
+  /** The entry's id as the path names it, if it is a number, or that of the created one; `all` if all are given. */
+  readonly entry: number | 'all' | null
   readonly status: number
   /** From the head to the answer, in milliseconds. */
   readonly ms: number
