@@ -7,8 +7,8 @@ import { openService, show, useEngine } from '../support/page.ts'
 useEngine('chromium')
 
 for (const [name, width, height, scheme, ...clicked] of [
-  ['../../src/parts/page/page.png', 900, 520, 'light', '[data-language=en]'],
-  ['screenshots/revealed-light.png', 860, 560, 'light', '.row[aria-rowindex="3"] [data-act=reveal]', '.row[aria-rowindex="3"] [data-act=copy]'],
+  ['../../src/parts/page/page.png', 1100, 560, 'light', '#show-menu', '#menu [data-language=en]'],
+  ['screenshots/revealed-light.png', 860, 560, 'light', '.row[aria-rowindex="3"] .system', '#view-password .icon'],
   ['screenshots/generator-dark.png', 420, 800, 'dark', '#create', '#generate']
 ] as const) {
   test(name, async t => {

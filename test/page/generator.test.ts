@@ -1,8 +1,8 @@
 /** The generator's arithmetic, without a browser: chance comes in as an argument. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { bitsOf, characters, CLASSES, passphrase, randomBelow, type Class, type Random } from '../../src/parts/page/browser/generator.ts'
-import { ENGLISH_WORDS, SPANISH_WORDS } from '../../src/parts/page/browser/words.ts'
 
 const real: Random = into => crypto.getRandomValues(into)
 
@@ -52,19 +52,35 @@ test('the classes share no character, and hold none that is taken for another', 
   assert.doesNotMatch(all, /[lIO01|`'"\\]/)
 })
 
-test('a passphrase is that many words of the list', () => {
-  assert.equal(passphrase(3, ['a', 'b', 'c'], given(0, 4, 2)), 'a-b-c')
+const PLAIN = { hasCapital: false, hasDigit: false }
+
+test('a passphrase is that many words of the list, with a capital and a digit where chance puts them', () => {
+  assert.equal(passphrase(3, ['a', 'b', 'c'], PLAIN, given(0, 4, 2)), 'a-b-c')
+  assert.equal(passphrase(3, ['a', 'b', 'c'], { hasCapital: true, hasDigit: true }, given(0, 4, 2, 1, 2, 7)), 'a-B-c7')
 })
 
-test('the word lists are ordered, without doubles, and typed with any keyboard', () => {
-  for (const words of [SPANISH_WORDS, ENGLISH_WORDS]) {
-    assert.ok(words.length >= 600)
+const wordsOf = (name: string): readonly string[] =>
+  readFileSync(new URL(`../../src/parts/page/browser/${name}.txt`, import.meta.url), 'utf8').trim().split(/\s+/)
+
+test('the word lists are ordered, without doubles, typed with any keyboard, and large enough for six words', () => {
+  for (const name of ['words-es', 'words-en']) {
+    const words = wordsOf(name)
+    assert.ok(words.length >= 2_800, `${name}: ${words.length}`)
+    assert.ok(bitsOf(...Array<number>(6).fill(words.length)) >= 68)
     assert.deepEqual(words, [...new Set(words)].sort())
-    for (const word of words) assert.match(word, /^[a-z]{3,12}$/)
+    for (const word of words) assert.match(word, /^[a-z]{3,10}$/)
   }
 })
 
+test('the commonest words are a thousand, as they are compared', () => {
+  const words = wordsOf('common')
+  assert.ok(words.length >= 1_000)
+  assert.deepEqual(words, [...new Set(words)].sort())
+  for (const word of ['password', 'contrasena', 'empresa', 'qwerty']) assert.ok(words.includes(word), word)
+  for (const word of words) assert.equal(word, word.toLowerCase().normalize('NFD').replace(/\p{M}+/gu, ''))
+})
+
 test('the bits are those of the draws', () => {
-  assert.equal(bitsOf(10, 2), 10)
-  assert.equal(bitsOf(7, 610), 64)
+  assert.equal(bitsOf(...Array<number>(10).fill(2)), 10)
+  assert.equal(bitsOf(...Array<number>(7).fill(610)), 64)
 })

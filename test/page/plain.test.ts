@@ -1,62 +1,54 @@
-/** The page's texts without a browser: what cannot be seen has a number, long names are cut, sentences have one stop. */
+/** The page's texts, answers and order without a browser. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { JsonItems } from '../../src/parts/page/browser/json-items.ts'
-import { briefName, plainText, sentences } from '../../src/parts/page/browser/plain.ts'
-import { Rights } from '../../src/parts/page/browser/rights.ts'
-import { seeded } from '../support/random.ts'
+import { refusalOf, Rights } from '../../src/parts/page/browser/answers.ts'
+import { Entries } from '../../src/parts/page/browser/entries.ts'
+import { briefName, plainText, sentences, webAddress } from '../../src/parts/page/browser/plain.ts'
 
-test('what cannot be seen, and what is no character, is shown by its number', () => {
+test('controls, formats and directions are shown by their number', () => {
   for (const [text, shown] of [
-    ['a\ufffeb', 'a⟨U+FFFE⟩b'], ['\uffff', '⟨U+FFFF⟩'], ['\u{1fffe}', '⟨U+1FFFE⟩'], ['   ', '⟨U+0020⟩⟨U+0020⟩⟨U+0020⟩'],
-    ['\u00a0', '⟨U+00A0⟩'], [' a ', ' a '], ['❤\ufe0f', '❤\ufe0f'], ['a\u202eb', 'a⟨U+202E⟩b'], ['ñ', 'ñ']
+    ['a\u202eb', 'a⟨U+202E⟩b'], ['   ', '⟨U+0020⟩⟨U+0020⟩⟨U+0020⟩'], ['\u00a0', '⟨U+00A0⟩'], ['a\nb', 'a⟨U+000A⟩b'],
+    ['\ud800', '⟨U+D800⟩'], [' a ', ' a '], ['❤\ufe0f', '❤\ufe0f'], ['ñ', 'ñ']
   ] as const) assert.equal(plainText(text), shown)
 })
 
-test('a name in a message has at most sixty characters, and no half of a pair', () => {
-  assert.equal(briefName('x'.repeat(60)), 'x'.repeat(60))
-  assert.equal(briefName('x'.repeat(61)), `${'x'.repeat(60)}…`)
-  assert.equal(briefName(`${'x'.repeat(59)}👨y`), `${'x'.repeat(59)}…`)
+test('a name in a message has at most forty characters, and no half of a pair', () => {
+  assert.equal(briefName('x'.repeat(40)), 'x'.repeat(40))
+  assert.equal(briefName('x'.repeat(41)), `${'x'.repeat(40)}…`)
+  assert.equal(briefName(`${'x'.repeat(39)}👨y`), `${'x'.repeat(39)}…`)
 })
 
 test('sentences in a row have one full stop each', () => {
   assert.equal(sentences('Sin conexión', 'Comprueba la conexión.', 'No se guardó.'), 'Sin conexión. Comprueba la conexión. No se guardó.')
-  assert.equal(sentences('Débil', ''), 'Débil')
   assert.equal(sentences('', 'a', '', 'b'), 'a. b')
 })
 
-test('the objects of a list are the same however its text is cut', () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1e9)
-  const { int: random } = seeded(seed)
-  const texts = ['"', '\\', '}', '{', ']', '[', ',', 'a', 'ñ', '😀', '\n', '\u2028']
-  for (let round = 0; round < 300; round++) {
-    const text = (): string => Array.from({ length: random(6) }, () => texts[random(texts.length)]).join('')
-    const items = Array.from({ length: random(5) }, (_, id) => ({ id, password: text(), sistema: text(), usuario: text() }))
-    const list = JSON.stringify(items, undefined, random(2))
-    const whole = random(2) === 0 ? list : `{"passwords": ${list}, "status": 200}`
-    const reader = new JsonItems()
-    const found: unknown[] = []
-    for (let at = 0; at < whole.length;) {
-      assert.ok(!reader.isWhole || whole.slice(at).trim() === '' || whole !== list, `seed ${seed}`)
-      const next = at + 1 + random(8)
-      found.push(...reader.add(whole.slice(at, next)))
-      at = next
-    }
-    assert.deepEqual(found, items, `seed ${seed}: ${whole}`)
-    assert.ok(reader.isWhole, `seed ${seed}: ${whole}`)
-    const cut = new JsonItems()
-    cut.add(list.slice(0, -1))
-    assert.equal(cut.isWhole, false, 'what is cut is not whole')
-    assert.throws(() => new JsonItems().add(`<!-- {"passwords":${list}`))
+test('a web address is http or https, and carries nobody', () => {
+  for (const text of ['https://a.example', 'http://a.example/b?c']) assert.notEqual(webAddress(text), undefined, text)
+  for (const text of ['javascript:alert(1)', 'https:a', 'ftp://a.example', 'http://u:p@a.example/', 'a.example', 'https://']) {
+    assert.equal(webAddress(text), undefined, text)
   }
 })
 
-test('what an account may do: all with the one ability, else what it names; nothing that is not served', () => {
+test('an answer counts by the contract\'s words, a limit also by a proxy\'s', () => {
+  for (const [status, message, why] of [
+    [404, 'contraseña no encontrada', 'unknown'], [404, 'Not Found', 'failed'], [401, 'Unauthenticated.', 'login'], [401, 'no', 'failed'],
+    [403, 'Invalid ability provided.', 'forbidden'], [403, undefined, 'failed'], [400, 'Invalid data', 'invalid'],
+    [412, 'Precondition Failed', 'changed'], [413, undefined, 'large'], [429, 'slow down', 'limited'], [503, undefined, 'busy'], [500, 'x', 'failed']
+  ] as const) {
+    const response = new Response('', { status, headers: { 'Retry-After': '7' } })
+    const refusal = refusalOf(response, message === undefined ? {} : { message })
+    assert.deepEqual([refusal.why, refusal.waitSeconds], [why, 7], `${status} ${message}`)
+  }
+})
+
+test('what an account may do: what one of its abilities allows; nothing that is not served', () => {
   const rights = new Rights()
-  rights.serve(new Map([['createPassword', 'password:create'], ['restorePassword', 'password:restore'], ['getPassword', null]]))
-  assert.ok(rights.may('createPassword') && rights.may('restorePassword') && !rights.may('historyPassword'))
-  rights.begin(['password:create'])
-  assert.ok(rights.may('createPassword') && !rights.may('restorePassword'))
+  rights.serve({ createPassword: ['*', 'password:create'], restorePassword: ['*', 'password:restore'], getPassword: null,
+    listEntries: ['*', 'entry:list', 'password:read'] })
+  assert.ok(rights.isOpen && rights.may('createPassword') && !rights.may('historyPassword'))
+  rights.begin(['password:read'])
+  assert.ok(rights.may('listEntries') && !rights.may('restorePassword'))
   assert.ok(rights.may('getPassword'), 'one that asks for no ability')
   rights.begin(['*'])
   assert.ok(rights.may('restorePassword'))
@@ -64,4 +56,22 @@ test('what an account may do: all with the one ability, else what it names; noth
   assert.ok(!rights.may('restorePassword'))
   rights.begin()
   assert.ok(rights.may('restorePassword'), 'forgotten with the session')
+})
+
+test('entries are sorted by host, by numbers within names, by age; and searched by address', () => {
+  const entries = new Entries()
+  const one = (id: number, sistema: string, changed?: string, url: string = ''): Parameters<Entries['put']>[0] =>
+    ({ id, sistema, usuario: 'u', url, ...changed !== undefined && { changed } })
+  entries.load([one(1, 'srv 10', '2026-01-02'), one(2, 'https://mail.example/x', '2026-03-01'), one(3, 'srv 9'), one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')])
+  const ids = (): readonly number[] => entries.shown.map(({ id }) => id)
+  assert.deepEqual(ids(), [2, 4, 3, 1])
+  entries.sort({ by: 'changed', isReversed: false })
+  assert.deepEqual(ids(), [2, 4, 1, 3], 'the newest first, and last those of which it is not known')
+  entries.sort({ by: 'changed', isReversed: true })
+  assert.deepEqual(ids(), [3, 1, 4, 2])
+  entries.search('ZOO nandu')
+  assert.deepEqual(ids(), [4])
+  const same = entries.get(4)
+  entries.load([one(4, 'Ñandú', '2026-02-01', 'https://zoo.example')])
+  assert.equal(entries.get(4), same, 'as it was, it stays the same')
 })

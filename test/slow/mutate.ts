@@ -4,8 +4,8 @@
  * folders, which end in a slash; without a path, a sample over all modules for an hour (`--minutes N`, `--seed N`).
  * Prints those that no test noticed, and a table by module; fails where fewer than nine in ten were.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -15,8 +15,6 @@ import { seeded, seedFromEnv, type Random } from '../support/random.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const BROWSER = 'parts/page/browser/'
-/** The step of the build that joins those. */
-const JOIN = 'parts/page/join.ts'
 /** A test that takes that much longer than with the source as it stands is taken for one that never ends. */
 const SLOWER = 3
 const SLACK_MS = 5_000
@@ -203,29 +201,12 @@ function compiler(folder: string): (path: string, text: string) => boolean {
   }
 }
 
-function compile(text: string, removeComments = false): string {
+function compile(text: string): string {
   const { ESNext: module } = ts.ModuleKind
   const target = ts.ScriptTarget.ES2023
   return ts.transpileModule(text, {
-    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true, removeComments }
+    compilerOptions: { module, target, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: true }
   }).outputText
-}
-
-/** Puts the page's modules into the tree, one of them with another text, and joins them as the build does. */
-function putPage(tree: string, mutated: string = '', text: string = ''): void {
-  const [from, to] = [join(ROOT, 'src', BROWSER), join(tree, 'src', BROWSER)]
-  const names = readdirSync(from).filter(name => name !== 'tsconfig.json')
-  const compiled = (name: string): string => join(to, name.replace(/\.ts$/, '.js'))
-  // Some tests import single modules, which the page does not ask for.
-  const single = names.filter(name => name.endsWith('.ts') && name !== 'main.ts' && existsSync(compiled(name)))
-  const put = (name: string): void => {
-    const source = BROWSER + name === mutated ? text : readFileSync(join(from, name), 'utf8')
-    if (name.endsWith('.ts')) writeFileSync(compiled(name), compile(source, true))
-    else copyFileSync(join(from, name), join(to, name))
-  }
-  names.forEach(put)
-  execFileSync(process.execPath, [join(tree, 'src/parts/page/join.js')])
-  single.forEach(put)
 }
 
 /** A mutant and the file that it is of. */
@@ -259,9 +240,7 @@ async function attempt(tree: string, { path, name, line, text }: Trial): Promise
   if (!compiles[path.startsWith(BROWSER) ? 'ofPage' : 'ofAllElse'](file, text)) return
   const source = readFileSync(file, 'utf8')
   const put = (changed = source): void => {
-    if (path.startsWith(BROWSER)) return putPage(tree, path, changed)
     for (const folder of ['src', 'dist']) writeFileSync(join(tree, folder, path.replace(/\.ts$/, '.js')), compile(changed))
-    if (path === JOIN) putPage(tree)
   }
   const counts = found.get(moduleOf(path)) ?? { tried: 0, noticed: 0 }
   found.set(moduleOf(path), counts)

@@ -91,14 +91,14 @@ export async function openPage(t: TestContext, url: string): Promise<Browser> {
 /** Waits until the page shows what has come of its first question. */
 export async function settled(browser: Browser): Promise<void> {
   await browser.until(
-    "return ['list', 'blank', 'login', 'notice', 'limits'].some(id => document.getElementById(id)?.hidden === false)")
+    "return ['grid', 'blank', 'login', 'notice', 'note-noList'].some(id => document.getElementById(id)?.checkVisibility())")
 }
 
 export async function logIn(browser: Browser, email: string = ANA, password: string = PASSWORD): Promise<void> {
   await browser.fill('#email', email)
   await browser.fill('#secret', password)
   await browser.click('#login button')
-  await browser.until("return document.getElementById('login').hidden && document.getElementById('loading').hidden")
+  await browser.until("return document.getElementById('login') === null && document.getElementById('loading') === null")
 }
 
 /** Keeps the service's answers from the page until what it gives is called, with the number that must be there. */
@@ -150,44 +150,42 @@ export function valueOf(browser: Browser, id: string): Promise<string> {
 }
 
 export function isEditing(browser: Browser): Promise<boolean> {
-  return browser.run("return document.getElementById('editor').open")
+  return browser.run("return document.getElementById('editor')?.open === true")
 }
 
-/** Fills the open dialog of an entry, each field with its name and what is given, and sends it. */
-export async function sendEntry(browser: Browser, after: string = ''): Promise<void> {
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name + after)
+/** Fills the open dialog for a new entry, and sends it. */
+export async function sendEntry(browser: Browser, system: string = 'sistema'): Promise<void> {
+  for (const [name, text] of [['sistema', system], ['usuario', 'usuario'], ['password', 'password']] as const) {
+    await browser.fill(`#${name}`, text)
+  }
   await browser.press(KEYS.enter)
 }
 
-export async function createEntry(browser: Browser): Promise<void> {
+export async function createEntry(browser: Browser, system?: string): Promise<void> {
   await browser.click('#create')
-  await sendEntry(browser)
+  await sendEntry(browser, system)
+}
+
+export async function remove(browser: Browser, system: string): Promise<void> {
+  const row = await rowOf(browser, system)
+  await browser.hover(`${row} .system`)
+  await browser.click(`${row} [data-act=remove]`)
 }
 
 export async function edit(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} [data-act=edit]`)
-  await browser.until("return document.getElementById('editor').open")
+  await browser.until("return document.getElementById('editor')?.open")
 }
 
 export async function view(browser: Browser, system: string): Promise<void> {
   await browser.click(`${await rowOf(browser, system)} .system`)
-  await browser.until("return document.getElementById('viewer').open")
-}
-
-/** The password that the open editor has, which is in its field only while it is shown. */
-export async function passwordIn(browser: Browser): Promise<string> {
-  const toggle = "document.getElementById('peek').click()"
-  const isShown = await browser.run("return document.getElementById('peek').ariaPressed === 'true'")
-  if (!isShown) await browser.run(toggle)
-  const password = await valueOf(browser, 'password')
-  if (!isShown) await browser.run(toggle)
-  return password
+  await browser.until("return document.getElementById('viewer')?.open")
 }
 
 export async function focus(browser: Browser): Promise<string> {
   const element = await browser.focused()
   // WebKit's driver has no name for a row's header, which is named by its content.
-  const name = await element.name() || await browser.run<string>('return document.activeElement.innerText')
+  const name = await element.name() || await browser.run<string>("return (document.activeElement.querySelector('bdi') ?? document.activeElement).innerText")
   return `${await element.role()}: ${name}`
 }
 
@@ -256,7 +254,7 @@ export function hurryCheck(browser: Browser): Promise<unknown> { return hurry(br
 export async function holdTime(browser: Browser): Promise<() => Promise<unknown>> {
   await browser.run(`const real = setTimeout, realClear = clearTimeout, due = new Map()
     let next = 1e9
-    window.setTimeout = (f, ms, ...rest) => ms === 6000 ? (due.set(++next, f), next) : real(f, ms, ...rest)
+    window.setTimeout = (f, ms, ...rest) => ms === 10000 ? (due.set(++next, f), next) : real(f, ms, ...rest)
     window.clearTimeout = id => { if (!due.delete(id)) realClear(id) }
     window.timeIsOver = () => { const now = [...due]; for (const [id, f] of now) if (due.delete(id)) f() }`)
   return () => browser.run('timeIsOver()')
@@ -268,5 +266,5 @@ export function laterBy(browser: Browser, minutes: number, event: string = 'visi
     const now = window.Date.now
     window.Date.now = () => now() + arguments[0] * 60000
     document.dispatchEvent(new Event(arguments[1]))
-    return !document.getElementById('locked').hidden`, minutes, event)
+    return document.getElementById('locked') !== null`, minutes, event)
 }

@@ -5,6 +5,7 @@ import { Failure, systemCode } from '../../errors.ts'
 import type { Files } from '../../journal/files.ts'
 import type { Head } from '../../http/head.ts'
 import { jsonReply, type Reply } from '../../http/reply.ts'
+import { ANY_ABILITY, covers } from '../../store/session.ts'
 import { Asset } from './asset.ts'
 
 /** What a bundle in CommonJS does not have: it does not know where it is. */
@@ -17,6 +18,7 @@ const TYPES: { readonly [extension: string]: string } = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
   '.webmanifest': 'application/manifest+json'
@@ -37,14 +39,14 @@ const HEADERS = [
   'Cross-Origin-Opener-Policy', 'same-origin',
   'Cross-Origin-Resource-Policy', 'same-origin',
   'Permissions-Policy',
-  'clipboard-read=(self), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
+  'clipboard-read=(), clipboard-write=(self), camera=(), geolocation=(), microphone=(), usb=()'
 ]
 
 /**
  * The routes of the page: itself at `/`, its files under `/web/`, and there the operations that are `served`, each with
- * the ability that it asks for. Throws `page-unusable` if a file cannot be read.
+ * the abilities of which it asks for one. Throws `page-unusable` if a file cannot be read.
  */
-export function pageRoutes(files: Files, served: () => readonly Route[]): readonly Route[] {
+export function pageRoutes(files: Files, served: () => readonly Route[], hasUsers: () => boolean): readonly Route[] {
   const route = (name: string, answer: (head: Head) => Reply): Route => {
     const path = name === 'page.html' ? '/' : `/web/${name}`
     return {
@@ -57,14 +59,21 @@ export function pageRoutes(files: Files, served: () => readonly Route[]): readon
     const asset = new Asset(files.read(join(folder, name)), TYPES[extname(name)]!, HEADERS)
     return route(name, head => asset.reply(head))
   }
-  const operations = (): Reply => jsonReply(200, Object.fromEntries(served()
-    .filter(({ path }) => path.startsWith('/api/')).map(({ operation, ability }) => [operation, ability ?? null])))
+  const operations = (): Reply => jsonReply(200, { operations: operationsOf(served()), hasUsers: hasUsers() })
   try {
     const others = files.list(folder).filter(name => extname(name) in TYPES && name !== 'page.html')
     return [...['page.html', ...others].map(fileRoute), route('operations.json', operations)]
   } catch (error) {
     throw unusable(`${folder}: ${systemCode(error)}`, error)
   }
+}
+
+/** By operation, the abilities that allow it; null if it asks for none. */
+function operationsOf(routes: readonly Route[]): object {
+  const asked = routes.filter(({ path }) => path.startsWith('/api/'))
+  const known = [ANY_ABILITY, ...new Set(asked.flatMap(({ ability }) => ability ?? []))]
+  return Object.fromEntries(asked.map(({ operation, ability }) =>
+    [operation, ability === undefined ? null : known.filter(one => covers([one], ability))]))
 }
 
 function unusable(why: string, cause?: unknown): Failure {

@@ -13,9 +13,10 @@ export const page: Part<PageSettings> = {
   settings: {
     page: setting('on|off', true, parseSwitch, 'Whether there is a page for people at `/`.')
   },
-  open: async ({ settings, routes }) => {
+  open: async ({ settings, routes, store, accounts }) => {
     if (!settings.page) return {}
     const { pageRoutes } = await import('./page-routes.ts')
-    return { routes: pageRoutes(disk, routes), place: { name: 'page', path: '/' } }
+    const hasUsers = (): boolean => accounts === undefined || store.state.users.size > 0
+    return { routes: pageRoutes(disk, routes, hasUsers), place: { name: 'page', path: '/' } }
   }
 }

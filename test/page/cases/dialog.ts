@@ -1,286 +1,158 @@
-/** The dialog of an entry, and its generator. */
+/** The dialogs of an entry: to look at it, to create and to change it. */
 import assert from 'node:assert/strict'
-import { Failure } from '../../../src/errors.ts'
 import {
-  CHROMIUM, edit, entries, EVERYWHERE, focus, holdAnswers, hurryCheck, inBrowser, isEditing, openService, passwordIn,
-  settled, systems, textOf, told, valueOf
+  CHROMIUM, documentOf, edit, entries, EVERYWHERE, focus, holdAnswers, hurry, inBrowser, isEditing, openService, sendEntry,
+  textOf, until, valueOf, view
 } from '../../support/page.ts'
 import { KEYS } from '../../support/webdriver.ts'
-import { updateEntry } from '../../../src/store/commands.ts'
 
-inBrowser('a missing field is marked with a message, and nothing is sent', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await browser.fill('#usuario', 'ana')
-  await browser.click('#editor .end .main')
-  assert.equal(await textOf(browser, '#sistema-fault'), 'Este campo es obligatorio.')
-  assert.equal(await textOf(browser, '#usuario-fault'), '')
-  assert.equal(await browser.run('return document.activeElement.id'), 'sistema')
-  assert.equal(await browser.run("return document.getElementById('sistema').ariaInvalid"), 'true')
-  await browser.press('x')
-  assert.equal(await textOf(browser, '#sistema-fault'), '', 'it goes with the first letter')
-  const asked = await browser.run("return performance.getEntriesByType('resource').map(one => one.name)")
-  assert.equal((asked as string[]).filter(name => name.includes('/api/')).length, 1, 'the list was asked for once')
-})
-
-inBrowser('a password that is looked at in the dialog hides itself again, and not too early', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  const isSeen = (): Promise<boolean> => browser.run(`return document.getElementById('password').value !== ''
-    && document.getElementById('peek').ariaPressed === 'true'`)
-  const hidden = "return document.getElementById('password').value === ''"
-  // What is to happen after a while happens when the test says so.
-  await browser.run(`const real = setTimeout, due = window.due = []
-    window.setTimeout = (f, ms, ...rest) => ms === 60000 ? due.push(f) : real(f, ms, ...rest)
-    window.clearTimeout = id => { if (due[id - 1]) due[id - 1] = () => {} }`)
-  const wait = (which: number): Promise<unknown> => browser.run('due[arguments[0]]()', which)
-  await edit(browser, 'Correo')
-  await browser.click('#peek')
-  assert.ok(await isSeen())
-  await browser.click('#peek')
-  await browser.click('#peek')
-  await wait(0)
-  assert.ok(await isSeen(), 'it was looked at again since')
-  await wait(1)
-  assert.ok(await browser.run(hidden))
-  assert.equal(await passwordIn(browser), 'S3cr3ta-del-correo')
-  await browser.click('#generate')
-  await browser.click('#use')
-  assert.ok(await isSeen())
-  await browser.run('due.at(-1)()')
-  assert.ok(await browser.run(hidden), 'a generated one too')
-})
-
-inBrowser('editing sends what was changed, and what was not stays as it is, line breaks too', CHROMIUM, async t => {
-  const { browser, service } = await openService(t, {}, entries(['Dos\nlíneas', 'ana', 'a\nb'], ['Zeta', 'ana', 'z']))
-  // Somebody else changes it meanwhile: the dialog has it as it is now.
-  await updateEntry(service.store, 1, { usuario: 'eva' }, null)
-  await browser.click('#rows [data-act=edit]')
-  await browser.until("return document.getElementById('editor').open")
-  assert.equal(await valueOf(browser, 'usuario'), 'eva')
-  // To have looked at it changes nothing either.
-  const look = (): Promise<unknown> => browser.run("for (let i = 0; i < 2; i++) document.getElementById('peek').click()")
-  await look()
-  await browser.press(KEYS.escape)
-  assert.equal(await isEditing(browser), false, 'nothing was typed')
-  await browser.click('#rows [data-act=edit]')
-  await browser.until("return document.getElementById('editor').open")
-  await look()
-  await browser.fill('#usuario', 'luz')
-  await browser.press(KEYS.enter)
-  await browser.until("return !document.getElementById('editor').open")
-  assert.deepEqual(JSON.parse(String(service.store.state.entries.text(1))),
-    { id: 1, password: 'a\nb', sistema: 'Dos\nlíneas', usuario: 'luz', status: 1 })
-  assert.equal(await textOf(browser, '#rows .user'), 'luz')
-  assert.equal(await browser.run("return document.activeElement.className"), 'system', 'the focus is on its row')
-})
-
-inBrowser('a late answer disturbs no dialog that was opened since, and is reported', CHROMIUM, async t => {
+inBrowser('what is missing or refused is said at its field, and keeps what was typed', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  const typed = (): Promise<unknown> =>
-    browser.run("return [document.getElementById('editor').open, document.getElementById('sistema').value]")
-  const create = async (text: string): Promise<void> => {
-    await browser.click('#create')
-    await browser.run("for (const one of document.querySelectorAll('#editor .field input')) one.value = arguments[0]", text)
-  }
-  // Saved, closed before that was answered, and another one begun.
-  const release = await holdAnswers(browser)
-  await create('first')
-  await browser.press(KEYS.enter)
-  await browser.press(KEYS.escape)
-  await browser.click('#discard')
-  await create('second')
-  await release(1)
-  await told(browser, 'Contraseña guardada.')
-  assert.deepEqual(await typed(), [true, 'second'])
-  // The same, when the first one fails.
-  await hurryCheck(browser)
-  const releaseFailure = await holdAnswers(browser)
-  Object.assign(service.store, { commit: () => Promise.reject(new Error('broken')) })
-  await browser.press(KEYS.enter)
-  await browser.press(KEYS.escape)
-  await browser.click('#discard')
-  await create('third')
-  await releaseFailure(1)
-  await told(browser, 'El servicio ha fallado. Respondió:')
-  assert.deepEqual(await typed(), [true, 'third'])
-  assert.equal(await browser.run("return document.querySelector('#editor .alert').hidden"), true)
-  await browser.press(KEYS.escape)
-  await browser.click('#discard')
-  // Asked to edit one, and to make a new one before it was there.
-  const releaseEntry = await holdAnswers(browser)
-  await browser.click('#rows [data-act=edit]')
-  await create('fourth')
-  await releaseEntry(1)
-  await browser.run('return new Promise(done => setTimeout(done, 50))')
-  assert.deepEqual(await typed(), [true, 'fourth'])
+  await browser.click('#create')
+  await browser.click('#editor .main')
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#editor .fault')].map(one => one.textContent).filter(text => text !== '')"),
+    Array(3).fill('Este campo es obligatorio.'))
+  assert.equal(await focus(browser), 'textbox: Sistema')
+  const faults = await browser.run("return document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent")
+  assert.equal(faults, 'Este campo es obligatorio.')
+  await browser.fill('#sistema', 's')
+  await browser.fill('#usuario', 'u')
+  await browser.fill('#password', 'p'.repeat(70_000))
+  await browser.click('#editor .main')
+  await browser.until("return document.getElementById('password-fault').textContent === 'Demasiado larga para el servicio.'")
+  assert.equal(await valueOf(browser, 'sistema'), 's')
+  assert.equal(service.store.state.entries.active, 8)
 })
 
-inBrowser('while an entry is saved nothing more is typed, and closing asks; what fails is still there', EVERYWHERE, async t => {
+inBrowser('changes are discarded only when asked, and not at all while they are saved', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  Object.assign(service.store, { commit: () => Promise.reject(new Failure('queue-full', 'many wait')) })
-  await browser.click('#create')
-  for (const name of ['sistema', 'usuario', 'password']) await browser.fill(`#${name}`, name)
-  const release = await holdAnswers(browser)
-  await browser.press(KEYS.enter)
-  await browser.press('x')
-  await browser.run("for (const id of ['generate', 'use', 'generate']) document.getElementById(id).click()")
-  await browser.press(KEYS.escape)
-  await browser.find('#discard')
-  await release(1)
-  await browser.click('[data-mode=discard] [data-back]')
-  await browser.find('#editor .alert')
-  assert.deepEqual(await browser.run("return ['sistema', 'usuario'].map(id => document.getElementById(id).value)"), ['sistema', 'usuario'])
-  assert.equal(await passwordIn(browser), 'password')
-  await browser.fill('#usuario', 'again')
-})
-
-inBrowser('an entry that cannot be read as it is now is not opened to be changed', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await browser.run('window.realFetch = window.fetch; window.fetch = () => Promise.reject(new TypeError())')
-  await browser.click('#rows [data-act=edit]')
-  await told(browser, 'El servicio no responde')
-  assert.equal(await isEditing(browser), false)
-  await browser.run('window.fetch = window.realFetch')
-  await browser.click('#rows [data-act=edit]')
-  await browser.find('#sistema')
-})
-
-inBrowser('Enter that is held down acts on nothing that comes next', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  const held = (): Promise<unknown> => browser.run(`
-    for (let n = 0; n < 5; n++) {
-      const event = new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true, repeat: true })
-      if (document.activeElement.dispatchEvent(event)) document.activeElement.click()
-    }`)
-  await browser.run("document.querySelector('#rows [data-act=remove]').focus()")
-  await held()
-  assert.equal((await systems(browser)).length, 8)
-})
-
-inBrowser('a password in the dialog is masked, in a field that was never one that browsers offer to keep', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
-  await browser.run(`window.kinds = new Set()
-    const note = () => { for (const one of document.querySelectorAll('#editor input')) kinds.add(one.type) }
-    note()
-    new MutationObserver(note).observe(document.body, { subtree: true, childList: true, attributes: true })`)
   await edit(browser, 'Correo')
-  await browser.click('#password')
-  await browser.press('x')
-  assert.equal(await browser.run("return getComputedStyle(document.getElementById('password')).webkitTextSecurity"), 'disc')
-  await browser.click('#peek')
-  await browser.until("return getComputedStyle(document.getElementById('password')).webkitTextSecurity === 'none'")
-  await browser.click('#generate')
-  await browser.click('#use')
-  await browser.press(KEYS.enter)
-  await told(browser, 'Cambios guardados.')
-  assert.deepEqual(await browser.run('return [...kinds].sort()'), ['checkbox', 'radio', 'range', 'text'])
-  assert.equal(await browser.run("return document.getElementById('password').autocomplete"), 'off')
-})
-
-inBrowser('the button that shows what is typed takes a click that lasts as long as a finger does', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
+  await browser.press(KEYS.escape)
+  await browser.until("return document.getElementById('editor') === null")
   await edit(browser, 'Correo')
-  await browser.click('#password')
-  await browser.press('x')
-  await browser.click('#peek', 100)
-  await browser.until("return document.getElementById('peek').ariaPressed === 'true'")
-})
-
-inBrowser('typing a password goes on where it was; what was stored before is replaced', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await browser.fill('#password', 'first-half-')
-  await browser.click('#usuario')
-  assert.equal(await valueOf(browser, 'password'), '', 'it is in the document only while it is typed')
-  await browser.click('#password') // where the key leads there, WebKit selects all of it
-  await browser.press(...'second')
-  assert.equal(await valueOf(browser, 'password'), 'first-half-second')
-  await browser.click('#usuario')
-  assert.equal(await passwordIn(browser), 'first-half-second')
+  await browser.fill('#usuario', 'changed')
   await browser.press(KEYS.escape)
-  await browser.click('#discard')
-  await edit(browser, 'Banco Central')
-  await browser.click('#password')
-  assert.equal(await valueOf(browser, 'password'), '')
-  await browser.press(...'new')
-  await browser.click('#usuario')
-  assert.equal(await passwordIn(browser), 'new')
-})
-
-inBrowser('what was typed is discarded only when that is asked for', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await browser.press(KEYS.escape)
-  assert.equal(await isEditing(browser), false, 'nothing was typed')
-  await browser.click('#create')
-  await browser.click('#generate')
-  await browser.click('#use')
-  const typed = await passwordIn(browser)
-  // The browser lets a second Esc pass without asking the page, if that only listens for it to be cancelled.
-  for (let i = 0; i < 4; i++) {
-    await browser.press(KEYS.escape)
-    assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), i % 2 === 1)
-  }
-  // What a phone has for it.
-  assert.equal(await browser.run("return document.getElementById('editor').dispatchEvent(new Event('cancel', { cancelable: true }))"), false)
-  assert.equal(await browser.run("return document.querySelector('#editor [data-mode=discard]').hidden"), false)
-  await browser.press(KEYS.escape)
-  assert.equal(await isEditing(browser), true)
-  assert.equal(await passwordIn(browser), typed)
-  await browser.click('#editor [data-close]')
+  await browser.find('#confirm')
   assert.equal(await focus(browser), 'button: Seguir editando')
-  await browser.click('#discard')
-  assert.equal(await isEditing(browser), false)
-  assert.equal(await valueOf(browser, 'password'), '')
-  // One that the browser closes all the same leaves nothing in the document either.
-  await browser.click('#create')
-  await browser.fill('#sistema', 'typed')
-  await browser.run("document.getElementById('editor').close()")
-  await browser.until("return document.getElementById('sistema').value === ''")
+  await browser.press(KEYS.escape)
+  assert.equal(await valueOf(browser, 'usuario'), 'changed')
+  const release = await holdAnswers(browser)
+  await browser.click('#editor .main')
+  await browser.until('return held.length === 1')
+  await browser.press(KEYS.escape)
+  await browser.run("document.querySelector('#editor .second').click()")
+  assert.ok(await isEditing(browser))
+  assert.equal(await browser.run("return document.getElementById('confirm')"), null)
+  await release(1)
+  await browser.until("return document.getElementById('editor') === null")
+  assert.equal(service.store.state.entries.get(1)?.usuario, 'changed')
 })
 
-inBrowser('the strength of what is typed, and where else it is used', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  await edit(browser, 'GitHub')
-  for (const [text, rating] of [
-    ['contraseña123', 'Débil'], ['4711', 'Débil. También se usa en: Impresora'],
-    [`${'x'.repeat(100)}${'1'.repeat(100)}`, 'Débil'], ['kV8#qz!Rw2p', 'Aceptable'],
-    ['kV8#qz!Rw2pLm9', 'Segura']
-  ] as const) {
-    await browser.fill('#password', text)
-    assert.equal(await textOf(browser, '#rating span'), rating, text)
-    const shown = await browser.run(`const { value, low, high } = document.querySelector('#rating meter')
-      return ['Débil', 'Aceptable', 'Segura'][value < low ? 0 : value < high ? 1 : 2]`)
-    assert.equal(shown, rating.split('.')[0], `the meter of ${text}`)
-  }
-  await browser.click('#editor [data-close]')
-  await browser.click('#discard')
-  await browser.click('#create')
-  assert.equal(await browser.run("return document.getElementById('rating').hidden"), true, 'nothing is typed yet')
-})
-
-inBrowser('the generator starts with words that the page calls strong, leaves one class chosen, and keeps its options across a reload, but no password', CHROMIUM, async t => {
+inBrowser('the generator keeps its options in the address, never a password', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   await browser.click('#create')
   await browser.click('#generate')
-  await browser.click('input[value=words]')
-  assert.ok(await browser.run("const meter = document.getElementById('strength'); return meter.value >= meter.high"))
-  assert.match(await textOf(browser, '#proposal'), /^[a-z]+(-[a-z]+){5,}$/)
-  for (const [language, label] of [['en', 'Words'], ['es', 'Palabras']] as const) {
-    await browser.run(`document.querySelector('[data-language=${language}]').click()`)
-    assert.equal(await textOf(browser, '.range span'), label, 'what the slider counts')
-  }
-  await browser.click('input[value=characters]')
-  for (const name of ['lower', 'upper', 'symbols', 'digits']) await browser.click(`#classes input[value=${name}]`)
-  assert.match(await textOf(browser, '#proposal'), /^[2-9]+$/, 'the last class stays')
-  for (const name of ['lower', 'upper']) await browser.click(`#classes input[value=${name}]`)
-  await browser.run("const range = document.getElementById('length'); range.value = 31; range.dispatchEvent(new Event('input', { bubbles: true }))")
+  await browser.run("document.querySelector('input[value=words]').click()")
+  await browser.until("return /^[a-z]+(-[a-z]+){5}$/.test(document.getElementById('proposal').value)")
+  assert.match(await textOf(browser, '#bits'), /^6[89] bits/)
+  await browser.run("document.querySelector('input[value=capital]').click()")
+  await browser.run("document.querySelector('input[value=digit]').click()")
+  await browser.until("return /[A-Z]/.test(document.getElementById('proposal').value) && /\\d/.test(document.getElementById('proposal').value)")
+  const phrase = await valueOf(browser, 'proposal')
+  assert.ok(!(await browser.run<string>('return location.href')).includes(phrase))
+  await browser.press(KEYS.escape)
+  await browser.press(KEYS.escape)
   await browser.reload()
-  await settled(browser)
-  assert.match(await browser.run('return location.search'), /^\?lang=es&generator=characters\.31\.lower\.upper\.digits$/)
   await browser.click('#create')
   await browser.click('#generate')
-  assert.match(await textOf(browser, '#proposal'), /^[A-Za-z2-9]{31}$/)
-  assert.match(await textOf(browser, '#bits'), /^1\d\d bits de entropía$/)
-  assert.deepEqual(await browser.run('return [localStorage.length, sessionStorage.length, document.cookie]'), [0, 0, ''])
+  await browser.until("return /[A-Z]/.test(document.getElementById('proposal').value) && /-/.test(document.getElementById('proposal').value)")
+  await browser.click('#usuario')
+  await browser.press(KEYS.enter)
+  assert.match(await valueOf(browser, 'password'), /-/, 'Enter takes it')
+  assert.ok(await isEditing(browser), 'and does not save')
+})
+
+inBrowser('a password that is shown hides itself, in the dialog and in the editor; nothing is asked for before', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await view(browser, 'Banco Central')
+  assert.ok(!(await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name)")).some(name => name.includes('getPassword')))
+  await hurry(browser, 60_000)
+  await browser.run(`window.seen = 0
+    new MutationObserver(() => { if (/v7#Kq/.test(document.body.textContent)) seen++ }).observe(document.body, { subtree: true, childList: true, characterData: true })`)
+  await browser.click('#view-password .icon')
+  await browser.until("return seen > 0 && document.querySelector('.revealed') === null")
+  assert.doesNotMatch(await documentOf(browser), /v7#Kq/)
+  await browser.press(KEYS.escape)
+  await browser.click('#create')
+  await browser.fill('#password', 'typed')
+  await browser.click('#peek')
+  await browser.until("return document.getElementById('peek').ariaPressed === 'false'")
+})
+
+inBrowser('address and notes are created, found, shown when asked for, changed and cleared', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, entries(['Otro', 'ana', 'p']))
+  await browser.click('#create')
+  await browser.fill('#url', 'https://bank.example.com/login')
+  await browser.fill('#notas', 'PIN 4711\nsecond line')
+  await sendEntry(browser, 'Banco')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 2")
+  assert.deepEqual({ ...service.store.state.entries.get(2) }, {
+    id: 2, password: 'password', sistema: 'Banco', usuario: 'usuario', url: 'https://bank.example.com/login', notas: 'PIN 4711\nsecond line', status: 1
+  })
+  await browser.click('#refresh')
+  await browser.fill('#query', 'bank.example')
+  await view(browser, 'Banco')
+  assert.equal(await browser.run("return document.querySelector('#view-url a')?.href"), 'https://bank.example.com/login')
+  assert.doesNotMatch(await documentOf(browser), /PIN 4711/)
+  await browser.click('#view-notes button')
+  await browser.until("return document.querySelector('#view-notes .code').textContent === 'PIN 4711\\nsecond line'")
+  assert.match(await textOf(browser, '#view-notes'), /2 líneas/)
+  await browser.click('#viewer .end .main')
+  await browser.until("return document.getElementById('editor')?.open")
+  await browser.fill('#notas', '')
+  await browser.fill('#url', 'ftp://files.example')
+  await browser.click('#editor .main')
+  await until(() => service.store.state.entries.get(2)?.url === 'ftp://files.example')
+  assert.equal(service.store.state.entries.get(2)?.notas, undefined)
+  await browser.until("return document.getElementById('editor') === null")
+  await browser.fill('#query', '')
+  await view(browser, 'Banco')
+  assert.equal(await browser.run("return document.querySelector('#view-url a')"), null, 'only http and https are opened')
+})
+
+inBrowser('an entry of the contract\'s fields alone is sent with them alone', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, entries())
+  await browser.run(`const real = window.fetch
+    window.sent = []
+    window.fetch = (url, init) => { if (init?.body) sent.push(JSON.parse(init.body)); return real(url, init) }`)
+  await browser.click('#create')
+  await sendEntry(browser)
+  await until(() => service.store.state.entries.active === 1)
+  assert.deepEqual(await browser.run('return sent'), [{ sistema: 'sistema', usuario: 'usuario', password: 'password' }])
+  await browser.until("return document.getElementById('editor') === null && document.querySelector('#rows .row')")
+  await edit(browser, 'sistema')
+  await browser.fill('#usuario', 'other')
+  await browser.press(KEYS.enter)
+  await browser.until('return sent.length === 2')
+  assert.deepEqual(await browser.run('return sent[1]'), { usuario: 'other' })
+})
+
+inBrowser('a secret is shown with look-alikes, spaces and what cannot be seen marked', EVERYWHERE, async t => {
+  const { browser } = await openService(t, {}, entries(['AAA', 'ana', 'O0l1I| \u0430bc\u202e  ']))
+  await view(browser, 'AAA')
+  await browser.click('#view-password .icon')
+  await browser.find('#viewer .revealed')
+  assert.deepEqual(await browser.run(`return ['space', 'digit', 'foreign', 'symbol', 'unseeable'].map(kind =>
+    [...document.querySelectorAll('#viewer .' + kind)].map(one => one.textContent).join(''))`), ['   ', '01', '\u0430', '|', 'U+202E'])
+})
+
+inBrowser('a double click acts once, whatever comes under the pointer', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  const doubleClick = (selector: string): Promise<number> => browser.run(`
+    const { x, y, width, height } = document.querySelector(arguments[0]).getBoundingClientRect()
+    for (const detail of [1, 2]) {
+      document.elementFromPoint(x + width / 2, y + height / 2).dispatchEvent(new MouseEvent('click', { bubbles: true, detail }))
+    }
+    return document.querySelectorAll('#rows .row').length`, selector)
+  for (const left of [7, 6]) assert.equal(await doubleClick('#rows .row:first-child [data-act=remove]'), left)
 })

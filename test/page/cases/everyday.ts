@@ -1,5 +1,4 @@
 /** What people do with the page every day. */
 import './dialog.ts'
 import './list.ts'
-import './safety.ts'
-import './session.ts'
+import './points.ts'

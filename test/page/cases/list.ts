@@ -1,21 +1,19 @@
-/** The list in the open configuration: search, reveal, delete, and the language. */
+/** The list: search, order, hosts, what comes with the list without secrets, and the language. */
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { createEntry as storeEntry, deleteEntry, updateEntry } from '../../../src/store/commands.ts'
 import {
-  CHROMIUM, documentOf, entries, EVERYWHERE, focus, holdAnswers, holdTime, hurry, inBrowser, openService, rowOf, settled,
-  systems, textOf, told, until, valueOf
+  CHROMIUM, createEntry, documentOf, entries, EVERYWHERE, focus, inBrowser, openService, rowOf, settled, systems, textOf,
+  valueOf
 } from '../../support/page.ts'
-import { KEYS } from '../../support/webdriver.ts'
-import { createEntry, deleteEntry } from '../../../src/store/commands.ts'
+import { KEYS, type Browser } from '../../support/webdriver.ts'
 
-inBrowser('an empty service says so, and its first entry is created with the generator', EVERYWHERE, async t => {
+const users = (browser: Browser): Promise<string[]> =>
+  browser.run("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")
+
+inBrowser('an empty service says so, and that it is open; its first entry is created with the generator', EVERYWHERE, async t => {
   const { browser, service } = await openService(t, {}, entries())
-  assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas/)
-  await createEntry(service.store, { sistema: 'De otra persona', usuario: 'eva', password: 'x' }, null)
-  await browser.click('#refresh')
-  await browser.find('#rows .row')
-  await deleteEntry(service.store, 1, null)
-  await browser.click('#refresh')
+  assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas\s+Abierto: cualquiera[^]*admin import FILE/)
+  assert.equal(await browser.run("return document.getElementById('query')"), null, 'nothing to search')
   await browser.click('#blank button')
   await browser.fill('#sistema', 'Correo')
   await browser.fill('#usuario', 'ana')
@@ -26,126 +24,80 @@ inBrowser('an empty service says so, and its first entry is created with the gen
   await browser.click('#use')
   assert.equal(await valueOf(browser, 'password'), proposed)
   await browser.press(KEYS.enter)
-  await browser.until("return !document.getElementById('editor').open")
-  await told(browser, 'Contraseña guardada.')
+  await browser.until("return document.getElementById('editor') === null && document.querySelector('#rows .row')")
   assert.deepEqual(await systems(browser), ['Correo'])
-  assert.deepEqual(JSON.parse(String(service.store.state.entries.text(2))),
-    { id: 2, password: proposed, sistema: 'Correo', usuario: 'ana', status: 1 })
-  assert.equal(await valueOf(browser, 'password'), '', 'nothing stays in the form')
+  assert.equal(service.store.state.entries.get(1)?.password, proposed)
+  assert.ok(!(await documentOf(browser)).includes(proposed))
 })
 
-inBrowser('the search takes words of system and user, without case and accents', CHROMIUM, async t => {
+inBrowser('the list is asked for without secrets, and revalidated when the page is looked at again', CHROMIUM, async t => {
+  const { browser, service } = await openService(t, {}, entries(['Uno', 'ana', 'same'], ['Dos', 'ana', 'same'], ['Tres', 'eva', 'x']))
+  const asked = await browser.run<string[]>("return performance.getEntriesByType('resource').map(one => one.name).filter(name => name.includes('/api/'))")
+  assert.deepEqual(asked.map(name => name.split('/').at(-1)), ['listEntries'])
+  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows .badge')].map(one => one.innerText)"), ['Igual que otra', 'Igual que otra'])
+  await browser.run(`const real = window.fetch
+    window.answers = []
+    window.fetch = async (...asked) => { const answer = await real(...asked); answers.push(answer.status); return answer }`)
+  const look = "document.dispatchEvent(new Event('visibilitychange'))"
+  await browser.run(look)
+  await browser.until('return answers.length === 1')
+  assert.deepEqual(await browser.run('return answers'), [304])
+  await storeEntry(service.store, { sistema: 'Cuatro', usuario: 'eva', password: 'y' }, null)
+  await browser.run(look)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 4")
+})
+
+inBrowser('the search takes words of system and user, without case and accents; Enter opens the first hit', EVERYWHERE, async t => {
   const { browser } = await openService(t)
-  assert.deepEqual(await systems(browser), ['Ágora', 'Banco Central', 'Biblioteca municipal', 'Correo', 'GitHub',
-    'Impresora', 'Nómina', 'Router de la oficina'])
   for (const [query, hits] of [
-    ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']],
-    ['zanahoria', []]
+    ['nomina', ['Nómina']], ['GARCIA', ['Banco Central', 'GitHub', 'Nómina']], ['cen ana', ['Banco Central']], ['zanahoria', []]
   ] as const) {
     await browser.fill('#query', query)
     assert.deepEqual(await systems(browser), hits, query)
   }
-  await hurry(browser)
-  await browser.fill('#query', 'zanahorias')
-  assert.match(await textOf(browser, '#blank'), /Ningún sistema ni usuario contiene «zanahorias»/)
-  await browser.until("return document.getElementById('spoken').textContent === 'Sin resultados'")
-  await browser.click('#blank button')
+  assert.match(await textOf(browser, '#blank'), /Nada contiene «zanahoria»[^]*Borrar la búsqueda[^]*Actualizar/)
+  await browser.click('#blank .second')
   assert.equal((await systems(browser)).length, 8)
   assert.equal(await textOf(browser, '#count'), '8 entradas')
+  await browser.fill('#query', 'garcia')
+  assert.equal(await textOf(browser, '#count'), '3 de 8 entradas')
+  await browser.press(KEYS.enter)
+  await browser.until("return document.getElementById('viewer')?.open && document.getElementById('viewer-title').textContent === 'Banco Central'")
 })
 
-inBrowser('a password is hidden until asked for, and hides itself again', CHROMIUM, async t => {
-  const { browser } = await openService(t)
-  const row = await rowOf(browser, 'Banco Central')
-  assert.doesNotMatch(await documentOf(browser), /v7#Kq-92nR_wd/)
-  await browser.click(`${row} [data-act=reveal]`)
-  await browser.find(`${row} .revealed`)
-  assert.equal(await textOf(browser, `${row} .password`), 'v7#Kq-92nR_wd')
-  await browser.click(`${row} [data-act=reveal]`)
-  assert.doesNotMatch(await documentOf(browser), /v7#Kq-92nR_wd/)
-  await hurry(browser)
-  await browser.click(`${row} [data-act=reveal]`)
-  await browser.until("return !document.querySelector('.revealed')")
+inBrowser('headers sort, numbers by their value, and say how', CHROMIUM, async t => {
+  const { browser } = await openService(t, {}, entries(['srv 10', 'a2', 'p'], ['srv 9', 'a10', 'p'], ['SRV 9', 'a1', 'p'], ['alfa', 'z', 'p']))
+  const sorted = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.ariaSort).filter(sort => sort !== null)")
+  assert.deepEqual(await users(browser), ['z', 'a1', 'a10', 'a2'])
+  assert.deepEqual(await sorted(), ['ascending', 'none', 'none'])
+  await browser.click('#sort-usuario')
+  assert.deepEqual(await users(browser), ['a1', 'a2', 'a10', 'z'])
+  await browser.click('#sort-usuario')
+  assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'])
+  assert.deepEqual(await sorted(), ['none', 'descending', 'none'])
+  await browser.reload()
+  await settled(browser)
+  assert.deepEqual(await users(browser), ['z', 'a10', 'a2', 'a1'], 'a reload keeps it')
+  const names = await browser.run<string[]>("return [...document.querySelectorAll('[role=columnheader]')].map(one => one.textContent.trim())")
+  assert.ok(names.length === 9 && names.every(name => name !== ''), 'each column has a name')
 })
 
-inBrowser('a deletion can be undone for six seconds, by button and by key, and then takes effect', EVERYWHERE, async t => {
-  const { browser, service } = await openService(t)
-  await holdTime(browser)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await told(browser, '«Correo» eliminada.')
-  assert.ok(!(await systems(browser)).includes('Correo'))
-  assert.equal(await textOf(browser, '#count'), '7 entradas')
-  assert.equal(await focus(browser), 'rowheader: GitHub', 'the focus goes to the next row')
-  await browser.click('#refresh')
-  await browser.until("return document.getElementById('refresh').ariaBusy === null")
-  assert.ok(!(await systems(browser)).includes('Correo'), 'the list of the service still has it, the page does not show it')
-  await browser.click('.message .offer')
-  assert.equal(await focus(browser), 'rowheader: Correo')
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.click(`${await rowOf(browser, 'Impresora')} [data-act=remove]`)
-  await browser.press(KEYS.control, 'z')
-  await browser.press(KEYS.control, 'z')
-  assert.equal((await systems(browser)).length, 8)
-  // Also from where no text is typed.
-  for (const place of ['query', 'order']) {
-    await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-    await browser.run('document.getElementById(arguments[0]).focus()', place)
-    await browser.press(KEYS.control, 'z')
-    assert.equal((await systems(browser)).length, 8, place)
-  }
-  assert.equal(service.store.state.entries.active, 8)
-  await hurry(browser)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await until(() => service.store.state.entries.get(1)?.status === 0)
-})
-
-const leaves = async (t: TestContext, isCut: boolean): Promise<void> => {
-  const { browser, service } = await openService(t)
-  if (isCut) await browser.run("addEventListener('pagehide', event => event.stopImmediatePropagation(), true)")
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.until("return document.querySelectorAll('#rows .row').length === 7")
-  assert.equal(service.store.state.entries.get(1)?.status, 1)
-  await browser.go('about:blank')
-  await until(() => service.store.state.entries.get(1)?.status === 0)
-}
-
-inBrowser('leaving the page carries out what was deleted', EVERYWHERE, t => leaves(t, false))
-
-// Firefox does that at times to a page that is left for another site.
-inBrowser('leaving the page carries it out also where its scripts end before pagehide', ['chromium', 'firefox'], t => leaves(t, true))
-
-inBrowser('a page that is hidden carries out what was deleted, and offers no longer to undo it', CHROMIUM, async t => {
-  const { browser, service } = await openService(t)
-  await browser.run('const real = setTimeout; window.setTimeout = (f, ms, ...rest) => ms === 6000 ? 0 : real(f, ms, ...rest)')
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await told(browser, '«Correo» eliminada.')
-  const release = await holdAnswers(browser)
-  // As on a phone, where another program comes to the front and the page may be ended without a word.
-  await browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: true })
-    document.dispatchEvent(new Event('visibilitychange'))`)
-  await until(() => service.store.state.entries.get(1)?.status === 0)
-  assert.equal(await browser.run("return document.querySelector('.message .offer') !== null"), false)
-  await browser.press(KEYS.control, 'z')
-  assert.ok(!(await systems(browser)).includes('Correo'), 'nor by key')
-  await release(1)
-})
-
-inBrowser('a deletion that fails brings the entry back and says so', CHROMIUM, async t => {
-  const { browser, service } = await openService(t)
-  Object.assign(service.store, { commit: () => Promise.reject(new Error('broken')) })
-  await hurry(browser)
-  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=remove]`)
-  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+inBrowser('a web address is shown and sorted by its host, and opens in a new tab without a referrer', CHROMIUM, async t => {
+  const { browser } = await openService(t, {}, entries(...[
+    'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example', 'oa', 'oz'
+  ].map(sistema => [sistema, 'u', 'p'] as const)))
+  assert.deepEqual((await systems(browser)).filter(name => /^o/.test(name)), ['oa', 'one.example/x?y', 'oz'])
+  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .visit a')]
+    .map(one => [one.href, one.target, one.rel, one.referrerPolicy, one.ariaLabel])`), [
+    ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer', 'Abrir https://one.example/x?y en otra pestaña']])
 })
 
 inBrowser('what was just created is in sight, focused and marked, also while a search hides it', EVERYWHERE, async t => {
   const { browser, service } = await openService(t)
-  for (let i = 0; i < 60; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  for (let i = 0; i < 60; i++) await storeEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
   await browser.fill('#query', 'correo')
-  await browser.click('#create')
-  for (const [name, text] of [['sistema', 'Zeta'], ['usuario', 'ana'], ['password', 'p']] as const) await browser.fill(`#${name}`, text)
-  await browser.press(KEYS.enter)
-  await browser.until("return document.activeElement.textContent === 'Zeta'")
+  await createEntry(browser, 'Zeta')
+  await browser.until("return document.activeElement.querySelector('bdi')?.textContent === 'Zeta'")
   assert.equal(await valueOf(browser, 'query'), '')
   const [top, bottom, isMarked] = await browser.run<[number, number, boolean]>(`
     const row = document.activeElement.closest('.row'), box = row.getBoundingClientRect()
@@ -153,65 +105,46 @@ inBrowser('what was just created is in sight, focused and marked, also while a s
   assert.ok(top > 0 && bottom > 0 && isMarked, `${top} ${bottom} ${isMarked}`)
 })
 
-inBrowser('sorted by system, by user, or newest first, numbers by their value, and grouped', CHROMIUM, async t => {
-  const { browser } = await openService(t, {},
-    entries(['srv 10', 'a2', 'p'], ['srv 9', 'a10', 'p'], ['SRV 9', 'a1', 'p'], ['alfa', 'z', 'p']))
-  const users = (): Promise<string[]> => browser.run("return [...document.querySelectorAll('#rows .user bdi')].map(one => one.textContent)")
-  const sort = (order: string): Promise<unknown> => browser.run(`
-    const select = document.getElementById('order')
-    select.value = arguments[0]
-    select.dispatchEvent(new Event('change'))`, order)
-  assert.deepEqual(await users(), ['z', 'a1', 'a10', 'a2'])
-  await sort('usuario')
-  assert.deepEqual(await users(), ['a1', 'a2', 'a10', 'z'])
-  await sort('newest')
-  assert.deepEqual(await users(), ['z', 'a1', 'a10', 'a2'])
-  await browser.click('#group')
-  assert.deepEqual(await browser.run("return [...document.querySelectorAll('#rows > *')].map(one => one.innerText.split('\\n')[0].trim())"),
-    ['A', 'SRV 9 2', 'S', 'S', 'S'], 'a heading only where there is more than one')
-  await browser.reload()
-  await browser.find('#rows .group')
-  assert.equal(await valueOf(browser, 'order'), 'newest', 'a reload keeps it')
-})
-
-inBrowser('a system that is a web address opens in a new tab, without a referrer and without a password in it', CHROMIUM, async t => {
-  const { browser } = await openService(t, {}, entries(...[
-    'https://one.example/x?y', 'http://ana:secret@two.example/', 'javascript:alert(1)', 'https:three', 'ftp://four.example'
-  ].map(sistema => [sistema, 'u', 'p'] as const)))
-  assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .visit a')].filter(one => one.checkVisibility())
-    .map(one => [one.href, one.target, one.rel, one.referrerPolicy, one.ariaLabel])`), [
-    ['https://one.example/x?y', '_blank', 'noopener noreferrer', 'no-referrer', 'Abrir https://one.example/x?y en otra pestaña']])
-})
-
-inBrowser('a click on a row or Enter opens its entry, unless somebody else has deleted it', CHROMIUM, async t => {
+inBrowser('what somebody else has deleted is said and dropped, in the list and in the dialog', CHROMIUM, async t => {
   const { browser, service } = await openService(t)
-  await browser.click(`${await rowOf(browser, 'Correo')} .user`)
-  const isSeen = "return document.getElementById('viewer').open && document.getElementById('viewer-title').textContent === 'Correo'"
-  await browser.until(isSeen)
-  await browser.press(KEYS.escape)
-  await browser.until("return !document.getElementById('viewer').textContent.includes('ana@example.org')")
-  await browser.press(KEYS.enter)
-  await browser.until(isSeen)
-  await browser.press(KEYS.escape)
-  const row = await rowOf(browser, 'Ágora')
   await deleteEntry(service.store, 7, null)
-  await browser.click(`${row} [data-act=edit]`)
-  await browser.until("return /Otra persona ha eliminado/.test(document.getElementById('messages').textContent)")
+  await browser.click(`${await rowOf(browser, 'Ágora')} [data-act=edit]`)
+  await browser.until("return /Otra persona ha eliminado/.test(document.querySelector('.message')?.innerText)")
   assert.ok(!(await systems(browser)).includes('Ágora'))
+  await browser.click(`${await rowOf(browser, 'Correo')} .system`)
+  await deleteEntry(service.store, 1, null)
+  await browser.click('#view-password .icon')
+  await browser.until("return document.getElementById('viewer') === null")
 })
 
-inBrowser('the language is the browser\'s, and switched by a button, also across a reload', CHROMIUM, async t => {
+inBrowser('the language is the browser\'s, and switched by the menu, also across a reload', EVERYWHERE, async t => {
   const { browser } = await openService(t)
   const seen = (): Promise<string> => browser.run('return document.documentElement.lang + document.title')
   assert.equal(await seen(), 'esContraseñas')
-  await browser.click('[data-language=en]')
+  await browser.click('#show-menu')
+  await browser.click('#menu [data-language=en]')
   assert.equal(await seen(), 'enPasswords')
   assert.equal(await textOf(browser, '#count'), '8 entries')
   assert.equal(await (await browser.find('#rows [data-act=copy]')).name(), 'Copy password of Ágora')
   await browser.reload()
   await settled(browser)
   assert.equal(await seen(), 'enPasswords')
-  await browser.click('[data-language=es]')
-  assert.equal(await seen(), 'esContraseñas')
 })
 
+inBrowser('copying gives what is stored now, and only the last copy that was asked for', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await browser.run(`window.copied = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      write: async ([item]) => copied.push(await (await item.getType('text/plain')).text()), writeText: async text => copied.push(text) } })
+    const real = window.fetch
+    window.fetch = (...asked) => real(...asked).then(answer => String(asked[0]).endsWith('/3') ? new Promise(done => { window.release = () => done(answer) }) : answer)`)
+  await updateEntry(service.store, 1, { password: 'the newer one' }, null)
+  await browser.click(`${await rowOf(browser, 'Nómina')} [data-act=copy]`)
+  await browser.until('return window.release')
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=copy]`)
+  await browser.until('return copied.length === 1')
+  await browser.run('release()')
+  await browser.run('return new Promise(done => setTimeout(done, 50))')
+  assert.deepEqual(await browser.run('return copied'), ['the newer one'])
+  assert.equal(await focus(browser), 'button: Copiar la contraseña de Correo')
+})

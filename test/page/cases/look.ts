@@ -1,81 +1,71 @@
-/** What is drawn: contrast, cut texts, sizes, forced colours, print. */
+/** What is drawn: places and sizes of the list, contrast, cut texts, forced colours, print. */
 import assert from 'node:assert/strict'
-import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, rowOf, show } from '../../support/page.ts'
-import { KEYS } from '../../support/webdriver.ts'
+import { createEntry } from '../../../src/store/commands.ts'
+import { CHROMIUM, entries, EVERYWHERE, inBrowser, openService, rowOf, show, view } from '../../support/page.ts'
 
-inBrowser('at every width a row\'s tile is drawn whole, and a revealed password, its spaces and look-alikes marked', EVERYWHERE, async t => {
-  const password = 'O0l1I| \u0430bc  '
-  const long = `${'0123456789'.repeat(6)}END`
-  const { browser } = await openService(t, {}, entries(['AAA', 'ana', password], ['AAB', 'ana', long], ['Ágora', 'ana', 'x']))
-  for (const width of [360, 768, 1366]) {
+inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothing takes room from the texts', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  for (const [width, height, wide] of [[1280, 56, 1120], [1920, 56, 1360], [768, 64, 0], [390, 64, 0]] as const) {
+    await browser.resize(width, 800)
+    const [row, tile, copy, right, list] = await browser.run<number[]>(`
+      const box = selector => document.querySelector(selector).getBoundingClientRect()
+      const row = box('#rows .row'), copy = box('#rows [data-act=copy]')
+      return [row.height, box('#rows .tile').height, copy.width, row.right - copy.right, box('#grid').width]`)
+    assert.equal(row, height, `${width}`)
+    assert.ok(tile! >= 32 && tile! <= 34)
+    assert.ok(width < 960 ? copy === 48 : copy === 40 && Math.abs(right! - 12) < .5, `${width}: ${copy} ${right}`)
+    if (wide > 0) assert.ok(list! <= wide && list! > wide - 30, `${width}: ${list}`)
+  }
+  await browser.resize(1280, 800)
+  const places = `return [...document.querySelectorAll(arguments[0] + ' :is(.system, .user, .changed)')].map(one => one.getBoundingClientRect().x)`
+  const row = await rowOf(browser, 'Correo')
+  const before = await browser.run(places, row)
+  await browser.run("document.querySelector(arguments[0]).focus()", `${row} [data-act=edit]`)
+  await browser.drawn()
+  assert.deepEqual(await browser.run(places, row), before)
+  const gap = await browser.run<number>(`const [user, button] = ['.user', '.copyUser'].map(one => document.querySelector(arguments[0] + ' ' + one).getBoundingClientRect())
+    return button.left - user.right`, row)
+  assert.ok(gap >= 0 && gap < 8, 'copy-user is directly behind the text')
+})
+
+inBrowser('a tile is drawn whole at every width, and the head stays', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, entries(['AAA', 'ana', 'p'], ['Ágora', 'ana', 'x']))
+  for (const width of [390, 768, 1366]) {
     await browser.resize(width, 700)
     // What is clipped is not hit either.
     assert.deepEqual(await browser.run(`return [...document.querySelectorAll('#rows .tile')].map(tile => {
       const { left, top, right, bottom } = tile.getBoundingClientRect()
       return [top + 2, bottom - 2].every(y => document.elementsFromPoint((left + right) / 2, y).includes(tile))
-    })`), [true, true, true], `${width}`)
-    // A narrow row has one button; the rest is in the dialog.
-    if (width > 700) for (const [system, text] of [['AAA', password], ['AAB', long]] as const) {
-      const row = await rowOf(browser, system)
-      await browser.click(`${row} [data-act=reveal]`)
-      await browser.find(`${row} .revealed`)
-      const [shown, cut, below] = await browser.run<[string, boolean, number]>(`
-        const row = document.querySelector(arguments[0]), cell = row.querySelector('.password'), box = cell.getBoundingClientRect()
-        const next = row.nextElementSibling.getBoundingClientRect()
-        return [cell.textContent, cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.clientHeight || box.right > innerWidth,
-          next.top - box.bottom]`, row)
-      assert.equal(shown, text)
-      assert.ok(!cut, `${system} is cut at ${width}`)
-      assert.ok(below >= 0, `${system} at ${width} covers the next row`)
-      if (system === 'AAA') {
-        assert.deepEqual(await browser.run(`return ['space', 'digit', 'foreign', 'symbol'].map(kind =>
-          [...document.querySelectorAll(arguments[0] + ' .' + kind)].map(one => one.textContent).join(''))`, row), ['   ', '01', '\u0430', '|'])
-      }
-      await browser.click(`${row} [data-act=reveal]`)
-    }
+    })`), [true, true], `${width}`)
   }
+  for (let i = 0; i < 60; i++) await createEntry(service.store, { sistema: `M ${i}`, usuario: 'u', password: 'p' }, null)
+  await browser.click('#refresh')
+  await browser.until("return document.getElementById('grid').ariaRowCount === '63'")
+  await browser.run("scrollTo({ top: 1500, behavior: 'instant' })")
+  await browser.drawn()
+  const [head, bar] = await browser.run<[number, number]>("return [document.querySelector('.head').getBoundingClientRect().top, document.querySelector('header').getBoundingClientRect().bottom]")
+  assert.equal(Math.round(head), Math.round(bar))
 })
 
-inBrowser('the ring of the focus goes around a name, not through its tile, and the bin is apart from the pencil', CHROMIUM, async t => {
+inBrowser('on a phone the viewer is a sheet with its buttons at its foot, closed by dragging; the editor fills the screen', CHROMIUM, async t => {
   const { browser } = await openService(t)
-  const edge = (selector: string, side: 'left' | 'right'): Promise<number> =>
-    browser.run('return document.querySelector(arguments[0]).getBoundingClientRect()[arguments[1]]', selector, side)
-  await browser.resize(1200, 700)
-  const gap = async (left: string, right: string): Promise<number> =>
-    await edge(`#rows [data-act=${right}]`, 'left') - await edge(`#rows [data-act=${left}]`, 'right')
-  assert.ok(await gap('edit', 'remove') > await gap('copy', 'edit') + 16)
-  await browser.resize(360, 700)
-  for (const name of ['.system', '.user']) assert.ok(await edge(`#rows ${name}`, 'left') >= await edge('#rows .tile', 'right'), name)
-})
-
-inBrowser('a password of thousands of characters can be read to its end by keyboard', EVERYWHERE, async t => {
-  const { browser } = await openService(t, {},
-    entries(['AAA', 'ana', `${'0123456789'.repeat(500)}END`], ['Ágora', 'ana', 'x']))
-  await browser.resize(768, 400)
-  await browser.click('#rows [data-act=reveal]')
-  await browser.find('#rows .revealed')
-  await browser.press(KEYS.left)
-  const left = (): Promise<number> => browser.run(`const cell = document.querySelector('#rows .revealed')
-    return cell.scrollHeight - cell.clientHeight - cell.scrollTop`)
-  assert.ok(await left() > 100)
-  for (let i = 0; i < 20 && await left() > 1; i++) await browser.press(KEYS.down)
-  assert.ok(await left() <= 1)
-  await browser.press(KEYS.down)
-  assert.equal(await browser.run("return document.activeElement.closest('.row').querySelector('.system').textContent"), 'Ágora')
-})
-
-inBrowser('the buttons of the generator stay in sight in a small window', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
+  await browser.resize(390, 700)
+  await view(browser, 'Correo')
+  const [top, bottom, foot] = await browser.run<number[]>(`const box = document.getElementById('viewer').getBoundingClientRect()
+    return [box.top, innerHeight - box.bottom, innerHeight - document.querySelector('#viewer .end .main').getBoundingClientRect().bottom]`)
+  assert.ok(top! >= 105 && bottom === 0 && foot! < 40, `${top} ${bottom} ${foot}`)
+  await browser.run(`const top = document.querySelector('#viewer .top'), { x, y } = top.getBoundingClientRect()
+    top.setPointerCapture = () => {}
+    for (const [type, dy] of [['pointerdown', 5], ['pointermove', 150], ['pointerup', 150]]) {
+      top.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerId: 1, clientX: x + 5, clientY: y + dy }))
+    }`)
+  await browser.until("return document.getElementById('viewer') === null")
   await browser.click('#create')
-  await browser.click('#generate')
-  for (const [width, height] of [[1366, 625], [683, 312], [360, 640]] as const) {
-    await browser.resize(width, height)
-    const seen = await browser.run(`return ['again', 'use'].map(id => {
-      const { left, top, right, bottom } = document.getElementById(id).getBoundingClientRect()
-      return top >= 0 && bottom <= innerHeight && document.elementFromPoint((left + right) / 2, (top + bottom) / 2)?.closest('button')?.id === id
-    })`)
-    assert.deepEqual(seen, [true, true], `${width} x ${height}`)
-  }
+  const boxes = await browser.run<number[]>(`const box = document.getElementById('editor').getBoundingClientRect()
+    return [box.width, box.height, ...['.end .second', '.end .main'].map(one => document.querySelector('#editor ' + one).getBoundingClientRect().top)]`)
+  assert.deepEqual(boxes.slice(0, 2), [390, 700])
+  assert.ok(boxes[2]! < 20 && boxes[3]! < 20, 'Cancel and Save are in its bar')
+  assert.equal(await browser.run("return getComputedStyle(document.getElementById('sistema')).fontSize"), '16px')
 })
 
 inBrowser('on paper there is a sentence and no list', CHROMIUM, async t => {
@@ -86,21 +76,26 @@ inBrowser('on paper there is a sentence and no list', CHROMIUM, async t => {
   assert.equal(printed, 'La lista de contraseñas no se imprime.')
 })
 
-inBrowser('in both schemes and at every width, text has the contrast of AA and nothing is cut', EVERYWHERE, async t => {
-  const { browser } = await openService(t)
-  await browser.click('#create')
-  await browser.click('#editor .end .main')
-  await browser.click('#generate')
-  for (const scheme of browser.native.prefer === undefined ? ['light'] as const : ['light', 'dark'] as const) {
-    for (const width of [360, 768, 1440]) {
-      await show(browser, width, 800, scheme)
-      assert.deepEqual(await browser.run(FAINT), [], `${scheme} ${width}`)
-      assert.equal(await browser.run('return document.documentElement.scrollWidth > innerWidth'), false, `${width}`)
-      const small = await browser.run(`return [...document.querySelectorAll('button')].filter(one => one.checkVisibility())
-        .map(one => [one.outerHTML, one.getBoundingClientRect()]).filter(([, box]) => box.height < 39.9 || box.width < 43.9)`)
-      assert.deepEqual(small, [], `targets at ${width}`)
+inBrowser('in both schemes and at every width, text has the contrast of AA and no target is small', EVERYWHERE, async t => {
+  const { browser } = await openService(t, {}, entries(['Uno', 'ana', 'p'], ['Dos', 'ana', 'p'], ['https://bank.example/login', 'ana', 'q']))
+  const look = async (): Promise<void> => {
+    for (const scheme of browser.native.prefer === undefined ? ['light'] as const : ['light', 'dark'] as const) {
+      for (const width of [360, 768, 1440]) {
+        await show(browser, width, 800, scheme)
+        assert.deepEqual(await browser.run(FAINT), [], `${scheme} ${width}`)
+        assert.equal(await browser.run('return document.documentElement.scrollWidth > innerWidth'), false, `${width}`)
+        const small = await browser.run(`return [...document.querySelectorAll('button')].filter(one => one.checkVisibility())
+          .map(one => [one.outerHTML, one.getBoundingClientRect()]).filter(([, box]) => box.height < 39.9 || box.width < 39.9)`)
+        assert.deepEqual(small, [], `targets at ${width}`)
+      }
     }
   }
+  await look()
+  await browser.click('#create')
+  await browser.click('#editor .main')
+  await browser.click('#generate')
+  await look()
+  await show(browser, 1200, 900, 'light')
 })
 
 inBrowser('with forced colours, what is pressed looks otherwise than what is not', ['chromium', 'firefox'], async t => {
@@ -110,8 +105,7 @@ inBrowser('with forced colours, what is pressed looks otherwise than what is not
   await browser.click('#peek')
   await show(browser, 1440, 800, 'light', true)
   await browser.until("return matchMedia('(forced-colors: active)').matches")
-  const alike = await browser.run(`return [['[data-language=es]', '[data-language=en]'], ['.choice label', '.choice label + label'],
-    ['#peek', '#editor [data-close]'], ['#generate', '#editor [data-close]']]
+  const alike = await browser.run(`return [['.choice label', '.choice label + label'], ['#peek', '#editor .top .icon'], ['#generate', '#editor .top .icon']]
     .filter(pair => new Set(pair.map(one => getComputedStyle(document.querySelector(one)).backgroundColor)).size === 1)`)
   await show(browser, 1440, 800, 'light')
   assert.deepEqual(alike, [])

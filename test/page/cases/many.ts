@@ -69,7 +69,7 @@ inBrowser(`${MANY} entries scroll and filter without a long frame, a few rows at
   await browser.run("document.getElementById('query').focus()")
   await browser.press(KEYS.down)
   await browser.press(KEYS.control, KEYS.end)
-  assert.equal(await focus(browser), 'button: Eliminar Sistema 09999')
+  assert.equal(await focus(browser), 'button: Copiar la contraseña de Sistema 09999')
   assert.equal(await browser.run("return document.activeElement.closest('.row').ariaRowIndex"), String(MANY + 1))
   await browser.press(KEYS.pageUp)
   const index = await browser.run<string>("return document.activeElement.closest('.row').ariaRowIndex")

@@ -1,34 +1,27 @@
 /** Small windows and large letters: nothing has to be scrolled sideways, nothing is cut off. */
 import assert from 'node:assert/strict'
-import {
-  CHROMIUM, EVERYWHERE, holdTime, inBrowser, logIn, openProtected, openService, settled, show
-} from '../../support/page.ts'
+import { EVERYWHERE, holdTime, inBrowser, logIn, openProtected, openService, settled, show, told } from '../../support/page.ts'
 import { atEnd } from '../../support/service.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
-import { deleteEntry } from '../../../src/store/commands.ts'
 
 /** What sticks out sideways, of the page or of the open dialog. */
 const OUT = `const top = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.documentElement
-  const wide = top.scrollWidth > top.clientWidth || document.documentElement.scrollWidth > innerWidth
+  const inner = top.querySelector('.content') ?? top
+  const wide = inner.scrollWidth > inner.clientWidth || document.documentElement.scrollWidth > innerWidth
   return !wide ? [] : [...top.querySelectorAll('*')].filter(one => one.checkVisibility() && one.closest('#status') === null && one.getBoundingClientRect().right > Math.min(innerWidth, top.getBoundingClientRect().right) + .5)
-    .map(one => one.tagName + '#' + one.id + '.' + one.className).concat(String(top.scrollWidth))`
+    .map(one => one.tagName + '#' + one.id + '.' + one.className).concat(String(inner.scrollWidth))`
 
-/**
- * Goes through what the page shows, and looks at each for something that sticks out; `detail` is what the browser says
- * of the second of two taps (in a very low window the dialog scrolls between them).
- */
-async function look(browser: Browser, what: string, detail: number = 2): Promise<void> {
-  const fits = async (state: string): Promise<void> =>
-    assert.deepEqual(await browser.run(OUT), [], `${state}, ${what}`)
+/** Goes through what the page shows, and looks at each for something that sticks out. */
+async function look(browser: Browser, what: string): Promise<void> {
+  const fits = async (state: string): Promise<void> => assert.deepEqual(await browser.run(OUT), [], `${state}, ${what}`)
   // Not by the mouse: in a low window browsers scroll a moment later than they are told to.
   const press = (selector: string): Promise<unknown> => browser.run('document.querySelector(arguments[0]).click()', selector)
   await fits('the list')
-  await browser.fill('#query', 'ana')
-  await fits('a hit count')
   await browser.fill('#query', 'zanahoria'.repeat(9))
   await fits('no hit')
   await browser.fill('#query', '')
   await press('#rows .system')
+  await press('#view-password .icon')
   await fits('an entry')
   await browser.press(KEYS.escape)
   await press('#create')
@@ -38,23 +31,20 @@ async function look(browser: Browser, what: string, detail: number = 2): Promise
   await fits('the generator of words')
   await browser.press(KEYS.escape)
   await browser.fill('#sistema', 'x')
-  const isOpen = await browser.run(`const cancel = document.querySelector('#editor [data-mode=edit] [data-close]')
-    cancel.scrollIntoView({ block: 'nearest' })
-    const { left, top, right, bottom } = cancel.getBoundingClientRect()
-    cancel.click()
-    const there = document.elementFromPoint((left + right) / 2, (top + bottom) / 2)
-    there.dispatchEvent(new MouseEvent('click', { bubbles: true, detail: arguments[0] }))
-    return document.getElementById('editor').open`, detail)
-  assert.ok(isOpen, `a double tap that cancels discards nothing, ${what}`)
-  await browser.run("if (document.querySelector('[data-mode=discard]').hidden) document.querySelector('#editor [data-close]').click()")
+  await browser.press(KEYS.escape)
   await fits('the question')
-  await press('#discard')
+  await press('#confirm .danger')
+  await press('#rows [data-act=edit]')
+  await browser.until("return document.getElementById('editor')?.open")
+  await press('#change')
+  await fits('a change')
+  await browser.press(KEYS.escape)
   await press('#help')
   await fits('the help')
   await browser.press(KEYS.escape)
-  await press('#show-trash')
+  await press('.to-deleted')
   await fits('the deleted ones')
-  await browser.press(KEYS.escape)
+  await press('.to-deleted')
 }
 
 inBrowser('at 320 px nothing sticks out, in both languages', EVERYWHERE, async t => {
@@ -63,9 +53,9 @@ inBrowser('at 320 px nothing sticks out, in both languages', EVERYWHERE, async t
   const least = browser.native.prefer === undefined ? 360 : 320
   for (const [width, height] of [[least, 640], [least, 256]] as const) {
     await show(browser, width, height, 'light')
-    for (const language of ['es', 'en']) {
-      await browser.click(`[data-language=${language}]`)
-      await look(browser, `${width} x ${height} ${language}`, height === 640 ? 1 : 2)
+    for (const language of ['en', 'es']) {
+      await browser.run("document.querySelector(`#menu [data-language=${arguments[0]}]`).click()", language)
+      await look(browser, `${width} x ${height} ${language}`)
     }
   }
 })
@@ -86,91 +76,39 @@ inBrowser('with letters of twice the size nothing sticks out, at 320 px, on a ph
   }
 })
 
-inBrowser('the head of a person who is logged in, and an empty list, fit at 320 px too', CHROMIUM, async t => {
-  const { browser, service } = await openProtected(t)
-  await show(browser, 320, 640, 'light')
-  assert.deepEqual(await browser.run(OUT), [])
-  await logIn(browser)
-  assert.deepEqual(await browser.run(OUT), [])
-  const tops = await browser.run<number[]>(`return [...new Set([...document.querySelectorAll('header > *')].filter(one => one.checkVisibility())
-    .map(one => { const box = one.getBoundingClientRect(); return Math.round((box.top + box.bottom) / 2 / 10) }))]`)
-  assert.equal(tops.length, 1, 'one line')
-  for (let id = 1; id <= 8; id++) await deleteEntry(service.store, id, null)
-  await browser.click('#refresh')
-  await browser.find('#blank')
-  assert.deepEqual(await browser.run(OUT), [])
-})
-
-inBrowser('the dialogs of one\'s account and of one\'s own password do not scroll sideways', EVERYWHERE, async t => {
+inBrowser('login, bar, account and own password fit at 320 px, the bar in one line of 56', EVERYWHERE, async t => {
   const { browser } = await openProtected(t, ['*'], { 'extra-routes': 'on' })
-  await logIn(browser)
   for (const width of [browser.native.prefer === undefined ? 360 : 320, 1280]) {
     await show(browser, width, 640, 'light')
+    assert.deepEqual(await browser.run(OUT), [])
+    if (width !== 1280) await logIn(browser)
+    assert.equal(await browser.run("return document.querySelector('header').offsetHeight"), width === 1280 ? 60 : 56)
     for (const opens of ['show-account', 'show-own']) {
       await browser.run('document.getElementById(arguments[0]).click()', opens)
-      const state = await browser.run(`${OUT.replace('return !wide', 'const left = top.scrollLeft; return !wide && left === 0')}`)
-      assert.deepEqual(state, [], `${opens}, ${width} px`)
+      assert.deepEqual(await browser.run(OUT), [], `${opens}, ${width} px`)
     }
     await browser.press(KEYS.escape)
   }
 })
 
-/** Focuses each thing that is there, and gives what of it is out of sight or below something else. */
-const COVERED = `const [selector, isMessageOnly] = arguments
-  // WebKit does not scroll to what is in sight by half, behind the foot of a dialog.
-  const covered = []
-  for (const one of document.querySelectorAll(selector)) {
-    if (!one.checkVisibility() || one.matches('.unseen')) continue
-    one.focus()
-    if (one.matches('h2')) one.scrollIntoView({ block: 'nearest' })
-    const { left, top, right, bottom } = one.getBoundingClientRect()
-    for (const y of [top + 4, bottom - 4]) {
-      const at = document.elementFromPoint((left + right) / 2, y)
-      if (!isMessageOnly && !one.contains(at) && !at?.contains(one)) covered.push(one.outerHTML.slice(0, 60) + ' below ' + at?.outerHTML.slice(0, 60))
-      if (at?.closest('#status')) covered.push('a message over ' + one.outerHTML.slice(0, 60))
-    }
-  }
-  return covered`
-
-inBrowser('in a small window no message covers what has the focus, nor the head of a dialog', EVERYWHERE, async t => {
+inBrowser('a message is one line at the bottom, above the buttons of a sheet, and waits while it is used', EVERYWHERE, async t => {
   const { browser } = await openService(t)
-  await holdTime(browser)
-  const press = (selector: string): Promise<unknown> => browser.run('document.querySelector(arguments[0]).click()', selector)
-  const least = browser.native.prefer === undefined ? 360 : 320
-  const inDialog = ['h2', '[data-close]', 'input', 'button'].map(one => `dialog[open] > :not(#status) ${one}, dialog[open] > ${one}`).join()
-  for (const [width, height] of [[least, 568], [least, 256]] as const) {
-    // Browsers scroll, and measure messages, a moment later than they are told to.
-    const look = async (what: string, selector: string = inDialog): Promise<void> => {
-      let covered: unknown[] = []
-      for (const endMs = performance.now() + 10_000; performance.now() < endMs;) {
-        await browser.drawn()
-        covered = await browser.run(COVERED, selector, browser.native.prefer === undefined)
-        if (covered.length === 0) break
-      }
-      assert.deepEqual(covered, [], `${what}, ${width} x ${height}`)
-      // With its next frame Firefox scrolls to a field that got the focus, also where something else has it by then.
-      await browser.drawn()
-    }
-    await show(browser, width, height, 'light')
-    await press('#rows .system')
-    await press('#viewer [data-act=remove]')
-    await press('#rows .system')
-    await press('#viewer [data-act=copyUser]')
-    await browser.until("return document.querySelectorAll('#viewer .message').length > 1")
-    const lines = await browser.run<number>(`const range = document.createRange()
-      range.selectNodeContents([...document.querySelectorAll('.message span')].find(one => one.textContent.includes('eliminada')))
-      return new Set([...range.getClientRects()].map(one => one.top)).size`)
-    assert.ok(lines <= 2, `${lines} lines: no full stop is alone on one`)
-    await look('an entry')
-    await browser.press(KEYS.escape)
-    await press('#create')
-    await look('the editor')
-    await browser.press(KEYS.escape)
-    await look('the list', '#query, #create, header button, .summary button, #order, #rows [tabindex="0"]')
-    await browser.run("document.querySelector('#rows .system').focus()")
-    for (let i = 0; i < 5; i++) {
-      await browser.press(KEYS.down)
-      await look('a row', '#rows [tabindex="0"]')
-    }
-  }
+  const timeIsOver = await holdTime(browser)
+  await show(browser, 390, 640, 'light')
+  await browser.run("document.querySelector('#rows [data-act=remove]').click()")
+  await told(browser, 'Eliminada: Ágora')
+  await browser.run("document.querySelector('#rows .system').click()")
+  await browser.until("return document.getElementById('viewer')?.open")
+  await browser.drawn()
+  const [height, below, inside] = await browser.run<[number, number, boolean]>(`
+    const message = document.querySelector('.message').getBoundingClientRect()
+    return [message.height, document.querySelector('#viewer .end .main').getBoundingClientRect().top - message.bottom,
+      document.getElementById('viewer').contains(document.querySelector('.message'))]`)
+  assert.ok(height <= 52 && below >= 0 && inside, `${height} ${below}`)
+  await browser.run("document.querySelector('.message .offer').focus()")
+  for (let i = 0; i < 3; i++) await timeIsOver()
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 1)
+  await browser.run("document.querySelector('#viewer .main').focus()")
+  await timeIsOver()
+  await browser.until("return document.querySelector('.message') === null")
 })

@@ -1,15 +1,12 @@
-/** What is rarer on the page: every size, many entries, slow connections, failures, lesser rights, keys alone. */
-import './clipboard.ts'
+/** What is rarer on the page: every size, many entries, failures, lesser rights, keys alone. */
 import './extra.ts'
 import './failures.ts'
 import './install.ts'
 import './keyboard.ts'
-import './left-behind.ts'
 import './look.ts'
 import './many.ts'
-import './messages.ts'
 import './narrow.ts'
 import './rights.ts'
-import './slow.ts'
+import './safety.ts'
+import './session.ts'
 import './together.ts'
-import './values.ts'

@@ -1,243 +1,222 @@
 /** What a person does with the entries of the list, and what the answers of the service mean. */
-import type { Answer, Entry } from './api.ts'
-import { CLEAR_AFTER_SECONDS, copyForAWhile, copyForGood } from './clipboard.ts'
-import { closeModal, isModal } from './dialogs.ts'
-import { find, part } from './dom.ts'
-import type { Editor } from './editor.ts'
-import type { Grid } from './grid.ts'
-import { say } from './language.ts'
-import { tell } from './messages.ts'
-import { explain, type Notice } from './notice.ts'
+import type { Answer, Listed, Stored } from './answers.ts'
+import { Removals, Saving } from './changes.ts'
+import { clearNow, copy } from './clipboard.ts'
+import { announce, isModal, sayCopied, tell } from './dialogs.ts'
+import { Editor } from './editor.ts'
+import { explained, say } from './language.ts'
 import { briefName, sentences } from './plain.ts'
-import type { Removals } from './removal.ts'
-import type { Act } from './row.ts'
-import type { Session } from './session.ts'
-import { api, entries, loaded, rights } from './state.ts'
-import { show, showProgress } from './view.ts'
-import type { Viewer } from './viewer.ts'
+import type { PageView } from './screen.ts'
+import type { Act } from './showing.ts'
+import { api, deleted, entries, isAtList, rights, screenNow, show } from './state.ts'
+import { Viewer } from './viewer.ts'
 
-/** While a list comes, it is shown again after this time, and ten times as long as showing it has taken. */
-const SHOW_AGAIN_MS = 200
+/** How long the service may not be reached before that is told. */
+export const LOST_AFTER_MS = 3_000
 
-interface Parts {
-  readonly grid: Grid
-  readonly editor: Editor
-  readonly viewer: Viewer
-  readonly removals: Removals
-  readonly notice: Notice
-  readonly session: Session
-}
-
-/** The acts; `connect` is called once with all that they work on. */
+/** The acts; `connect` is called once with the page that they are shown on. */
 export class Acts {
-  #parts!: Parts
+  readonly editor: Editor
+  readonly removals: Removals
+  readonly #viewer: Viewer
+  readonly #saving: Saving
+  #view!: PageView
   /** The load that was begun last; what an earlier one brings is not shown. */
   #loading: object | undefined
-  /** Whether what is shown is the beginning of a list whose rest has never come. */
-  #isPart = false
 
-  connect(parts: Parts): void { this.#parts = parts }
-
-  /** Gets the list, shows it as it comes if there was none before, and says what is in the way; true if it is whole. */
-  async load(): Promise<boolean> {
-    const { notice } = this.#parts
-    if (!rights.may('listPassword')) {
-      this.show()
-      return false
-    }
-    const loading = {}
-    this.#loading = loading
-    const isFirst = !loaded.is
-    notice.hide()
-    entries.expect()
-    this.#showLoading(true)
-    const answer = await api.list(this.#partTaker(loading))
-    if (loading !== this.#loading) return false
-    this.#showLoading(false)
-    if (answer.ok) {
-      loaded.is = true
-      this.#isPart = false
-      entries.load(answer.value)
-    } else if (answer.why !== 'forbidden') {
-      // Without a connection nothing that is stored stays in sight.
-      if (answer.why === 'lost' && !navigator.onLine) {
-        loaded.is = false
-        entries.load([])
-        this.#parts.grid.hideAll()
-        for (const id of ['#viewer', '#trash', '#conflict']) closeModal(find(HTMLDialogElement, id))
-      }
-      this.#isPart = loaded.is && (isFirst || this.#isPart)
-      const shows = this.#isPart ? 'part' : 'all'
-      notice.show(answer, loaded.is ? shows : 'nothing', () => void this.load())
-    }
-    this.show()
-    return answer.ok
+  constructor() {
+    this.#saving = new Saving({ load: () => this.#reload(), focusOn: (id, isNew) => this.#view.focusOn(id, isNew) })
+    this.editor = new Editor({ save: (changed, close) => this.#saving.save(changed, close) })
+    this.removals = new Removals({ load: () => this.#reload(), onRestored: id => this.#restored(id) })
+    this.#viewer = new Viewer({
+      act: (act, entry, button) => this.do(act, entry, button), read: entry => this.#current(entry),
+      copyText: (text, button) => void this.#copyPlain(text, button)
+    })
   }
 
-  /** Forgets a load that is under way, as when the session ends. */
-  stopLoading(): void {
+  connect(view: PageView): void { this.#view = view }
+
+  /**
+   * Gets the list, and says what is in the way; a line that drops for a moment is not told. What is shown stays, with
+   * its place, its dialog and the focus. `isAsked`: a person has asked for it.
+   */
+  async load(isAsked: boolean = false): Promise<void> {
+    if (screenNow().name === 'deleted') return this.#loadDeleted()
+    if (!rights.may('listEntries')) return show(isAtList() ? undefined : { name: 'list' })
+    const loading = this.#loading = {}
+    this.#view.setLoading(true)
+    let answer = await this.#ask()
+    if (!answer.ok && answer.why === 'lost' && isAtList()) {
+      await new Promise(resolve => setTimeout(resolve, LOST_AFTER_MS))
+      if (loading === this.#loading) answer = await this.#ask()
+    }
+    if (loading !== this.#loading) return
     this.#loading = undefined
-    this.#showLoading(false)
+    this.#view.setLoading(false)
+    if (answer.ok) return this.#loaded(isAsked)
+    if (answer.why === 'forbidden') return show({ name: 'list' })
+    if (!isAtList()) return show({ name: 'failed', refusal: answer, retry: () => void this.load() })
+    tell(explained(answer), { label: say('retry'), act: () => void this.load(true) })
   }
 
-  do(act: Act, entry: Entry): void { void this[act](entry) }
-
-  /** Shows an entry as it is known, and a moment later as it is now, which somebody else may have changed. */
-  async view(entry: Entry): Promise<void> {
-    const { viewer } = this.#parts
-    viewer.open(entry)
-    await this.current(entry)
+  /** Forgets what is under way, as when the session ends. */
+  stop(): void {
+    this.#loading = undefined
+    this.removals.forget()
   }
 
-  /** Shows or hides a password in the list. */
-  async reveal(entry: Entry): Promise<void> {
-    const { grid } = this.#parts
-    if (grid.isRevealed(entry)) return grid.reveal(entry, false)
-    const now = await this.#busy(entry, 'reveal', this.permitted(entry))
-    if (now !== undefined) grid.reveal(now, true)
+  /** Does what is asked of an entry; `button` is what was pressed, which shows what becomes of that. */
+  do(act: Act, entry: Listed, button?: HTMLElement): void {
+    if (act === 'view' || act === 'reveal') this.#open(entry, act === 'reveal')
+    else if (act === 'copyUser') void this.#copyPlain(entry.usuario, button)
+    else if (act === 'remove') void this.#remove(entry)
+    else void ({ copy: this.#copy, edit: this.#edit, restore: this.#restore })[act].call(this, entry, button)
   }
 
-  async copy(entry: Entry): Promise<void> {
-    const text = this.#busy(entry, 'copy', this.permitted(entry)).then(now => now?.password)
-    const outcome = await copyForAWhile(text, () => tell(say('cleared')))
-    if (outcome !== undefined) tell(say(outcome, { seconds: CLEAR_AFTER_SECONDS }))
+  create(): void {
+    if (rights.may('createPassword') && !isModal()) this.editor.open()
   }
 
-  async copyUser(entry: Entry): Promise<void> {
-    const text = this.#busy(entry, 'copyUser', this.permitted(entry)).then(now => now?.usuario)
-    const isCopied = await copyForGood(text)
-    if (isCopied !== undefined) tell(say(isCopied ? 'userCopied' : 'notCopied'))
+  /** Shows the deleted entries in the place of the others, or those again. */
+  showDeleted(): void {
+    deleted.load([])
+    show({ name: screenNow().name === 'deleted' ? 'list' : 'deleted' })
+    if (screenNow().name === 'deleted') void this.#loadDeleted()
+    this.#view.grid.toTop()
+    this.#view.focus()
+  }
+
+  async #copy(entry: Listed, button?: HTMLElement): Promise<void> {
+    if (!rights.may('getPassword')) return
+    const text = busy(button, this.#current(entry)).then(now => now?.fields.password)
+    const isCopied = await copy(text, outcome => {
+      if (outcome === 'cleared') announce(say('cleared'))
+      else tell(say('maybeCopied'), { label: say('clear'), act: () => void this.#clear() }, true)
+    })
+    if (isCopied !== undefined) tellCopied(isCopied, button)
+  }
+
+  /** Shows an entry as it is known. */
+  #open(entry: Listed, isRevealed: boolean): void { if (!isModal()) this.#viewer.open(entry, isRevealed) }
+
+  #ask(): Promise<Answer<readonly Listed[] | undefined>> { return api.list().then(answer => this.#take(answer)) }
+
+  #take(answer: Answer<readonly Listed[] | undefined>): Answer<readonly Listed[] | undefined> {
+    if (answer.ok && answer.value !== undefined) entries.load(answer.value)
+    return answer
+  }
+
+  async #reload(): Promise<boolean> {
+    const { ok } = await this.#ask()
+    if (ok && isAtList()) show()
+    return ok
+  }
+
+  #loaded(isAsked: boolean): void {
+    const { entry } = this.#viewer
+    const now = entry && entries.get(entry.id)
+    if (now !== undefined) this.#viewer.renew(now)
+    else if (entry !== undefined) this.#gone(entry)
+    show(isAtList() ? undefined : { name: 'list' })
+    if (isAsked) announce(say('refreshed'))
+  }
+
+  /** Gets the deleted entries, one page after the other. */
+  async #loadDeleted(): Promise<void> {
+    const loading = this.#loading = {}
+    const all: Listed[] = []
+    for (;;) {
+      const answer = await api.deleted(all.at(-1)?.id)
+      if (loading !== this.#loading || screenNow().name !== 'deleted') return
+      if (!answer.ok) return void tell(explained(answer))
+      for (const one of answer.value) all.push(one)
+      deleted.load(all)
+      show()
+      if (answer.value.length === 0) return
+    }
   }
 
   /** Opens the editor on the entry as it is now. */
-  async edit(entry: Entry): Promise<void> {
-    const { viewer, editor } = this.#parts
-    viewer.setBusy(true)
-    const now = await this.#busy(entry, 'edit', this.current(entry))
-    viewer.setBusy(false)
-    if (now === undefined) return
+  async #edit(entry: Listed, button?: HTMLElement): Promise<void> {
+    const { id, sistema, usuario, url } = entry
+    let edited = { id, tag: undefined as string | undefined, fields: { sistema, usuario, url } as Stored['fields'] }
+    if (rights.may('getPassword')) {
+      const now = await busy(button, this.#current(entry))
+      if (now === undefined) return
+      edited = { id, tag: now.tag, fields: now.fields }
+    }
     // Meanwhile the person may have opened something else.
-    if (viewer.entry?.id === entry.id) viewer.close()
-    if (!isModal()) editor.open(now.entry, now.tag)
+    if (this.#viewer.entry?.id === id) this.#viewer.close()
+    if (!isModal()) this.editor.open(edited)
   }
 
-  /** Deletes an entry when its message goes, unless that is undone. */
-  remove(entry: Entry): void {
-    if (!rights.may('deletePassword')) return
-    const { removals, grid, viewer } = this.#parts
-    grid.reveal(entry, false)
-    viewer.close()
-    entries.setLeaving(entry.id, true)
-    removals.add(entry)
-    this.show()
-    this.focusList()
+  async #remove(entry: Listed): Promise<void> {
+    if (!await this.removals.remove(entry)) return
+    this.#viewer.close()
+    this.#view.focus()
   }
 
-  /** Shows an entry again whose deletion was undone. */
-  restore(entry: Entry): void {
-    entries.setLeaving(entry.id, false)
-    this.show()
-    if (!isModal()) this.#parts.grid.focusOn(entry.id)
-    tell(say('undone'))
+  async #restore(entry: Listed, button?: HTMLElement): Promise<void> {
+    const answer = await busy(button, api.restore(entry.id))
+    const name = briefName(entry.sistema)
+    if (!answer.ok) return void tell(sentences(say('notRestored', { name }), explained(answer)))
+    deleted.drop(entry.id)
+    show()
+    announce(say('restored', { name }))
+    this.#view.focus()
+    await this.#reload()
   }
 
-  /** Carries a deletion out; false, with a message, if that failed. */
-  async carryOut(entry: Entry): Promise<boolean> {
-    let answer: Answer<unknown> = await api.remove(entry.id)
-    if (mayHaveStored(answer)) {
-      const now = await api.get(entry.id)
-      if (now.ok && now.value.entry.status === 0) answer = { ok: true, value: undefined }
-    }
-    if (answer.ok || answer.why === 'unknown') {
-      entries.drop(entry.id)
-      return true
-    }
-    entries.setLeaving(entry.id, false)
-    if (!this.#parts.session.isOpen) return false
-    this.show()
-    tell(sentences(say('notRemoved', { name: briefName(entry.sistema) }), ...explain(answer)))
-    return false
+  /** A deletion was undone. */
+  #restored(id: number): void {
+    if (screenNow().name === 'deleted') void this.#loadDeleted()
+    else this.#view.focusOn(id)
   }
 
-  /** The entry as it is stored now; undefined, with a message, where that cannot be found out. */
-  async permitted(entry: Entry): Promise<Entry | undefined> { return (await this.current(entry))?.entry }
+  async #copyPlain(text: string, button?: HTMLElement): Promise<void> {
+    tellCopied(await copy(Promise.resolve(text)) === true, button)
+  }
 
-  /** The same, with the tag by which a change finds out whether it still is. */
-  async current(entry: Entry): Promise<{ readonly entry: Entry, readonly tag: string | undefined } | undefined> {
+  async #clear(): Promise<void> { if (await clearNow()) announce(say('cleared')) }
+
+  /** The entry as it is stored now; undefined, with a message, if that cannot be found out. */
+  async #current(entry: Listed): Promise<Stored | undefined> {
     const answer = await api.get(entry.id)
-    if (answer.ok) {
-      const now = this.#renew(entry, answer.value.entry)
-      return now && { entry: now, tag: answer.value.tag }
+    if (answer.ok && answer.value.isActive) {
+      const { sistema, usuario, url } = answer.value.fields
+      const now = { ...entries.get(entry.id), id: entry.id, sistema, usuario, url }
+      if (now.sistema !== entry.sistema || now.usuario !== entry.usuario || now.url !== entry.url) {
+        entries.put(now)
+        this.#viewer.renew(now)
+        show()
+      }
+      return answer.value
     }
-    // Who may see the list and not ask for one entry has the password already.
-    if (answer.why === 'forbidden') return { entry, tag: undefined }
-    if (answer.why === 'unknown') return this.drop(entry)
-    tell(sentences(...explain(answer)))
+    if (answer.ok || answer.why === 'unknown') this.#gone(entry)
+    else tell(explained(answer))
     return undefined
   }
 
   /** Removes an entry that somebody else has deleted. */
-  drop(entry: Entry): undefined {
-    const { viewer } = this.#parts
-    if (viewer.entry?.id === entry.id) viewer.close()
+  #gone(entry: Listed): void {
+    if (this.#viewer.entry?.id === entry.id) this.#viewer.close()
     entries.drop(entry.id)
-    this.show()
-    if (!isModal()) this.focusList()
+    show()
+    if (!isModal()) this.#view.focus()
     tell(say('gone'))
-  }
-
-  /** Puts the focus where a person goes on: into the list, or the search. */
-  focusList(): void {
-    if (isModal() || !this.#parts.session.isOpen) return
-    if (loaded.is && entries.shown.length > 0) this.#parts.grid.focus()
-    else if (part('search').checkVisibility()) find(HTMLInputElement, '#query').focus()
-    else [...document.querySelectorAll<HTMLElement>('main button, #help')].find(one => one.checkVisibility())?.focus()
-  }
-
-  show(): void { show(this.#parts.grid) }
-
-  /** Shows what has come of a first list, as often as that leaves the page time for anything else. */
-  #partTaker(loading: object): (some: readonly Entry[], share: number | undefined) => void {
-    const isFirst = !loaded.is
-    let nextMs = 0
-    return (some, share) => {
-      const startMs = performance.now()
-      if (loading !== this.#loading || startMs < nextMs) return
-      showProgress(some.length, share)
-      if (isFirst) {
-        loaded.is = true
-        entries.load(some)
-        this.show()
-      }
-      const endMs = performance.now()
-      nextMs = endMs + SHOW_AGAIN_MS + 10 * (endMs - startMs)
-    }
-  }
-
-  #showLoading(isLoading: boolean): void {
-    part('loading').hidden = !isLoading
-    part('refresh').ariaBusy = isLoading ? 'true' : null
-    showProgress(0, undefined)
-  }
-
-  async #busy<T>(entry: Entry, act: Act, work: Promise<T>): Promise<T> {
-    this.#parts.grid.setBusy(entry, act, true)
-    const done = await work
-    this.#parts.grid.setBusy(entry, act, false)
-    return done
-  }
-
-  #renew(known: Entry, now: Entry): Entry | undefined {
-    if (now.status === 0) return this.drop(known)
-    if (JSON.stringify(now) === JSON.stringify(known)) return now
-    entries.put(now)
-    this.#parts.viewer.renew(now)
-    this.show()
-    return now
   }
 }
 
-/** Whether the service may have done what it has not confirmed: it never answered, or failed on the way. */
-export function mayHaveStored(answer: Answer<unknown>): boolean {
-  return !answer.ok && (answer.why === 'lost' || answer.why === 'failed')
+/** Marks a button as busy until something is done. */
+async function busy<T>(button: HTMLElement | undefined, work: Promise<T>): Promise<T> {
+  if (button !== undefined) button.ariaBusy = 'true'
+  const done = await work
+  if (button !== undefined) button.ariaBusy = null
+  return done
+}
+
+function tellCopied(isCopied: boolean, button: HTMLElement | undefined): void {
+  if (!isCopied) tell(say('notCopied'))
+  else if (button === undefined) announce(say('copied'))
+  else sayCopied(button)
 }

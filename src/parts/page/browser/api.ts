@@ -1,68 +1,17 @@
-/** The client of the service: the contract's operations, login and logout, and the routes of its extra part. */
-import { listIn, SILENCE_MS, textIn, Watch, type OnPart } from './receive.ts'
-import type { Operation } from './rights.ts'
+/**
+ * The client of the service: the contract's operations, the list without secrets, login and logout, and the routes of
+ * the extra part. An answer counts only by the words of the contract: what a proxy says in the service's place is a
+ * failure, whatever its status.
+ */
+import {
+  LOST, refusalOf, type Answer, type Body, type Change, type EntryFields, type Listed, type Operation, type Served,
+  type Stored, type User
+} from './answers.ts'
 
-/** The fields of an entry that a person enters. */
-export interface EntryFields {
-  readonly password: string
-  readonly sistema: string
-  readonly usuario: string
-}
-
-/** An entry; `status` is 1, or 0 once it is deleted. */
-export interface Entry extends EntryFields {
-  readonly id: number
+interface Received {
   readonly status: number
-}
-
-/** An entry as it is stored now, and the tag of that version, by which a later change finds out whether it still is. */
-export interface Stored {
-  readonly entry: Entry
-  readonly tag: string | undefined
-}
-
-/** Who is logged in. */
-export interface User {
-  readonly email: string
-  readonly name: string
-  /** What the account allows; undefined if the service does not say. */
-  readonly abilities?: readonly string[]
-}
-
-/** A change of an entry: when, by whom, and the fields as they were afterwards. */
-export interface Change {
-  readonly time: string
-  readonly by: string | null
-  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
-  readonly fields: Partial<EntryFields>
-}
-
-/** Why an operation failed. */
-export interface Refusal {
-  readonly ok: false
-  /**
-   * `lost`: no answer, or not all of it. `login`: wrong credentials. `forbidden`: the account lacks the ability.
-   * `unknown`: no such entry. `changed`: it is not what it was. `invalid`: `errors` names the fields. `limited`: over
-   * the rate limit. `busy`: the service refuses work for now. Both say how long to wait.
-   */
-  readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'limited' | 'busy' | 'failed'
-  /** The service's message, or the status where there is none. */
-  readonly message: string
-  readonly errors: { readonly [field: string]: readonly string[] | undefined }
-  readonly waitSeconds: number
-  /** By which the operator finds the failure in the log; empty if there is none. */
-  readonly requestId: string
-}
-
-/** The outcome of an operation. */
-export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
-
-type OnEntries = OnPart<Entry>
-
-interface ApiEvents {
-  /** The service wants a login: there was none, or the session has ended. */
-  onLoginNeeded(): void
-  onForbidden(operation: Operation): void
+  readonly body: Body
+  readonly headers: Headers
 }
 
 interface Asked {
@@ -70,28 +19,28 @@ interface Asked {
   readonly headers?: { readonly [name: string]: string }
   /** Whether the request outlives the page. */
   readonly keepalive?: boolean
-  readonly onPart?: OnEntries
+  /** Whether a whole answer is this operation's. */
+  isAnswer(body: Body): boolean
 }
 
-interface Received {
-  readonly body: Body
-  readonly headers: Headers
+interface ApiEvents {
+  /** The service wants a login: there was none, or the session has ended. */
+  onLoginNeeded(): void
+  onForbidden(operation: Operation): void
 }
-type Body = { readonly [field: string]: unknown }
 
-/** What the sending of a byte may take, since nothing tells how far that is. */
+/** How long nothing may come before the service counts as gone; sending a byte adds to that. */
+const SILENCE_MS = 30_000
 const SEND_MS_A_BYTE = .25
-
-/** A timer of more than 24 days would be over at once. */
-const MOST_WAIT_SECONDS = 86_400
-const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
-
 /** Relative to this file, so that the page works below any prefix. */
 const BASE = new URL('../api/', import.meta.url)
 
+const says = (message: string) => (body: Body): boolean => body['message'] === message && body['status'] === 200
+const isEntry = (entry: any, id: number): boolean => entry?.id === id && typeof entry.password === 'string'
+
 /**
  * The token is kept in this object and nowhere else. A request of a session that has ended is never answered: its
- * answer would show one person's entries to the next. Only the logout is.
+ * answer would show one person's entries to the next.
  */
 export class Api {
   #token: string | undefined
@@ -99,6 +48,8 @@ export class Api {
   #events: ApiEvents | undefined
   /** A new object for each session. */
   #session: object = {}
+  /** The tag of the list that was answered last in this session. */
+  #listTag: string | undefined
 
   /** Who is logged in; undefined in the open configuration, and before the login. */
   get user(): User | undefined { return this.#user }
@@ -106,174 +57,183 @@ export class Api {
   /** Says whom to tell what concerns the whole page. */
   connect(events: ApiEvents): void { this.#events = events }
 
-  /** All active entries; `onPart` gets those that have come, each time that more have. */
-  async list(onPart?: OnEntries): Promise<Answer<readonly Entry[]>> {
-    const answer = await this.#ask('GET', 'listPassword', '', { onPart: onPart ?? (() => {}) })
-    if (!answer.ok && answer.why === 'unknown') return { ok: true, value: [] }
-    return mapped(answer, ({ body }) => body['entries'] as readonly Entry[])
+  /** All active entries, without secrets; undefined if they are what this gave last. */
+  async list(): Promise<Answer<readonly Listed[] | undefined>> {
+    const headers: Record<string, string> = this.#listTag === undefined ? {} : { 'If-None-Match': this.#listTag }
+    const answer = await this.#ask('GET', 'listEntries', '', { headers, isAnswer: Array.isArray })
+    return mapped(answer, ({ status, body, headers }) => {
+      if (status === 304) return undefined
+      this.#listTag = headers.get('ETag') ?? undefined
+      return (body as unknown as readonly Body[]).map(listed)
+    })
   }
 
-  /** One entry, also a deleted one. */
+  /** One entry with its secrets, also a deleted one. */
   async get(id: number): Promise<Answer<Stored>> {
-    return mapped(await this.#ask('GET', 'getPassword', id), received => storedIn(received, 'passwords'))
+    const answer = await this.#ask('GET', 'getPassword', id, { isAnswer: body => isEntry(body['passwords'], id) })
+    return mapped(answer, received => storedIn(received, 'passwords'))
   }
 
-  /** Creates an entry, and gives it with its id. */
-  async create(fields: EntryFields): Promise<Answer<Entry>> {
-    const answer = await this.#ask('POST', 'createPassword', '', { body: fields })
-    return mapped(answer, ({ headers }) =>
-      ({ ...fields, id: Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]), status: 1 }))
+  /** Creates an entry, and gives its id. */
+  async create(fields: Partial<EntryFields>): Promise<Answer<number>> {
+    const asked = { body: fields, isAnswer: says('SE CREÓ UNA NUEVA CONTRASEÑA') }
+    const answer = await this.#ask('POST', 'createPassword', '', asked)
+    return mapped(answer, ({ headers }) => Number(/\d+$/.exec(headers.get('Location') ?? '')?.[0]))
   }
 
   /** Changes the given fields, and gives the changed entry; `changed` if it is not the version of the tag any more. */
   async update(id: number, fields: Partial<EntryFields>, tag: string | undefined): Promise<Answer<Stored>> {
     const headers: Record<string, string> = tag === undefined ? {} : { 'If-Match': tag }
-    const answer = await this.#ask('POST', 'updatePassword', id, { body: fields, headers })
-    return mapped(answer, received => storedIn(received, 'password'))
+    const asked = { body: fields, headers, isAnswer: (body: Body) => isEntry(body['password'], id) }
+    return mapped(await this.#ask('POST', 'updatePassword', id, asked), received => storedIn(received, 'password'))
   }
 
   /** Deletes an entry; the request outlives the page. */
   async remove(id: number): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'deletePassword', id, { keepalive: true })
+    return this.#ask('POST', 'deletePassword', id, { keepalive: true, isAnswer: says('contraseña borrada') })
   }
 
-  /** The deleted entries below an id, newest first, as many as the service gives at a time; without one the newest. */
-  async deleted(below: number | undefined, onPart: OnEntries): Promise<Answer<readonly Entry[]>> {
-    const answer = await this.#ask('GET', 'deletedPasswords', below ?? '', { onPart })
-    return mapped(answer, ({ body }) => body['entries'] as readonly Entry[])
+  /** The deleted entries below an id, newest first, as many as come at a time; their secrets are dropped. */
+  async deleted(below: number | undefined): Promise<Answer<readonly Listed[]>> {
+    const asked = { isAnswer: (body: Body) => Array.isArray(body['passwords']) }
+    const answer = await this.#ask('GET', 'deletedPasswords', below ?? '', asked)
+    return mapped(answer, ({ body }) => (body['passwords'] as readonly Body[]).map(listed))
   }
 
   /** Makes a deleted entry active again. */
-  async restore(id: number): Promise<Answer<unknown>> { return this.#ask('POST', 'restorePassword', id) }
+  async restore(id: number): Promise<Answer<unknown>> {
+    return this.#ask('POST', 'restorePassword', id, { isAnswer: says('contraseña restaurada') })
+  }
 
   /** The changes of an entry, newest first. */
   async history(id: number): Promise<Answer<readonly Change[]>> {
-    return mapped(await this.#ask('GET', 'historyPassword', id), ({ body }) => body['history'] as Change[])
+    const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
+    return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'])
   }
 
   /** Changes the password of the user who is logged in; all their tokens end. */
   async changePassword(password: string, newPassword: string): Promise<Answer<unknown>> {
-    return this.#ask('POST', 'changeOwnPassword', '', { body: { password, newPassword } })
+    const asked = { body: { password, newPassword }, isAnswer: says('contraseña cambiada') }
+    return this.#ask('POST', 'changeOwnPassword', '', asked)
   }
 
-  /** The operations that the service has, and the ability that each asks for; undefined if it does not say. */
-  async operations(): Promise<ReadonlyMap<string, string | null> | undefined> {
-    try {
-      const response = await fetch(new URL('../web/operations.json', BASE), { signal: AbortSignal.timeout(SILENCE_MS) })
-      return response.ok ? new Map(Object.entries(await response.json() as Record<string, string | null>)) : undefined
-    } catch {
-      return undefined
-    }
+  /** What the service says of itself; undefined if it does not answer. */
+  async served(): Promise<Served | undefined> {
+    const isAnswer = (body: Body): boolean => typeof body['operations'] === 'object'
+    const answer = await this.#send('GET', '../web/operations.json', { isAnswer })
+    return answer.ok ? answer.value.body as unknown as Served : undefined
+  }
+
+  /** The lines of a file of the page, of which each is words. */
+  async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
+    const response = await fetch(new URL(`../web/${name}.txt`, BASE), { signal: AbortSignal.timeout(SILENCE_MS) })
+    return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 
   /** Gets a token and keeps it. */
   async login(email: string, password: string): Promise<Answer<User>> {
-    const answer = await this.#send('POST', 'login', { body: { email, password } })
+    const isAnswer = (body: Body): boolean => typeof body['token'] === 'string' && typeof body['user'] === 'object'
+    const answer = await this.#send('POST', 'login', { body: { email, password }, isAnswer })
     if (!answer.ok) return answer
-    this.#token = String(answer.value.body['token'])
+    this.#token = answer.value.body['token']
     this.#user = answer.value.body['user'] as User
     return { ok: true, value: this.#user }
   }
 
-  /**
-   * Forgets the token at once and has it revoked. Where the service asks to wait, that is done again when the time is
-   * over; `onWait` is called then.
-   */
-  async logout(onWait: () => void): Promise<Answer<unknown>> {
+  /** Forgets the token at once and asks the service to revoke it, once; the request outlives the page. */
+  async logout(): Promise<Answer<unknown>> {
     const headers = this.#authorization()
     this.forget()
-    for (;;) {
-      const answer = await this.#send('POST', 'logout', { headers, keepalive: true })
-      if (answer.ok || (answer.why !== 'limited' && answer.why !== 'busy')) return answer
-      onWait()
-      await new Promise(resolve => setTimeout(resolve, answer.waitSeconds * 1000))
-    }
+    if (headers['Authorization'] === undefined) return LOST
+    const isAnswer = (body: Body): boolean => body['message'] === 'Logged out successfully'
+    return this.#send('POST', 'logout', { headers, keepalive: true, isAnswer })
   }
 
-  /** Forgets the token: the session ends. */
+  /** Forgets the token: the session ends, and nothing that was asked in it is answered. */
   forget(): void {
-    this.#token = undefined
-    this.#user = undefined
-    this.leave()
-  }
-
-  /** What was asked before is not answered any more; the token is kept for what is asked from now on. */
-  leave(): void { this.#session = {} }
-
-  /** Waits, as a question does: where the session ends meanwhile, for ever. */
-  async pause(ms: number): Promise<void> {
-    const session = this.#session
-    await new Promise(resolve => setTimeout(resolve, ms))
-    if (session !== this.#session) await new Promise(() => {})
+    this.#token = this.#user = this.#listTag = undefined
+    this.#session = {}
   }
 
   #authorization(): Record<string, string> {
     return this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
   }
 
-  /** A request of the session. When that has ended the whole page is told, and whoever has asked hears no more. */
-  async #ask(method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked = {}):
-    Promise<Answer<Received>> {
+  /** A request of the session. When that has ended the whole page is told, and the caller hears no more. */
+  async #ask(
+    method: 'GET' | 'POST', operation: Operation, id: number | '', asked: Asked
+  ): Promise<Answer<Received>> {
     const session = this.#session
-    const isOver = (): boolean => session !== this.#session
-    const onPart: OnEntries = (entries, share) => { if (!isOver()) asked.onPart?.(entries, share) }
     const headers = { ...this.#authorization(), ...asked.headers }
-    const own = { ...asked, headers, ...asked.onPart !== undefined && { onPart } }
-    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, own)
-    if (!isOver() && !answer.ok && answer.why === 'login') this.#events?.onLoginNeeded()
-    else if (!isOver()) {
-      if (!answer.ok && answer.why === 'forbidden') this.#events?.onForbidden(operation)
-      return answer
+    const answer = await this.#send(method, id === '' ? operation : `${operation}/${id}`, { ...asked, headers })
+    if (session !== this.#session) return new Promise(() => {})
+    if (!answer.ok && answer.why === 'login') {
+      this.#events?.onLoginNeeded()
+      return new Promise(() => {})
     }
-    return new Promise(() => {})
+    if (!answer.ok && answer.why === 'forbidden') this.#events?.onForbidden(operation)
+    return answer
   }
 
-  async #send(method: 'GET' | 'POST', path: string, { body, headers, keepalive, onPart }: Asked):
-    Promise<Answer<Received>> {
+  async #send(method: 'GET' | 'POST', path: string, asked: Asked): Promise<Answer<Received>> {
+    const { body, headers = {}, keepalive = false, isAnswer } = asked
     const text = body === undefined ? null : JSON.stringify(body)
-    const watch = new Watch()
-    const init: RequestInit = {
-      method, body: text, cache: 'no-store', keepalive: keepalive === true, signal: watch.signal,
-      headers: { Accept: 'application/json', ...text !== null && { 'Content-Type': 'application/json' }, ...headers }
+    const watch = new AbortController()
+    let timer = setTimeout(() => watch.abort(), SILENCE_MS + (text?.length ?? 0) * SEND_MS_A_BYTE)
+    const renew = (): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => watch.abort(), SILENCE_MS)
     }
-    watch.renew((text?.length ?? 0) * SEND_MS_A_BYTE)
+    const content: Record<string, string> = text === null ? {} : { 'Content-Type': 'application/json' }
     try {
-      const response = await fetch(new URL(path, BASE), init)
-      watch.renew()
-      // The status counts also where a proxy has its own page in the place of what the service says.
-      if (!response.ok) return refusalOf(response, await textIn(response, watch).then(JSON.parse).catch(() => ({})))
-      const answer: Body = onPart === undefined ? JSON.parse(await textIn(response, watch))
-        : { entries: await listIn<Entry>(response, watch, onPart) }
-      return { ok: true, value: { body: answer, headers: response.headers } }
+      const response = await fetch(new URL(path, BASE), {
+        method, body: text, cache: 'no-store', keepalive, signal: watch.signal,
+        headers: { Accept: 'application/json', ...content, ...headers }
+      })
+      const said = parsed(await textOf(response, renew))
+      const isKnown = response.status === 304 && headers['If-None-Match'] !== undefined
+      if (!isKnown && (!response.ok || !isAnswer(said))) return refusalOf(response, said)
+      return { ok: true, value: { status: response.status, body: said, headers: response.headers } }
     } catch {
       return LOST
+    } finally {
+      clearTimeout(timer)
     }
   }
+}
+
+/** Reads an answer; `renew` is called with each piece, since a long one on a slow line takes its time. */
+async function textOf({ body }: Response, renew: () => void): Promise<string> {
+  const decoder = new TextDecoder()
+  const reader = body?.getReader()
+  for (let text = ''; ;) {
+    const { done, value } = await reader?.read() ?? { done: true, value: undefined }
+    renew()
+    text += decoder.decode(value, { stream: !done })
+    if (done) return text
+  }
+}
+
+/** What an answer says; nothing if it is no JSON. */
+function parsed(text: string): Body {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function listed({ id, sistema, usuario, url = '', changed, reused }: Body): Listed {
+  return { id, sistema, usuario, url: url ?? '', ...changed && { changed }, ...reused > 0 && { reused } }
 }
 
 /** A proxy that compresses makes the tag a weak one (`W/`), which never matches; it is still that of the version. */
 function storedIn({ body, headers }: Received, name: string): Stored {
-  return { entry: body[name] as Entry, tag: headers.get('ETag')?.replace(/^W\//, '') }
+  const { id, status, sistema, usuario, password, url, notas } = body[name]
+  const fields = { sistema, usuario, password, url: url ?? '', notas: notas ?? '' }
+  return { id, isActive: status === 1, fields, tag: headers.get('ETag')?.replace(/^W\//, '') }
 }
 
 function mapped<T>(answer: Answer<Received>, value: (received: Received) => T): Answer<T> {
   return answer.ok ? { ok: true, value: value(answer.value) } : answer
-}
-
-const WHY: { readonly [status: number]: Refusal['why'] } = {
-  400: 'invalid', 401: 'login', 403: 'forbidden', 404: 'unknown', 412: 'changed', 429: 'limited', 503: 'busy'
-}
-
-function refusalOf({ status, headers }: Response, { message = status, errors }: Body): Refusal {
-  // Hosts and origins are refused with 403 as well; a proxy's own 401 and 404 say nothing of a token or an entry.
-  const isOther = status === 403 ? message !== 'Invalid ability provided.' : status < 405 && message === status
-  return {
-    ok: false,
-    why: (isOther ? undefined : WHY[status]) ?? 'failed',
-    message: String(message),
-    errors: (errors ?? {}) as Refusal['errors'],
-    // A proxy may say a date, which is no number.
-    waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
-    requestId: headers.get('X-Request-Id') ?? ''
-  }
 }

@@ -1,103 +1,66 @@
-/** The clipboard: written to when asked, and emptied after a while, so that no password stays in it. */
+/**
+ * The clipboard. The page writes to it when it is asked, and never reads it. What it copied it clears after a while,
+ * but only if it kept the focus since: whatever a person did elsewhere may have put something else there.
+ */
 
-/** How long a password stays in the clipboard, in seconds. */
-export const CLEAR_AFTER_SECONDS = 30
+/** How long a password stays in the clipboard. */
+const CLEARED_MS = 30_000
 
-/** When a browser that refused to let the page empty the clipboard may allow it; some, only after a person's input. */
-const CHANCES = ['focus', 'click', 'keydown']
+/** What can be said of a copied password: that it was cleared, or that it may still be there. */
+type OnEnd = (outcome: 'cleared' | 'left') => void
 
-/** Ends the wait for the clipboard to be emptied. */
-let waiting = new AbortController()
-/** Begins that wait again, for what is still to be emptied. */
-let waitAgain = (): void => {}
+/** Ends what was to be done about the copy before. */
+let forgetCopy = (): void => {}
 /** The copy that was asked for last. */
 let last = {}
 
 /**
- * What became of a copy. `copied`: it is emptied after a while. `copiedTillInput`: this browser allows that only after
- * the next click or key on the page. `copiedForGood`: the page cannot empty it. `notCopied`: it could not even copy.
+ * Puts a text into the clipboard, within the click though the text is still on its way. Gives whether that worked;
+ * undefined: there was none, or another copy was asked for before it came. With `onEnd` it is a secret: `left` is said
+ * when the person is back from elsewhere, or when the browser does not let the page clear it.
  */
-export type Copied = 'copied' | 'copiedTillInput' | 'copiedForGood' | 'notCopied'
-
-/**
- * Puts a text into the clipboard; one that is still on its way as well, since browsers allow that only at once after a
- * click. Undefined: there was none, or another copy was asked for before it came. `onCleared` is called once the
- * clipboard was emptied.
- */
-export async function copyForAWhile(
-  text: Promise<string | undefined>, onCleared: () => void
-): Promise<Copied | undefined> {
-  const own = beginCopy(text)
-  const isWritten = await writeLater(own)
-  const known = await own
-  if (known === undefined) return undefined
-  if (!isWritten && !await write(known)) return writeOldWay(known) ? 'copiedForGood' : 'notCopied'
-  waitAgain = () => {
-    waiting.abort()
-    waiting = new AbortController()
-    emptyLater(known, waiting, onCleared)
-  }
-  waitAgain()
-  return await isAllowed('clipboard-write') ? 'copied' : 'copiedTillInput'
-}
-
-/** Puts a text into the clipboard that holds nothing secret; undefined as above. */
-export async function copyForGood(text: Promise<string | undefined>): Promise<boolean | undefined> {
-  const own = beginCopy(text)
-  const isWritten = await writeLater(own)
-  const known = await own
-  const isCopied = known !== undefined && (isWritten || await write(known) || writeOldWay(known))
-  if (isCopied) {
-    waiting.abort()
-    waitAgain = () => {}
-  }
-  return known === undefined ? undefined : isCopied
-}
-
-/**
- * The text, where no other copy was asked for until it came: what comes late must not replace that one's. What was
- * copied before must not be emptied by the very click that copies; but later, if nothing comes of that.
- */
-async function beginCopy(text: Promise<string | undefined>): Promise<string | undefined> {
-  waiting.abort()
-  setTimeout(waitAgain)
+export async function copy(text: Promise<string | undefined>, onEnd?: OnEnd): Promise<boolean | undefined> {
   const own = last = {}
-  const known = await text
-  return own === last ? known : undefined
+  forgetCopy()
+  const wanted = text.then(known => own === last ? known : undefined)
+  const isWritten = await writeLater(wanted)
+  const known = await wanted
+  if (known === undefined) return undefined
+  const isCopied = isWritten || await write(known) || writeOldWay(known)
+  if (isCopied && onEnd !== undefined) clearLater(onEnd)
+  return isCopied
 }
 
-/** Empties it now where it was to be emptied later; where the browser refuses, that is still done later. */
-export function emptyNow(): void { dispatchEvent(new Event('empty')) }
+/** Clears the clipboard, which a person has asked for. */
+export async function clearNow(): Promise<boolean> {
+  forgetCopy()
+  return await write('') || writeOldWay('')
+}
 
-function emptyLater(text: string, wait: AbortController, onCleared: () => void): void {
-  const { signal } = wait
-  const empty = async (): Promise<void> => {
-    // Where the page may read, it leaves alone what has come into the clipboard since.
-    const isOurs = !await isAllowed('clipboard-read') ||
-      await navigator.clipboard.readText().catch(() => text) === text
-    if (signal.aborted || (isOurs && !await write('')) || signal.aborted) return
-    wait.abort()
-    waitAgain = () => {}
-    if (isOurs) onCleared()
+function clearLater(onEnd: OnEnd): void {
+  const ended = new AbortController()
+  const { signal } = ended
+  let wasAway = !document.hasFocus()
+  forgetCopy = () => ended.abort()
+  const left = (): void => {
+    ended.abort()
+    onEnd('left')
   }
-  const timer = setTimeout(() => {
-    for (const chance of CHANCES) addEventListener(chance, () => void empty(), { signal })
-    void empty()
-  }, CLEAR_AFTER_SECONDS * 1000)
+  addEventListener('blur', () => { wasAway = true }, { signal })
+  addEventListener('focus', () => { if (wasAway) left() }, { signal })
+  const timer = setTimeout(async () => {
+    // Who is away is told on return.
+    if (wasAway || !document.hasFocus()) {
+      wasAway = true
+      return
+    }
+    const isCleared = await write('')
+    if (signal.aborted) return
+    if (!isCleared) return left()
+    ended.abort()
+    onEnd('cleared')
+  }, CLEARED_MS)
   signal.addEventListener('abort', () => clearTimeout(timer))
-  addEventListener('empty', () => void empty(), { signal })
-  // A person who leaves may not come back, and there is no time to read.
-  addEventListener('beforeunload', event => { if (!event.defaultPrevented) void write('') }, { signal })
-  addEventListener('pagehide', () => void write(''), { signal })
-}
-
-/** Whether the browser has said that the page may do this at any time. */
-async function isAllowed(name: string): Promise<boolean> {
-  try {
-    return (await navigator.permissions.query({ name: name as PermissionName })).state === 'granted'
-  } catch {
-    return false
-  }
 }
 
 /** Safari takes a promise within the click, and nothing after it. */
@@ -124,16 +87,12 @@ async function write(text: string): Promise<boolean> {
 
 /** Browsers have no other way without HTTPS, but on the machine itself. */
 function writeOldWay(text: string): boolean {
-  const focused = document.activeElement
-  const field = document.createElement('textarea')
-  field.value = text
-  field.className = 'unseen'
-  // Behind an open dialog nothing can be selected.
-  const place = focused?.closest('dialog') ?? document.body
-  place.append(field)
-  field.select()
+  const put = (event: ClipboardEvent): void => {
+    event.preventDefault()
+    event.clipboardData?.setData('text/plain', text)
+  }
+  document.addEventListener('copy', put, { once: true, capture: true })
   const isDone = document.execCommand('copy')
-  field.remove()
-  if (focused instanceof HTMLElement) focused.focus({ preventScroll: true })
+  document.removeEventListener('copy', put, { capture: true })
   return isDone
 }

@@ -1,71 +1,257 @@
 /**
- * Opens and closes dialogs. While one is open all else is inert, what would be announced as well: so the area for
- * messages moves into the dialog on top, and back. And no focus is left behind, nor what was typed.
+ * Dialogs, and the one message above them. A dialog is made when it is opened, and removed when it is closed, with all
+ * that it held. While one is open all else is inert, so the area for messages moves into the one on top.
  */
-import { emptyFields, part } from './dom.ts'
+import { iconButton, isThere, make, setIcon, textButton } from './dom.ts'
+import { say } from './language.ts'
+import type { TextName } from './texts.ts'
 
-export const area: HTMLElement = part('status')
-/** The open ones, the one on top last. */
-const open: HTMLDialogElement[] = []
+interface DialogOptions {
+  readonly id: string
+  readonly title: string
+  /** What stands before the title. */
+  readonly mark?: HTMLElement | undefined
+  readonly content: readonly HTMLElement[]
+  /** The buttons at its foot, the main one last. */
+  readonly foot?: readonly HTMLElement[]
+  /** Asked when a person closes it; false keeps it open. */
+  mayClose?(): boolean
+  onClose?(): void
+}
+
+interface Opened {
+  readonly dialog: HTMLDialogElement
+  readonly options: DialogOptions
+  /** What has the focus again afterwards. */
+  readonly before: Element | null
+}
+
+/** Where messages are, and what is read out. */
+export const area: HTMLElement = make('div', { id: 'status', className: 'status', popover: 'manual' })
+/** How far a sheet is dragged before it closes. */
+const CLOSED_PX = 90
+/** From this width on nothing is a sheet. */
+const SHEETS = matchMedia('(width < 37.5rem)')
+
+/** The one on top last. */
+const open: Opened[] = []
 let focusPage = (): void => {}
 
-/** Starts to show messages; `focus` focuses what a person expects where nothing else has the focus. */
+/** Starts to show messages; `focus` focuses what a person goes on with when nothing has the focus. */
 export function startDialogs(focus: () => void): void {
   focusPage = focus
-  for (const dialog of document.querySelectorAll('dialog')) {
-    dialog.addEventListener('close', () => { if (!dialog.open) left(dialog) })
-    for (const button of dialog.querySelectorAll('[data-close]')) {
-      // The dialog of an entry asks first.
-      if (dialog.id !== 'editor') button.addEventListener('click', () => closeModal(dialog))
-    }
-  }
   place()
 }
 
-export function openModal(dialog: HTMLDialogElement): void {
-  if (dialog.open) return
+/** Opens a dialog; gives the function that closes it without asking. */
+export function openDialog(options: DialogOptions): () => void {
+  const title = make('h2', { id: `${options.id}-title`, dir: 'auto' }, options.title)
+  const close = iconButton('close', say('close'), () => askToClose())
+  const top = make('div', { className: 'top' }, ...options.mark === undefined ? [] : [options.mark], title, close)
+  const foot = make('div', { className: 'end' }, ...options.foot ?? [])
+  const dialog = make('dialog', { id: options.id }, make('span', { className: 'grip' }), top,
+    make('div', { className: 'content' }, ...options.content))
+  if (options.foot !== undefined) dialog.append(foot)
+  dialog.setAttribute('aria-labelledby', title.id)
+  dialog.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || event.defaultPrevented) return
+    event.preventDefault()
+    askToClose()
+  })
+  dialog.addEventListener('cancel', event => {
+    event.preventDefault()
+    askToClose()
+  })
+  // Browsers let the second such wish pass without asking.
+  dialog.addEventListener('close', () => {
+    if (open.at(-1)?.dialog !== dialog) return
+    dialog.showModal()
+    askToClose()
+  })
+  dialog.addEventListener('pointerdown', event => { if (isOutside(dialog, event)) askToClose() })
+  makeSheet(dialog, top)
+  const before = document.activeElement
+  document.body.append(dialog)
   dialog.showModal()
-  open.push(dialog)
+  open.push({ dialog, options, before })
   place()
+  return () => closeDialog(dialog)
 }
 
-export function closeModal(dialog: HTMLDialogElement): void {
-  if (!dialog.open) return
-  dialog.close()
-  left(dialog)
+/** Closes the dialog on top, unless it asks first; false if none is open. */
+export function askToClose(): boolean {
+  const top = open.at(-1)
+  if (top === undefined) return false
+  if (top.options.mayClose?.() !== false) closeDialog(top.dialog)
+  return true
 }
+
+/** Closes all dialogs without asking. */
+export function closeAll(): void { while (open.length > 0) closeDialog(open.at(-1)!.dialog) }
 
 /** Whether a dialog is open. */
-export function isModal(): boolean { return open.some(dialog => dialog.open) }
+export function isModal(): boolean { return open.length > 0 }
 
-/** Waits until no dialog is open, nor another one in its place. */
-export async function allClosed(): Promise<void> {
-  while (isModal()) await new Promise(resolve => open.at(-1)!.addEventListener('close', resolve, { once: true }))
+/** Asks before something that cannot be taken back; Esc says no. */
+export function confirm(title: string, text: string, yes: TextName, no: TextName): Promise<boolean> {
+  return new Promise(resolve => {
+    let isSure = false
+    const safe = textButton('second', say(no), () => close())
+    const sure = textButton('danger', say(yes), () => {
+      isSure = true
+      close()
+    })
+    const close = openDialog({
+      id: 'confirm', title, content: [make('p', {}, text)], foot: [safe, sure], onClose: () => resolve(isSure)
+    })
+    safe.focus()
+  })
 }
 
-/** Focuses something where nothing has the focus, as after what had it was removed. */
+/** Focuses something if nothing has the focus, as after what had it was removed. */
 export function keepFocus(): void {
   const { activeElement } = document
-  if (activeElement !== null && activeElement !== document.body && activeElement.checkVisibility()) return
-  const dialog = open.at(-1)
+  if (activeElement instanceof HTMLElement && activeElement !== document.body && isThere(activeElement)) return
+  const dialog = open.at(-1)?.dialog
   if (dialog === undefined) return focusPage()
-  const stops = [...dialog.querySelectorAll<HTMLElement>('input:not([tabindex="-1"]), button, summary')]
-  stops.find(one => one.checkVisibility())?.focus()
+  const stops = [...dialog.querySelectorAll<HTMLElement>('input, textarea, button, summary')]
+  stops.find(one => isThere(one) && one.tabIndex >= 0)?.focus()
 }
 
-function left(dialog: HTMLDialogElement): void {
-  const at = open.indexOf(dialog)
-  if (at < 0) return
+function closeDialog(dialog: HTMLDialogElement): void {
+  const at = open.findIndex(one => one.dialog === dialog)
+  const closed = open[at]
+  if (closed === undefined) return
   open.splice(at, 1)
-  emptyFields(dialog)
+  dialog.close()
   place()
+  dialog.remove()
+  closed.options.onClose?.()
+  if (closed.before instanceof HTMLElement && isThere(closed.before)) closed.before.focus({ preventScroll: true })
   keepFocus()
 }
 
-/** What is shown last is above the rest. */
+/** Messages are above the dialog on top, and above the buttons of a sheet. */
 function place(): void {
   if (area.matches(':popover-open')) area.hidePopover()
-  const home = open.at(-1) ?? document.body
+  const home = open.at(-1)?.dialog ?? document.body
   if (area.parentElement !== home) home.append(area)
+  const foot = SHEETS.matches ? home.querySelector<HTMLElement>('.end') : null
+  const isBelow = foot !== null && foot.getBoundingClientRect().bottom > innerHeight / 2
+  area.style.setProperty('--foot', isBelow ? `${foot.offsetHeight}px` : '0px')
   area.showPopover()
+}
+
+function isOutside(dialog: HTMLElement, { target, clientX, clientY }: PointerEvent): boolean {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect()
+  return target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom)
+}
+
+/** A sheet is closed by dragging its top down. */
+function makeSheet(dialog: HTMLElement, top: HTMLElement): void {
+  let from: number | undefined
+  const drag = ({ clientY }: PointerEvent): number => Math.max(0, clientY - (from ?? clientY))
+  top.addEventListener('pointerdown', event => {
+    if (!SHEETS.matches || !(event.target instanceof Element) || event.target.closest('button') !== null) return
+    from = event.clientY
+    top.setPointerCapture(event.pointerId)
+  })
+  top.addEventListener('pointermove', event => {
+    if (from !== undefined) dialog.style.translate = `0 ${drag(event)}px`
+  })
+  for (const end of ['pointerup', 'pointercancel'] as const) {
+    top.addEventListener(end, event => {
+      if (from === undefined) return
+      const isClosed = end === 'pointerup' && drag(event) > CLOSED_PX
+      from = undefined
+      dialog.style.translate = ''
+      if (isClosed) askToClose()
+    })
+  }
+}
+
+/** How long a message is shown; its time begins again while the pointer or the focus is on it. */
+const SHOWN_MS = 10_000
+/** How long a button says that it has copied. */
+const COPIED_MS = 2_000
+
+/** Something that can be done about a message, until its time is over. */
+export interface Offer {
+  readonly label: string
+  /** Whether the end of the text may be cut, which is a name. */
+  readonly isBrief?: boolean
+  act(): void
+  /** Called when the message goes without that. */
+  onOver?(): void
+}
+
+const list = make('div', { className: 'messages', role: 'log' })
+const spoken = make('div', { id: 'spoken', className: 'unseen', role: 'status' })
+const counted = make('p', { id: 'idle', className: 'idle', hidden: true })
+area.append(counted, list, spoken)
+/** A finger that has touched something counts as being there until it touches something else. */
+const byFinger = matchMedia('(pointer: coarse)')
+let untell = (): void => {}
+
+/** Tells something, in the place of what was told before; gives the function that takes it back. */
+export function tell(text: string, offer?: Offer, isLasting: boolean = false): () => void {
+  untell()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const end = (isOver: boolean): void => {
+    if (!message.isConnected) return
+    clearTimeout(timer)
+    message.remove()
+    if (isOver) offer?.onOver?.()
+    keepFocus()
+  }
+  const act = (): void => {
+    end(false)
+    offer?.act()
+  }
+  const className = offer?.isBrief === true ? 'message brief' : 'message'
+  const message = make('div', { className }, make('span', {}, text),
+    ...offer === undefined ? [] : [textButton('offer', offer.label, act)],
+    iconButton('close', say('close'), () => end(true)))
+  const begin = (): void => {
+    timer = setTimeout(() => {
+      const isInUse = list.contains(document.activeElement) || (!byFinger.matches && list.matches(':hover'))
+      if (isInUse) begin()
+      else end(true)
+    }, SHOWN_MS)
+  }
+  list.append(message)
+  if (!isLasting) begin()
+  untell = () => end(true)
+  return () => end(false)
+}
+
+/** Takes the message back. */
+export function clearMessages(): void {
+  untell()
+  announce('')
+}
+
+/** Says something to those who listen, and shows nothing. */
+export function announce(text: string): void { spoken.textContent = text }
+
+/** Shows how much time is left before the page locks; undefined ends that. */
+export function showCount(text: string | undefined): void {
+  counted.hidden = text === undefined
+  counted.textContent = text ?? ''
+}
+
+/** A button says for a moment that it has copied; that is read out, too. */
+export function sayCopied(button: HTMLElement): void {
+  announce(say('copied'))
+  const drawn = button.querySelector('use')?.getAttribute('href')?.slice(3)
+  if (drawn === undefined || drawn === 'check') return
+  const said = make('span', { className: 'said', ariaHidden: 'true' }, say('copied'))
+  setIcon(button, 'check')
+  button.classList.add('done')
+  button.append(said)
+  setTimeout(() => {
+    setIcon(button, drawn)
+    button.classList.remove('done')
+    said.remove()
+  }, COPIED_MS)
 }

@@ -1,30 +1,87 @@
-/** Finding what `page.html` holds. */
+/**
+ * Makes elements, of which texts become text nodes and properties, never markup; and keeps a few choices in the page's
+ * address, so that a reload finds them. Nothing is stored, and nothing of it is secret.
+ */
 
-/** The element of a selector, which must be there and of the class; within another one where that is given. */
-export function find<T extends Element>(kind: new () => T, selector: string, within: ParentNode = document): T {
-  const found = within.querySelector(selector)
-  if (!(found instanceof kind)) throw new Error(`the page has no ${selector}`)
-  return found
+type Properties<T> = { readonly [name in keyof T]?: T[name] | undefined }
+
+/** A new element with these properties and children. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K, properties: Properties<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = Object.assign(document.createElement(tag), properties)
+  element.append(...children)
+  return element
 }
 
-/** The form's texts by the names of their fields. */
-export function values(form: HTMLFormElement): { readonly [name: string]: string } {
-  return Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]))
+/** A drawing of `page.html`. */
+export function icon(name: string): SVGSVGElement {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
+  const use = document.createElementNS('http://www.w3.org/2000/svg', 'use')
+  use.setAttribute('href', `#i-${name}`)
+  svg.ariaHidden = 'true'
+  svg.append(use)
+  return svg
+}
+
+/** A button that is an icon; its label is its name, and shown under the pointer. */
+export function iconButton(name: string, label: string, onclick?: () => void): HTMLButtonElement {
+  const properties = { type: 'button' as const, className: 'icon', ariaLabel: label, title: label }
+  return make('button', { ...properties, onclick: onclick ?? null }, icon(name))
+}
+
+/** A button with a text. */
+export function textButton(className: string, text: string, onclick?: () => void): HTMLButtonElement {
+  return make('button', { type: 'button', className, onclick: onclick ?? null }, text)
+}
+
+/** Shows another icon in a button. */
+export function setIcon(button: HTMLElement, name: string): void {
+  button.querySelector('use')?.setAttribute('href', `#i-${name}`)
+}
+
+/** Whether an element can have the focus now: also one that only the pointer or the focus makes visible. */
+export function isThere(element: HTMLElement): boolean { return element.isConnected && element.checkVisibility() }
+
+/** Says which element describes another one. */
+export function describe(element: HTMLElement, by: HTMLElement): void {
+  element.setAttribute('aria-describedby', by.id)
+}
+
+/** A choice; undefined if there is none. */
+export function recall(name: string): string | undefined {
+  return new URLSearchParams(location.search).get(name) ?? undefined
+}
+
+/** Keeps a choice. */
+export function remember(name: string, value: string): void {
+  const all = new URLSearchParams(location.search)
+  all.set(name, value)
+  history.replaceState(history.state, '', `?${all}`)
 }
 
 /**
- * Empties the text fields of an element, each with a new editor: in Chromium the keys that undo and redo bring back
- * what was typed where a value was only set or reset, whoever presses them.
+ * Catches the Back key, so that it closes what is open and does not leave the page. `onBack` gives `caught` if it has
+ * done something, `leave` to leave, and `warned` if the next press is to leave.
  */
-export function emptyFields(within: ParentNode): void {
-  for (const field of within.querySelectorAll('input')) {
-    if (field.selectionStart === null) continue
-    const { type } = field
-    field.value = ''
-    field.type = 'tel'
-    field.type = type
+export function catchBack(onBack: () => 'caught' | 'leave' | 'warned'): void {
+  let address = location.href
+  let isArmed = history.state === 'caught'
+  const arm = (): void => {
+    address = location.href
+    if (isArmed) return
+    isArmed = true
+    history.pushState('caught', '', address)
   }
+  // Browsers skip entries of the history that were made before a person did anything.
+  for (const input of ['pointerdown', 'keydown'] as const) addEventListener(input, arm, { capture: true })
+  addEventListener('popstate', () => {
+    if (!isArmed) return
+    isArmed = false
+    history.replaceState(null, '', address)
+    const outcome = onBack()
+    if (outcome === 'caught') arm()
+    else if (outcome === 'leave') history.back()
+  })
 }
-
-/** The element of an id. */
-export function part(id: string): HTMLElement { return find(HTMLElement, `#${id}`) }

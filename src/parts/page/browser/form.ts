@@ -1,93 +1,96 @@
 /** A form that is sent to the service: what is missing or refused is shown at its field, other failures above them. */
-import type { Refusal } from './api.ts'
-import { find, values } from './dom.ts'
-import { say } from './language.ts'
-import { tell } from './messages.ts'
-import { explain, isWait } from './notice.ts'
+import { isWait, type Refusal } from './answers.ts'
+import { tell } from './dialogs.ts'
+import { describe, make } from './dom.ts'
+import { explain, say } from './language.ts'
 import { sentences } from './plain.ts'
 import type { TextName } from './texts.ts'
-import { countDown } from './wait.ts'
 
 /** What went wrong, if anything did: a refusal, a refusal with what the page knows beyond it, or a text of the page. */
 export type Outcome = Refusal | { readonly refusal: Refusal, readonly note: TextName } | TextName | undefined
 
-/** The texts of a form by the names of its fields. */
-type Texts = { readonly [name: string]: string }
+/** A field of a form: its input, and where its fault is said. */
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly input: HTMLInputElement | HTMLTextAreaElement
+  readonly isRequired?: boolean
+  /** What stands beside the input, and below it. */
+  readonly beside?: readonly HTMLElement[]
+  readonly below?: readonly HTMLElement[]
+}
 
-/** A form; `submit` gets the texts of its fields, none of them empty. `read` gives them, where a field does not. */
+/** A form; `send` gets the texts of its fields by their names, with none that is required missing. */
 export class Form {
-  readonly #form: HTMLFormElement
+  readonly element: HTMLFormElement
+  readonly #fields: readonly Field[]
+  readonly #alert = make('p', { className: 'alert', role: 'alert', hidden: true })
   readonly #button: HTMLButtonElement
-  readonly #alert: HTMLElement
-  readonly #submit: (texts: Texts) => Promise<Outcome>
-  readonly #read: () => Texts
-  /** What is under way; nothing in a form that was cleared. */
-  #asked: object | undefined
+  readonly #send: () => Promise<Outcome>
+  #isBusy = false
   #stop = (): void => {}
 
-  constructor(
-    form: HTMLFormElement, submit: (texts: Texts) => Promise<Outcome>, read: () => Texts = () => values(form)
-  ) {
-    this.#form = form
-    this.#read = read
-    this.#button = find(HTMLButtonElement, 'button:not([type=button])', form)
-    this.#alert = find(HTMLElement, '.alert', form)
-    this.#submit = submit
-    form.addEventListener('submit', event => {
+  constructor(fields: readonly Field[], button: HTMLButtonElement, send: () => Promise<Outcome>) {
+    this.#fields = fields
+    this.#send = send
+    this.#button = button
+    const id = `form-${fields[0]!.input.id}`
+    this.element = make('form', { id, noValidate: true }, this.#alert, ...fields.map(fieldOf))
+    // It stands at the foot of a dialog, which does not scroll with the fields.
+    button.setAttribute('form', this.element.id)
+    this.element.addEventListener('submit', event => {
       event.preventDefault()
       void this.#run()
     })
-    form.addEventListener('input', ({ target }) => { if (target instanceof HTMLInputElement) setFault(target, '') })
+    this.element.addEventListener('input', ({ target }) => {
+      const field = fields.find(({ input }) => input === target)
+      if (field !== undefined) setFault(field, '')
+    })
   }
 
   /** Whether it waits for an answer. */
-  get isBusy(): boolean { return this.#asked !== undefined }
+  get isBusy(): boolean { return this.#isBusy }
 
-  /** Removes all messages. */
-  clear(): void {
-    this.#stop()
-    this.#asked = undefined
-    this.#setBusy(false)
-    this.#button.ariaDisabled = null
-    this.#alert.hidden = true
-    this.#alert.textContent = ''
-    for (const field of this.#fields()) setFault(field, '')
-  }
+  /** Sends it, as its button does. */
+  submit(): void { this.element.requestSubmit() }
 
   /** What is typed while a form is sent would be neither sent nor kept: its fields take nothing meanwhile. */
   #setBusy(isBusy: boolean): void {
-    this.#form.ariaBusy = isBusy ? 'true' : null
-    for (const field of this.#fields()) field.readOnly = isBusy
+    this.#isBusy = isBusy
+    this.element.ariaBusy = this.#button.ariaBusy = isBusy ? 'true' : null
+    for (const { input } of this.#fields) input.readOnly = isBusy
   }
 
-  #fields(): readonly HTMLInputElement[] { return [...this.#form.querySelectorAll<HTMLInputElement>('.field input')] }
-
   async #run(): Promise<void> {
-    if (this.#asked !== undefined || this.#button.ariaDisabled === 'true') return
-    this.clear()
-    const texts = this.#read()
-    for (const field of this.#fields()) if (texts[field.name] === '') setFault(field, say('required'))
-    if (this.#focusFault()) return
-    const asked = this.#asked = {}
-    this.#setBusy(true)
-    const outcome = await this.#submit(texts)
-    if (this.#asked === asked) {
-      this.#asked = undefined
-      this.#setBusy(false)
-      if (outcome !== undefined) this.#show(outcome)
-    } else if (outcome !== undefined) {
-      // The form may be closed by now, or open on something else.
-      tell(typeof outcome === 'string' ? say(outcome) : textOf(outcome))
+    if (this.#isBusy || this.#button.ariaDisabled === 'true') return
+    this.#stop()
+    this.#warn('')
+    for (const field of this.#fields) {
+      const isMissing = field.isRequired === true && field.input.value === '' && field.input.isConnected
+      setFault(field, isMissing ? say('required') : '')
     }
+    if (this.#focusFault()) return
+    this.#setBusy(true)
+    const outcome = await this.#send()
+    this.#setBusy(false)
+    if (outcome === undefined) return
+    if (this.element.isConnected) this.#show(outcome)
+    else tell(typeof outcome === 'string' ? say(outcome) : textOf(outcome))
   }
 
   #show(outcome: Exclude<Outcome, undefined>): void {
     if (typeof outcome === 'string') return this.#warn(say(outcome))
     const refusal = 'refusal' in outcome ? outcome.refusal : outcome
+    if (refusal.why === 'large') {
+      const longest = [...this.#fields].sort((a, b) => b.input.value.length - a.input.value.length)[0]!
+      setFault(longest, say('tooLong'))
+    }
     if (refusal.why === 'invalid') {
-      for (const field of this.#fields()) setFault(field, refusal.errors[field.name]?.join(' ') ?? '')
-      if (!this.#focusFault()) this.#warn([say('invalid'), ...Object.values(refusal.errors).flat()].join(' '))
-      return
+      for (const field of this.#fields) setFault(field, refusal.errors[field.name]?.join(' ') ?? '')
+    }
+    if (this.#focusFault()) return
+    if (refusal.why === 'invalid') {
+      return this.#warn([say('invalid'), ...Object.values(refusal.errors).flat()].join(' '))
     }
     this.#stop = countDown(isWait(refusal) ? refusal.waitSeconds : 0, left => {
       this.#warn(textOf(outcome, left))
@@ -97,14 +100,24 @@ export class Form {
 
   #warn(text: string): void {
     this.#alert.textContent = text
-    this.#alert.hidden = false
+    this.#alert.hidden = text === ''
   }
 
   #focusFault(): boolean {
-    const field = this.#fields().find(one => one.ariaInvalid === 'true')
-    field?.focus()
+    const field = this.#fields.find(({ input }) => input.ariaInvalid === 'true')
+    field?.input.focus()
     return field !== undefined
   }
+}
+
+/** A label, its input, and the place for what is wrong with it. */
+function fieldOf({ name, label, input, isRequired = false, beside = [], below = [] }: Field): HTMLElement {
+  const fault = make('p', { id: `${input.id}-fault`, className: 'fault' })
+  input.name = name
+  input.ariaRequired = String(isRequired)
+  describe(input, fault)
+  const line = beside.length === 0 ? input : make('div', { className: 'joined' }, input, ...beside)
+  return make('div', { className: 'field' }, make('label', { htmlFor: input.id }, label), line, ...below, fault)
 }
 
 function textOf(outcome: Exclude<Outcome, string | undefined>, secondsLeft?: number): string {
@@ -112,9 +125,21 @@ function textOf(outcome: Exclude<Outcome, string | undefined>, secondsLeft?: num
   return sentences(...explain(outcome.refusal, secondsLeft), say(outcome.note))
 }
 
-function setFault(field: HTMLInputElement, text: string): void {
-  const fault = document.getElementById(`${field.id}-fault`)
-  if (fault === null) return
-  fault.textContent = text
-  field.ariaInvalid = text === '' ? null : 'true'
+function setFault({ input }: Field, text: string): void {
+  const fault = input.closest('.field')?.querySelector('.fault')
+  if (fault !== null && fault !== undefined) fault.textContent = text
+  input.ariaInvalid = text === '' ? null : 'true'
+}
+
+/** Calls `each` with the seconds that are left, at last with 0; gives the function that stops it. */
+export function countDown(seconds: number, each: (left: number) => void): () => void {
+  const endMs = performance.now() + seconds * 1000
+  const count = (): void => {
+    const left = Math.max(0, Math.ceil((endMs - performance.now()) / 1000))
+    each(left)
+    if (left === 0) clearInterval(timer)
+  }
+  const timer = setInterval(count, 1000)
+  count()
+  return () => clearInterval(timer)
 }

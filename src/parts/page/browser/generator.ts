@@ -34,10 +34,25 @@ export function characters(length: number, classes: readonly Class[], random: Ra
   }
 }
 
-/** That many words of a list, with hyphens between them. */
-export function passphrase(count: number, words: readonly string[], random: Random): string {
-  return Array.from({ length: count }, () => words[randomBelow(words.length, random)]!).join('-')
+/** What a passphrase has besides its words, for services that ask for it: each is put to a word by chance. */
+export interface Extras {
+  readonly hasCapital: boolean
+  readonly hasDigit: boolean
 }
 
-/** How many bits there are to guess in `count` draws out of `choices`. */
-export function bitsOf(count: number, choices: number): number { return Math.floor(count * Math.log2(choices)) }
+/** That many words of a list, with hyphens between them. */
+export function passphrase(count: number, words: readonly string[], extras: Extras, random: Random): string {
+  const drawn = Array.from({ length: count }, () => words[randomBelow(words.length, random)]!)
+  const change = (to: (word: string) => string): void => {
+    const at = randomBelow(count, random)
+    drawn[at] = to(drawn[at]!)
+  }
+  if (extras.hasCapital) change(word => word[0]!.toUpperCase() + word.slice(1))
+  if (extras.hasDigit) change(word => word + randomBelow(10, random))
+  return drawn.join('-')
+}
+
+/** How many bits there are to guess in draws with that many choices each. */
+export function bitsOf(...choices: readonly number[]): number {
+  return Math.floor(choices.reduce((sum, one) => sum + Math.log2(one), 0))
+}

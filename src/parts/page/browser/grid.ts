@@ -1,68 +1,85 @@
 /**
- * The list as a grid (WAI-ARIA Authoring Practices, "Grid"): one stop of the Tab key, and arrow keys within it. Only
- * the rows in sight are in the document, each at its place; their `aria-` attributes say which they are, of how many.
+ * The list as a grid (WAI-ARIA Authoring Practices, "Grid"): one stop of the Tab key, and arrow keys within it. Rows
+ * are as high as each other, and only those in sight are in the document; `aria-` attributes say which, of how many.
  */
-import { destination, moved, type Place } from './grid-keys.ts'
-import type { Entry } from './api.ts'
-import { area, keepFocus } from './dialogs.ts'
-import { find } from './dom.ts'
-import { Layout } from './layout.ts'
-import { createHeading, createRow, explainCut, heightsOf, scrolls, showPassword, stopsOf, type Act } from './row.ts'
-import { REVEALED_MS } from './wait.ts'
+import type { Listed } from './answers.ts'
+import { announce, area, keepFocus } from './dialogs.ts'
+import { icon, make } from './dom.ts'
+import { COLUMNS, type Column, type Order } from './entries.ts'
+import { say } from './language.ts'
+import { plainText } from './plain.ts'
+import { createRow, explainCut, stopsOf, type Act } from './showing.ts'
+import type { TextName } from './texts.ts'
 
 /** Rows above and below those in sight. */
 const SPARE_ROWS = 6
 /** How long a new row is marked. */
 const MARKED_MS = 8_000
 
-/** The grid of the page; `onAct` does what is asked of an entry. */
+/** The names of all columns, of which three sort. */
+const HEADERS: readonly TextName[] =
+  ['sistema', 'visit', 'usuario', 'copyUser', 'changed', 'reveal', 'edit', 'remove', 'copy']
+
+interface Place {
+  readonly index: number
+  readonly column: number
+}
+
+interface GridOptions {
+  /** Does what is asked of an entry, by a button if it was one. */
+  onAct(act: Act, entry: Listed, button?: HTMLElement): void
+  onSort(by: Column): void
+}
+
+/** The grid of the page. */
 export class Grid {
-  readonly #grid = find(HTMLElement, '#grid')
-  readonly #header = find(HTMLElement, '#tools')
-  readonly #holder = find(HTMLElement, '#rows')
-  readonly #onAct: (act: Act, entry: Entry) => void
-  readonly #rows = new Map<Entry, HTMLElement>()
-  readonly #headings = new Map<number, HTMLElement>()
-  /** The revealed entries, and when each hides itself. */
-  readonly #revealed = new Map<number, ReturnType<typeof setTimeout>>()
-  /** The heights of revealed rows, once they were measured. */
-  readonly #heights = new Map<number, number>()
-  readonly #layout = new Layout()
-  #entries: readonly Entry[] = []
-  #groups: ReadonlyMap<number, number> = new Map()
+  readonly element: HTMLElement
+  readonly #options: GridOptions
+  readonly #head = make('div', { className: 'head', role: 'rowgroup' })
+  readonly #holder = make('div', { id: 'rows', className: 'rows', role: 'rowgroup' })
+  readonly #rows = new Map<Listed, HTMLElement>()
+  #entries: readonly Listed[] = []
+  #isDeleted = false
   #marked: number | undefined
   /** Where the focus is, or where it goes when it enters the grid. */
   #place: Place = { index: 0, column: 0 }
-  #rowHeight = 0
-  #headingHeight = 0
-  /** Whether the layout has to be built again. */
-  #isStale = true
+  #rowPx = 0
   #isDue = false
 
-  constructor(onAct: (act: Act, entry: Entry) => void) {
-    this.#onAct = onAct
-    this.#grid.addEventListener('click', event => this.#click(event))
-    this.#grid.addEventListener('keydown', event => this.#key(event))
-    this.#grid.addEventListener('focusin', event => this.#entered(event))
-    this.#holder.addEventListener('pointerover', event => explainCut(event))
+  constructor(options: GridOptions) {
+    this.#options = options
+    const hint = make('p', { id: 'grid-hint', className: 'unseen' })
+    this.element = make('div', { id: 'grid', className: 'grid', role: 'grid', ariaColCount: String(HEADERS.length) },
+      hint, this.#head, this.#holder)
+    this.element.setAttribute('aria-describedby', hint.id)
+    this.element.addEventListener('click', event => this.#click(event))
+    this.element.addEventListener('keydown', event => this.#key(event))
+    this.element.addEventListener('focusin', event => this.#entered(event))
+    this.#holder.addEventListener('pointerover', explainCut)
     addEventListener('scroll', () => this.#soon(), { passive: true })
-    const resized = (): void => { this.#rowHeight = 0; this.#heights.clear(); this.#isStale = true; this.#soon() }
-    new ResizeObserver(resized).observe(document.body)
+    new ResizeObserver(() => {
+      this.#rowPx = 0
+      this.#soon()
+    }).observe(document.body)
   }
 
   /** The entry of the row that has the focus. */
-  get focused(): Entry | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
+  get focused(): Listed | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
 
-  /** Shows entries, with a heading where a group begins. Rows that were shown before stay, the focus with its entry. */
-  show(entries: readonly Entry[], groups: ReadonlyMap<number, number>): void {
+  /** Shows entries; rows that were shown before stay, the focus with its entry. */
+  show(entries: readonly Listed[], order: Order, isDeleted: boolean): void {
     const hadFocus = this.#holder.contains(document.activeElement)
-    this.#place = moved(this.#place, this.#entries, entries)
+    const { id } = this.#entries[this.#place.index] ?? {}
+    const at = entries.findIndex(entry => entry.id === id)
+    const index = Math.max(0, at >= 0 ? at : Math.min(this.#place.index, entries.length - 1))
+    this.#place = { index, column: this.#place.column }
+    if (isDeleted !== this.#isDeleted) this.#clear()
+    this.#isDeleted = isDeleted
     this.#entries = entries
-    this.#groups = groups
-    this.#grid.ariaRowCount = String(entries.length + 1)
-    for (const heading of this.#headings.values()) heading.remove()
-    this.#headings.clear()
-    this.#isStale = true
+    this.element.ariaLabel = say(isDeleted ? 'showDeleted' : 'title')
+    this.element.ariaRowCount = String(entries.length + 1)
+    this.element.firstElementChild!.textContent = say('gridHint')
+    this.#showHead(order)
     this.#render()
     if (hadFocus && !this.#holder.contains(document.activeElement)) this.#focusPlace()
   }
@@ -70,18 +87,9 @@ export class Grid {
   /** Creates all rows again: for another language, or other abilities. */
   renew(): void {
     const hadFocus = this.#holder.contains(document.activeElement)
-    for (const row of this.#rows.values()) row.remove()
-    this.#rows.clear()
-    this.show(this.#entries, this.#groups)
+    this.#clear()
+    this.#render()
     if (hadFocus) this.#focusPlace()
-  }
-
-  /** Hides every password. */
-  hideAll(): void {
-    for (const timer of this.#revealed.values()) clearTimeout(timer)
-    this.#revealed.clear()
-    this.#heights.clear()
-    this.renew()
   }
 
   /** Scrolls to the first row. */
@@ -98,87 +106,81 @@ export class Grid {
   focusOn(id: number, isNew: boolean = false): boolean {
     const index = this.#entries.findIndex(entry => entry.id === id)
     if (index < 0) return false
-    this.#go({ index, column: 0 })
     if (isNew) this.#mark(id)
+    this.#go({ index, column: 0 })
     return true
   }
 
-  /** Shows or hides a password. */
-  reveal(entry: Entry, isRevealed: boolean): void {
-    clearTimeout(this.#revealed.get(entry.id))
-    this.#revealed.delete(entry.id)
-    this.#heights.delete(entry.id)
-    if (isRevealed) this.#revealed.set(entry.id, setTimeout(() => this.reveal(entry, false), REVEALED_MS))
-    const now = this.#entries.find(({ id }) => id === entry.id) ?? entry
-    const row = this.#rows.get(now)
-    if (row !== undefined) showPassword(row, now, isRevealed)
-    this.#isStale = true
-    this.#render()
+  /** The button of an act, if its row is in the document. */
+  button(id: number, act: Act): HTMLElement | undefined {
+    return this.#holder.querySelector<HTMLElement>(`[data-id="${id}"] [data-act=${act}]`) ?? undefined
   }
 
-  isRevealed(entry: Entry): boolean { return this.#revealed.has(entry.id) }
-
-  /** Marks the button of an act as busy until that is done. */
-  setBusy(entry: Entry, act: Act, isBusy: boolean): void {
-    const button = this.#rows.get(entry)?.querySelector(`[data-act=${act}]`)
-    if (button instanceof HTMLElement) button.ariaBusy = isBusy ? 'true' : null
+  #clear(): void {
+    for (const row of this.#rows.values()) row.remove()
+    this.#rows.clear()
   }
 
   #mark(id: number): void {
     this.#marked = id
-    this.#showMark(id, true)
+    const isMarked = (): void => {
+      for (const [entry, row] of this.#rows) row.classList.toggle('new', entry.id === this.#marked)
+    }
+    isMarked()
     setTimeout(() => {
       if (this.#marked === id) this.#marked = undefined
-      this.#showMark(id, false)
+      isMarked()
     }, MARKED_MS)
   }
 
-  #showMark(id: number, isMarked: boolean): void {
-    const entry = this.#entries.find(one => one.id === id)
-    if (entry !== undefined) this.#rows.get(entry)?.classList.toggle('new', isMarked)
+  #showHead(order: Order): void {
+    const focused = this.#head.contains(document.activeElement) ? document.activeElement?.id : undefined
+    const cells = HEADERS.map(name => {
+      const by = COLUMNS.find(one => one === name)
+      if (by === undefined || this.#isDeleted) {
+        const isSeen = by !== undefined && by !== 'changed'
+        const text = say(this.#isDeleted && name === 'copy' ? 'restore' : name)
+        const label = make('span', { className: isSeen ? '' : 'unseen' }, text)
+        return make('div', { className: name, role: 'columnheader' }, label)
+      }
+      const isUp = order.isReversed === (by === 'changed')
+      const arrow = icon(isUp ? 'up' : 'down')
+      const button = make('button', { type: 'button', id: `sort-${by}`, className: 'sort' }, say(name), arrow)
+      button.addEventListener('click', () => this.#options.onSort(by))
+      button.classList.toggle('on', order.by === by)
+      const direction = isUp ? 'ascending' : 'descending'
+      const ariaSort = order.by === by ? direction : 'none'
+      return make('div', { className: name, role: 'columnheader', ariaSort }, button)
+    })
+    this.#head.replaceChildren(make('div', { className: 'row', role: 'row', ariaRowIndex: '1' }, ...cells))
+    if (focused !== undefined) document.getElementById(focused)?.focus()
   }
 
   #soon(): void {
     if (this.#isDue) return
     this.#isDue = true
-    requestAnimationFrame(() => { this.#isDue = false; this.#render() })
+    requestAnimationFrame(() => {
+      this.#isDue = false
+      if (this.element.isConnected) this.#render()
+    })
   }
 
   #render(): void {
-    this.#measure()
-    const top = -this.#holder.getBoundingClientRect().top
-    const first = Math.max(0, this.#layout.indexAt(top) - SPARE_ROWS)
-    const last = Math.min(this.#entries.length - 1, this.#layout.indexAt(top + innerHeight) + SPARE_ROWS)
-    const wanted = new Set<number>()
-    for (let index = first; index <= last; index++) wanted.add(index)
-    // The Tab key has to find the row with the focus, even if it was scrolled away.
-    if (this.#place.index < this.#entries.length) wanted.add(this.#place.index)
-    this.#put([...wanted].sort((a, b) => a - b))
-    // A revealed row is as high as its password needs; that is known once it is in the document.
-    for (const index of wanted) {
-      const { id } = this.#entries[index]!
-      if (!this.#revealed.has(id) || this.#heights.has(id)) continue
-      this.#heights.set(id, this.#rows.get(this.#entries[index]!)!.offsetHeight)
-      this.#isStale = true
-    }
-    if (!this.#isStale) return
-    this.#measure()
-    this.#put([...wanted].sort((a, b) => a - b))
-  }
-
-  /** Measures heights, which depend on the width of the window and the size of its letters, and lays out the rows. */
-  #measure(): void {
-    if (!this.#isStale) return
-    if (this.#rowHeight === 0 && this.#entries.length > 0) {
-      const { row, heading } = heightsOf(this.#entries[0]!, this.#holder)
-      this.#rowHeight = row
-      this.#headingHeight = heading
-    }
     const { length } = this.#entries
-    this.#layout.build(length, i => this.#heights.get(this.#entries[i]!.id) ?? (this.#rowHeight || 1),
-      i => this.#groups.has(i) ? this.#headingHeight : 0)
-    this.#isStale = this.#rowHeight === 0
-    this.#holder.style.blockSize = `${this.#layout.height}px`
+    if (length === 0) this.#clear()
+    if (length === 0 || !this.element.isConnected) return
+    if (this.#rowPx === 0) {
+      this.#put([0])
+      this.#rowPx = this.#rows.get(this.#entries[0]!)?.offsetHeight ?? 0
+    }
+    const rowPx = this.#rowPx || 1
+    this.#holder.style.blockSize = `${length * rowPx}px`
+    const top = -this.#holder.getBoundingClientRect().top
+    const first = Math.max(0, Math.floor(top / rowPx) - SPARE_ROWS)
+    const last = Math.min(length - 1, Math.floor((top + innerHeight) / rowPx) + SPARE_ROWS)
+    const wanted = new Set(Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i))
+    // The Tab key has to find the row with the focus, even if it was scrolled away.
+    this.#put([...wanted.add(Math.min(this.#place.index, length - 1))].sort((a, b) => a - b))
   }
 
   /** Puts the rows of these indices, and no others, into the document. */
@@ -189,72 +191,46 @@ export class Grid {
       row.remove()
       this.#rows.delete(entry)
     }
-    for (const [index, heading] of this.#headings) {
-      if (indices.includes(index)) continue
-      heading.remove()
-      this.#headings.delete(index)
-    }
     let next = this.#holder.firstElementChild
     for (const index of indices) {
       const row = this.#rowOf(this.#entries[index]!)
       row.ariaRowIndex = String(index + 2)
-      for (const element of [this.#headingOf(index), row]) {
-        if (element === undefined) continue
-        const top = this.#layout.top(index) - (element === row ? 0 : this.#headingHeight)
-        element.style.translate = `0 ${top}px`
-        if (element === next) next = next.nextElementSibling
-        else this.#holder.insertBefore(element, next)
-      }
-      this.#setStop(row, index)
+      row.style.translate = `0 ${index * this.#rowPx}px`
+      if (row === next) next = next.nextElementSibling
+      else this.#holder.insertBefore(row, next)
+      const stops = stopsOf(row)
+      const column = Math.min(this.#place.column, stops.length - 1)
+      for (const [i, stop] of stops.entries()) stop.tabIndex = index === this.#place.index && i === column ? 0 : -1
     }
   }
 
-  #rowOf(entry: Entry): HTMLElement {
+  #rowOf(entry: Listed): HTMLElement {
     const known = this.#rows.get(entry)
     if (known !== undefined) return known
-    const row = createRow(entry, this.#revealed.has(entry.id))
-    this.#rows.set(entry, row)
+    const row = createRow(entry, this.#isDeleted)
     row.classList.toggle('new', this.#marked === entry.id)
+    this.#rows.set(entry, row)
     return row
   }
 
-  #headingOf(index: number): HTMLElement | undefined {
-    const count = this.#groups.get(index)
-    if (count !== undefined && !this.#headings.has(index)) {
-      this.#headings.set(index, createHeading(this.#entries[index]!, count))
-    }
-    return this.#headings.get(index)
-  }
-
-  /** One element of the grid is in the order of the Tab key. */
-  #setStop(row: HTMLElement, index: number): void {
-    const stops = stopsOf(row)
-    const column = Math.min(this.#place.column, stops.length - 1)
-    for (const [i, stop] of stops.entries()) stop.tabIndex = index === this.#place.index && i === column ? 0 : -1
-  }
-
   #go({ index, column }: Place): void {
-    if (this.#entries.length === 0) return
-    const place = this.#place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
-    this.#measure()
-    const head = this.#header.getBoundingClientRect().bottom
-    const start = this.#holder.getBoundingClientRect().top
-    const top = start + this.#layout.top(place.index) - (this.#groups.has(place.index) ? this.#headingHeight : 0)
-    const bottom = start + this.#layout.top(place.index) + this.#heightAt(place.index)
-    const by = top < head ? top - head - 8 : Math.max(0, bottom + 24 + area.offsetHeight - innerHeight)
+    if (this.#entries.length === 0) return keepFocus()
+    this.#place = { index: Math.max(0, Math.min(index, this.#entries.length - 1)), column }
+    const head = this.#head.getBoundingClientRect().bottom
+    const top = this.#holder.getBoundingClientRect().top + this.#place.index * this.#rowPx
+    const below = top + this.#rowPx + 16 + area.offsetHeight - innerHeight
+    const by = top < Math.max(head, 0) ? top - Math.max(head, 0) : Math.max(0, below)
     if (by !== 0) scrollBy({ top: by, behavior: 'instant' })
     this.#render()
     this.#focusPlace()
-    document.activeElement?.scrollIntoView({ block: 'nearest' })
   }
 
   #focusPlace(): void {
-    if (this.#entries.length === 0) return keepFocus()
-    const stops = stopsOf(this.#rowOf(this.#entries[this.#place.index]!))
+    const entry = this.#entries[this.#place.index]
+    if (entry === undefined) return keepFocus()
+    const stops = stopsOf(this.#rowOf(entry))
     stops[Math.min(this.#place.column, stops.length - 1)]?.focus({ preventScroll: true })
   }
-
-  #heightAt(index: number): number { return this.#heights.get(this.#entries[index]!.id) ?? this.#rowHeight }
 
   #entered({ target }: Event): void {
     const at = this.#placeOf(target)
@@ -274,23 +250,35 @@ export class Grid {
     const entry = this.#entries[this.#placeOf(target)?.index ?? -1]
     if (!(target instanceof Element) || entry === undefined || target.closest('a') !== null) return
     const button = target.closest<HTMLElement>('[data-act]')
-    if (button !== null) return this.#onAct(button.dataset['act'] as Act, entry)
-    // Whoever selects a text does not want to open its entry.
-    if (target.closest('.revealed') === null && getSelection()?.isCollapsed !== false) this.#onAct('view', entry)
+    if (button !== null) return this.#options.onAct(button.dataset['act'] as Act, entry, button)
+    // A click that ends the selection of a text does not open its entry.
+    if (!this.#isDeleted && getSelection()?.isCollapsed !== false) this.#options.onAct('view', entry)
   }
 
   #key(event: KeyboardEvent): void {
-    const { key, target } = event
+    const { key, target, ctrlKey } = event
     const at = this.#placeOf(target)
     if (at === undefined || event.altKey || event.metaKey || !(target instanceof HTMLElement)) return
-    if (scrolls(target, key)) { event.preventDefault(); return }
-    const page = Math.max(1, Math.floor(innerHeight / (this.#rowHeight || 1)) - 2)
-    const to = destination(event, at, page, this.#entries.length - 1)
+    const last = this.#entries.length - 1
+    const page = Math.max(1, Math.floor(innerHeight / (this.#rowPx || 1)) - 2)
+    const { index, column } = at
+    const end = stopsOf(this.#rowOf(this.#entries[index]!)).length - 1
+    const places: { readonly [key: string]: Place } = {
+      ArrowDown: { index: index + 1, column }, ArrowUp: { index: index - 1, column },
+      ArrowRight: { index, column: Math.min(column + 1, end) }, ArrowLeft: { index, column: Math.max(0, column - 1) },
+      PageDown: { index: index + page, column }, PageUp: { index: index - page, column },
+      Home: { index: ctrlKey ? 0 : index, column: 0 }, End: { index: ctrlKey ? last : index, column: end }
+    }
+    const to = Object.hasOwn(places, key) ? places[key] : undefined
     if (to !== undefined) {
       event.preventDefault()
-      this.#go({ ...to, column: Math.min(to.column, stopsOf(this.#rowOf(this.#entries[at.index]!)).length - 1) })
-    } else if (key === 'Enter' && target.role !== null) {
-      this.#onAct(target.classList.contains('password') ? 'reveal' : 'view', this.#entries[at.index]!)
+      this.#go(to)
+    } else if (key === 'Enter' && target.role !== null && !this.#isDeleted) {
+      // What has the focus by then would be pressed, too.
+      event.preventDefault()
+      const entry = this.#entries[index]!
+      announce(say('viewOf', { name: plainText(entry.sistema) }))
+      this.#options.onAct('view', entry)
     }
   }
 }

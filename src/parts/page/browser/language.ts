@@ -1,62 +1,74 @@
-/** The language of the page: the browser's, unless the address or a person chooses another. */
-import { recall, remember } from './address.ts'
+/** What the page says, in the language of the browser, unless the address or a person chooses another. */
+import { isWait, type Refusal } from './answers.ts'
+import { recall, remember } from './dom.ts'
+import { plainText, sentences } from './plain.ts'
 import { TEXTS, type TextName } from './texts.ts'
 
-type Language = keyof typeof TEXTS
+/** A language of the page. */
+export type Language = keyof typeof TEXTS
 
-let language = preferred()
-const listeners: (() => void)[] = []
+const DAY_MS = 86_400_000
+/** From the longest on: how many days one lasts. */
+const UNITS = [['year', 365], ['month', 30.44], ['day', 1]] as const
+
+let chosen: Language | undefined
+
+/** The language that the page is in. */
+export function languageNow(): Language { return chosen ??= preferred() }
+
+/** Switches to another language; the caller shows the page again. */
+export function setLanguage(next: Language): void {
+  chosen = next
+  remember('lang', next)
+}
 
 /** The text of a name, with what is to be filled in. */
 export function say(name: TextName, filled: { readonly [name: string]: string | number } = {}): string {
-  return TEXTS[language][name].replace(/\{(\w+)\}/g, (_whole, key: string) => String(filled[key]))
+  return TEXTS[languageNow()][name].replace(/\{(\w+)\}/g, (_whole, key: string) => String(filled[key]))
+}
+
+/** A text that counts: `one` for 1, `many` otherwise. */
+export function sayCount(count: number, one: TextName, many: TextName): string {
+  return say(count === 1 ? one : many, { count: number(count) })
 }
 
 /** A number as it is written in this language. */
-export function number(value: number): string { return value.toLocaleString(language) }
+export function number(value: number): string { return value.toLocaleString(languageNow()) }
 
 /** A moment as it is written in this language. */
-export function moment(time: string): string { return new Date(time).toLocaleString(language) }
+export function moment(time: string): string { return new Date(time).toLocaleString(languageNow()) }
 
-/** Calls a function now, and again when the language has changed. */
-export function inEachLanguage(show: () => void): void {
-  listeners.push(show)
-  show()
-}
-
-/** Lets the person switch, and puts the fixed texts of the page in place. */
-export function startLanguage(): void {
-  for (const button of document.querySelectorAll<HTMLElement>('[data-language]')) {
-    button.addEventListener('click', () => {
-      language = button.dataset['language'] === 'en' ? 'en' : 'es'
-      remember('lang', language)
-      for (const show of listeners) show()
-    })
-  }
-  inEachLanguage(showFixed)
-}
-
-function showFixed(): void {
-  document.documentElement.lang = language
-  document.title = say('title')
-  for (const element of document.querySelectorAll<HTMLElement>('[data-text]')) {
-    element.textContent = say(element.dataset['text'] as TextName)
-  }
-  for (const element of document.querySelectorAll<HTMLElement>('[data-label]')) {
-    const text = say(element.dataset['label'] as TextName)
-    element.ariaLabel = text
-    if (element.classList.contains('icon')) element.title = text
-  }
-  for (const element of document.querySelectorAll<HTMLInputElement>('[data-placeholder]')) {
-    element.placeholder = say(element.dataset['placeholder'] as TextName)
-  }
-  for (const button of document.querySelectorAll<HTMLElement>('[data-language]')) {
-    button.ariaPressed = String(button.dataset['language'] === language)
-  }
+/** How long ago a moment was, in whole years, months or days ("3 months"); empty if it is not known. */
+export function age(time: string | undefined, isAgo: boolean = false): string {
+  const days = Math.floor((Date.now() - Date.parse(time ?? '')) / DAY_MS)
+  if (Number.isNaN(days)) return ''
+  const [unit, length] = UNITS.find(([, length]) => days >= length) ?? ['day', 1]
+  const count = Math.max(0, Math.floor(days / length))
+  if (count === 0) return say('today')
+  if (isAgo) return new Intl.RelativeTimeFormat(languageNow()).format(-count, unit)
+  return new Intl.NumberFormat(languageNow(), { style: 'unit', unit, unitDisplay: 'long' }).format(count)
 }
 
 function preferred(): Language {
-  const known = [recall('lang'), ...navigator.languages].map(tag => tag?.slice(0,
-    2)).find(tag => tag === 'es' || tag === 'en')
+  const known = [recall('lang'), ...navigator.languages].map(tag => tag?.slice(0, 2))
+    .find(tag => tag === 'es' || tag === 'en')
   return known === 'es' || known === 'en' ? known : 'en'
 }
+
+/** A refusal in words: a title, and a sentence; `secondsLeft` counts down what is left to wait. */
+export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeconds): readonly [string, string] {
+  const { why, message, requestId } = refusal
+  if (why === 'lost') return [say(navigator.onLine ? 'lostTitle' : 'offlineTitle'), say('lostText')]
+  if (why === 'forbidden') return [say('forbiddenTitle'), say('forbiddenText')]
+  if (why === 'unknown' || why === 'changed') return [say('failedTitle'), say('gone')]
+  if (why === 'large') return [say('failedTitle'), say('tooLong')]
+  if (isWait(refusal)) {
+    const text = secondsLeft > 0 ? say('waitText', { seconds: secondsLeft }) : say('waitOver')
+    return [say(why === 'busy' ? 'busyTitle' : 'limitedTitle'), text]
+  }
+  const text = say('failedText', { message: plainText(message) })
+  return [say('failedTitle'), requestId === '' ? text : `${text} · ${say('request', { id: requestId })}`]
+}
+
+/** The same as one text. */
+export function explained(refusal: Refusal): string { return sentences(...explain(refusal)) }

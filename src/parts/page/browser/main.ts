@@ -1,86 +1,123 @@
 /** The page: puts its parts together and starts them. */
-import { startAccount } from './account.ts'
-import { Acts } from './acts.ts'
-import { startDialogs } from './dialogs.ts'
-import { part } from './dom.ts'
-import { Editor } from './editor.ts'
-import { Grid } from './grid.ts'
-import { inEachLanguage, startLanguage } from './language.ts'
-import { startKeys } from './keys.ts'
-import { Notice } from './notice.ts'
-import { Removals } from './removal.ts'
-import { Saving } from './saving.ts'
+import { Acts, LOST_AFTER_MS } from './acts.ts'
+import { LOST } from './answers.ts'
+import { askToClose, isModal, startDialogs, tell } from './dialogs.ts'
+import { catchBack } from './dom.ts'
+import { openAccount, openHelp, usesSingleKeys } from './help.ts'
+import { say } from './language.ts'
+import { PageView } from './screen.ts'
 import { Session } from './session.ts'
-import { api, entries, loaded, rights } from './state.ts'
-import { Trash } from './trash.ts'
-import { clearSearch, show, showRights, startView } from './view.ts'
-import { Viewer } from './viewer.ts'
+import { api, isAtList, rights, screenNow, service, show } from './state.ts'
 
-// The first to be asked: while work is unsaved a person may stay, and then nothing has changed.
-addEventListener('beforeunload', event => {
-  if (editor.draft() !== undefined || session.isKeeping) event.preventDefault()
-})
-startLanguage()
 const acts = new Acts()
-startDialogs(() => acts.focusList())
-const notice = new Notice()
-const grid = new Grid((act, entry) => acts.do(act, entry))
-const editor: Editor = new Editor({
-  save: (changed, close) => saving.save(changed, close),
-  sharing: (password, entry) => entries.sharing(password, entry?.id)
+const session = new Session(acts)
+const view = new PageView({
+  onAct: (act, entry, button) => acts.do(act, entry, button),
+  create: () => acts.create(),
+  refresh: () => void acts.load(true),
+  showDeleted: () => acts.showDeleted(),
+  help: openHelp,
+  account: () => openAccount(() => session.end('ownChanged')),
+  logout: () => void session.logOut(),
+  unlock: () => session.unlock(),
+  loginCard: note => session.loginCard(note)
 })
-const viewer = new Viewer({
-  act: (act, entry) => acts.do(act, entry),
-  read: async entry => (await acts.permitted(entry))?.password
-})
-const removals = new Removals({ remove: entry => acts.carryOut(entry), restore: entry => acts.restore(entry) })
-const session = new Session({
-  grid, editor, removals, notice, load: () => acts.load(), stopLoading: () => acts.stopLoading()
-})
-const saving = new Saving({ acts, grid })
-acts.connect({ grid, editor, viewer, removals, notice, session })
+acts.connect(view)
+session.connect(view)
+startDialogs(() => view.focus())
+startKeys(acts, view)
 api.connect({
   onLoginNeeded: () => session.askForLogin(),
   onForbidden: operation => {
     rights.deny(operation)
-    showRights(grid)
+    view.renew()
   }
 })
-new Trash(entry => {
-  entries.put(entry)
-  clearSearch()
-  show(grid)
+catchBack(() => {
+  if (askToClose()) return 'caught'
+  if (screenNow().name === 'deleted') {
+    acts.showDeleted()
+    return 'caught'
+  }
+  if (api.user === undefined) return 'leave'
+  tell(say('backAgain'))
+  return 'warned'
 })
-startAccount(() => session.end('ownChanged'))
-const create = (): void => editor.open()
 
-startView(grid, create)
-startKeys({
-  isReady: () => session.isOpen && !part('tools').hidden,
-  focused: () => grid.focused,
-  copy: entry => void acts.copy(entry),
-  copyUser: entry => void acts.copyUser(entry),
-  create,
-  undo: () => removals.undo()
+/** A line that drops for a moment is not told. */
+let untell = (): void => {}
+addEventListener('offline', () => setTimeout(() => {
+  if (!navigator.onLine && isAtList()) untell = tell(say('offlineTitle'), undefined, true)
+}, LOST_AFTER_MS))
+addEventListener('online', () => {
+  untell()
+  if (isAtList()) void acts.load()
 })
-part('create').addEventListener('click', create)
-part('refresh').addEventListener('click', () => void acts.load())
-addEventListener('offline', () => { if (session.isOpen) void acts.load() })
-inEachLanguage(() => {
-  notice.renew()
-  showRights(grid)
-  if (loaded.is) show(grid)
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && screenNow().name === 'list') void acts.load()
 })
-session.start()
 void start()
 
-/** Asks for a login where the service has one, which it says itself; else for the list. */
+/** Asks for a login if the service has one, which it says itself; else for the list. */
 async function start(): Promise<void> {
-  part('loading').hidden = false
-  const served = await api.operations()
-  part('loading').hidden = true
-  if (served !== undefined) rights.serve(served)
-  showRights(grid)
-  if (rights.has('login')) session.askForLogin()
-  else void acts.load()
+  show({ name: 'loading' })
+  const served = await api.served()
+  if (served === undefined) return show({ name: 'failed', refusal: LOST, retry: () => void start() })
+  rights.serve(served.operations)
+  service.hasUsers = served.hasUsers
+  session.begin()
+}
+
+/** Listens for the keys, and sees that what is pressed once acts once. */
+function startKeys(acts: Acts, view: PageView): void {
+  startPresses()
+  const pressed = (key: string): boolean => {
+    if (key === 'z') return !isTyping(view) && acts.removals.undo()
+    const entry = view.grid.focused
+    if (isModal() || entry === undefined || screenNow().name !== 'list') return false
+    // A selected text is copied as ever.
+    const copied = key === 'c' && getSelection()?.isCollapsed !== false ? 'copy' : undefined
+    const act = key === 'b' ? 'copyUser' : copied
+    if (act !== undefined) acts.do(act, entry, view.grid.button(entry.id, act))
+    return act !== undefined
+  }
+  const typed = (key: string): boolean => {
+    if (isTyping(view) || document.activeElement instanceof HTMLInputElement || isModal()) return false
+    if (key === '?') openHelp()
+    else if (!isAtList()) return false
+    else if (key === '/') view.bar.focusSearch()
+    else if (key === 'n') acts.create()
+    else return false
+    return true
+  }
+  addEventListener('keydown', event => {
+    if (event.defaultPrevented || event.altKey) return
+    const isControl = event.ctrlKey || event.metaKey
+    const isTaken = isControl ? pressed(event.key.toLowerCase()) : usesSingleKeys() && typed(event.key)
+    if (isTaken) event.preventDefault()
+  })
+}
+
+/** Neither Enter that is held down acts on what comes next, nor the second click of two on what has come under it. */
+function startPresses(): void {
+  const stop = (event: Event): void => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  addEventListener('keydown', event => { if (event.repeat && event.key === 'Enter') stop(event) }, true)
+  let clicked: string | Element | null = null
+  addEventListener('click', event => {
+    const target = event.target as Element
+    // An entry that goes and comes back has another row.
+    const under = target.closest<HTMLElement>('.row')?.dataset['id'] ?? target.closest('a, button')
+    if (event.detail > 1 && under !== clicked) stop(event)
+    else if (event.detail > 0) clicked = under // it is 0 if a key pressed the button
+  }, true)
+}
+
+/** Whether a key would take back what was typed: not in the empty search, which may have the focus at a deletion. */
+function isTyping(view: PageView): boolean {
+  const { activeElement } = document
+  if (activeElement instanceof HTMLTextAreaElement || activeElement instanceof HTMLSelectElement) return true
+  return activeElement instanceof HTMLInputElement && (activeElement.id !== 'query' || view.bar.isSearching)
 }

@@ -1,6 +1,4 @@
-/**
- * The text of an entry such that nothing in it is invisible, and nothing changes the direction of what is around it.
- */
+/** The text of an entry such that no control, format or direction in it goes unseen, or changes what is around it. */
 
 /** A piece of a text: as it is, or the number of a character that cannot be seen. */
 export interface Piece {
@@ -9,37 +7,27 @@ export interface Piece {
 }
 
 /** How much of a name the list shows, and a message; the dialog shows all of it. */
-export const MAX_SHOWN_LENGTH = 400
-const MAX_BRIEF_LENGTH = 60
-/** Emoji, with what joins and styles them. */
-const EMOJI = String.raw`[0-9#*]\ufe0f\u20e3|\p{Extended_Pictographic}(?:[\ufe0e\ufe0f]|\p{Emoji_Modifier})?` +
-  String.raw`(?:\u200d\p{Extended_Pictographic}(?:[\ufe0e\ufe0f]|\p{Emoji_Modifier})?)*`
-/**
- * Controls, formats (direction overrides among them), separators, surrogates, fillers, what else is drawn as nothing,
- * and what is no character at all; the first group is an emoji, which is no such thing. (WebKit gets a lookbehind
- * within a lookahead wrong.)
- */
-const UNSEEN = new RegExp(
-  String.raw`(${EMOJI})|[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}` +
-  String.raw`\p{Noncharacter_Code_Point}\u2800]`, 'gu')
+const MAX_SHOWN_LENGTH = 400
+const MAX_BRIEF_LENGTH = 40
+/** Controls, formats (direction overrides among them), separators of lines, and halves of pairs. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** A text in which there is nothing to be seen. */
 const BLANK = /^\p{Zs}+$/u
 
 /** The pieces of a name; one of nothing but spaces shows them. */
 export function pieces(text: string): readonly Piece[] {
-  if (BLANK.test(text)) return [...text].map(one => ({ text: nameOf(one), isName: true }))
-  return unseenIn(text)
+  return BLANK.test(text) ? [...text].map(one => ({ text: numberOf(one), isName: true })) : unseenIn(text)
 }
 
-/** The pieces of a text, spaces as they are. */
-export function unseenIn(text: string): readonly Piece[] {
+/** The pieces of a text, spaces as they are; line breaks too, if they are to be kept. */
+export function unseenIn(text: string, keepsBreaks: boolean = false): readonly Piece[] {
   const found: Piece[] = []
   let start = 0
-  for (const match of text.matchAll(UNSEEN)) {
-    if (match[1] !== undefined) continue
-    if (match.index > start) found.push({ text: text.slice(start, match.index), isName: false })
-    found.push({ text: nameOf(match[0]), isName: true })
-    start = match.index + match[0].length
+  for (const { 0: one, index } of text.matchAll(UNSEEN)) {
+    if (keepsBreaks && (one === '\n' || (one === '\r' && text[index + 1] === '\n'))) continue
+    if (index > start) found.push({ text: text.slice(start, index), isName: false })
+    found.push({ text: numberOf(one), isName: true })
+    start = index + one.length
   }
   if (start < text.length) found.push({ text: text.slice(start), isName: false })
   return found
@@ -47,7 +35,7 @@ export function unseenIn(text: string): readonly Piece[] {
 
 /** A name as one text, for a label; a long one is cut. */
 export function plainText(text: string, length: number = MAX_SHOWN_LENGTH): string {
-  return unmarked(shortened(text, length))
+  return pieces(shortened(text, length)).map(one => one.isName ? `⟨${one.text}⟩` : one.text).join('')
 }
 
 /** A name within a message: a longer one is cut earlier. */
@@ -59,24 +47,21 @@ export function sentences(...all: readonly string[]): string {
   return said.map((one, i) => i < said.length - 1 && !/[.!?…]$/.test(one) ? `${one}.` : one).join(' ')
 }
 
-/** Without elements: what cannot be seen is shown by its number between brackets. */
-export function unmarked(text: string): string {
-  if (BLANK.test(text)) return [...text].map(one => `⟨${nameOf(one)}⟩`).join('')
-  return text.replace(UNSEEN, (found, emoji?: string) => emoji ?? `⟨${nameOf(found)}⟩`)
+/** A text, cut if it is longer; a pair of surrogates stays whole. */
+export function shortened(text: string, length: number = MAX_SHOWN_LENGTH): string {
+  return text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** A text, cut if it is longer. */
-export function shortened(text: string, length: number): string {
-  return text.length <= length ? text : `${splitAt(text, length)[0]}…`
-}
-
-/** A text in two; a pair of surrogates stays whole. */
-export function splitAt(text: string, length: number): readonly [string, string] {
-  const at = /[\ud800-\udbff]/.test(text[length - 1] ?? '') && text.length > length ? length - 1 : length
-  return [text.slice(0, at), text.slice(at)]
-}
+/** How many lines a text has. */
+export function linesIn(text: string): number { return text.split('\n').length }
 
 /** The number of a character. */
-export function nameOf(character: string): string {
+export function numberOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+/** The web address that a text is; undefined if it is none, or carries a user or a password. */
+export function webAddress(text: string): URL | undefined {
+  const url = /^https?:\/\/\S+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  return url?.username === '' && url.password === '' ? url : undefined
 }

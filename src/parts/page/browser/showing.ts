@@ -1,63 +1,214 @@
-/** Shows the texts of an entry in elements, such that nothing in them is invisible or taken for something else. */
-import { MAX_SHOWN_LENGTH, nameOf, pieces, shortened, splitAt, unmarked, unseenIn } from './plain.ts'
+/** Shows what an entry holds, such that nothing is invisible or taken for something else; a secret only if asked. */
+import type { Listed } from './answers.ts'
+import { icon, iconButton, make, setIcon } from './dom.ts'
+import { age, moment, say, sayCount } from './language.ts'
+import { linesIn, numberOf, pieces, plainText, shortened, unseenIn, webAddress } from './plain.ts'
+import { rights } from './state.ts'
+import type { TextName } from './texts.ts'
 
-/** How much of a text is shown character by character; what comes behind is plain text, so that no tab stops. */
+/** How much of a secret is shown character by character; what comes behind is plain text, so that no tab stops. */
 const MAX_MARKED_LENGTH = 2_000
+const HUES = 8
 
 const KINDS = {
-  digit: /^\p{Nd}+/u, space: /^ +/, odd: /^\p{Zs}/u, symbol: /^[^\p{L}\p{M}\p{Nd}\p{Zs}]+/u
+  digit: /^\p{Nd}+/u, space: /^ /, odd: /^\p{Zs}/u, break: /^\r?\n/, symbol: /^[^\p{L}\p{M}\p{Nd}\p{Zs}\r\n]+/u
 } as const
 
-/** Shows a name in an element; a long one is cut. */
-export function showName(element: Element, text: string): void {
-  element.replaceChildren()
-  append(element, shortened(text, MAX_SHOWN_LENGTH))
+/** The name of a user; a long one is cut. */
+function userName(text: string): HTMLElement {
+  const element = make('bdi', { dir: 'auto' })
+  append(element, shortened(text))
+  return element
 }
 
-/** Shows all of a text. */
-export function showLong(element: Element, text: string): void {
-  const [head, rest] = splitAt(text, MAX_MARKED_LENGTH)
-  element.replaceChildren()
-  append(element, head)
-  element.append(unmarked(rest))
+/** The name of a system; a long one is cut. That of a web address is its host, with the path behind it. */
+export function nameOf(text: string): HTMLElement {
+  const element = make('bdi', { dir: 'auto' })
+  const url = webAddress(text)
+  const path = url === undefined ? '' : decoded(url.pathname + url.search + url.hash).replace(/^\/$/, '')
+  append(element, shortened(url?.host ?? text))
+  if (path !== '') element.append(make('span', { className: 'path' }))
+  if (path !== '') append(element.lastElementChild!, shortened(path))
+  return element
+}
+
+/** All of a text, with its lines. */
+export function longText(text: string): HTMLElement {
+  const element = make('bdi', { dir: 'auto' })
+  for (const piece of unseenIn(text, true)) element.append(piece.isName ? spanOf('unseeable', piece.text) : piece.text)
+  return element
+}
+
+/** The first letter of a system, or of its host, on a colour of its own. */
+export function tileOf(sistema: string): HTMLElement {
+  const text = webAddress(sistema)?.host ?? sistema
+  const tile = make('span', { className: 'tile', ariaHidden: 'true' })
+  tile.textContent = /[\p{L}\p{N}]/u.exec(text)?.[0].toUpperCase() ?? '·'
+  const sum = [...text.slice(0, 40)].reduce((sum, one) => sum + one.codePointAt(0)!, 0)
+  tile.style.setProperty('--hue', String(sum % HUES * 360 / HUES))
+  return tile
+}
+
+/** A link that opens a web address in a new tab; undefined if the text is no such address. */
+export function linkTo(text: string): HTMLAnchorElement | undefined {
+  const url = webAddress(text)
+  if (url === undefined) return undefined
+  const label = say('visitOf', { name: plainText(text) })
+  return make('a', {
+    className: 'icon', href: url.href, target: '_blank', rel: 'noopener noreferrer', referrerPolicy: 'no-referrer',
+    ariaLabel: label, title: say('visit')
+  }, icon('visit'))
 }
 
 /**
- * Shows a password: digits and symbols are marked, so that 0 and O or 1 and l differ, spaces can be seen, and where
- * Latin letters are mixed with others, the others are marked as well.
+ * Shows a secret: digits and symbols are marked, so that 0 and O or 1 and l differ, spaces can be seen, and letters of
+ * another script among Latin ones are marked as well. Its lines are lines.
  */
-export function showSecret(element: Element, text: string): void {
-  const [head, rest] = splitAt(text, MAX_MARKED_LENGTH)
+function showSecret(element: Element, text: string): void {
+  const head = text.slice(0, MAX_MARKED_LENGTH).replace(/[\ud800-\udbff]$/, '')
   element.replaceChildren()
   const isLatin = /\p{Script=Latin}/u.test(head)
-  const letters = isLatin ? { foreign: /^(?!\p{Script=Latin})\p{L}\p{M}*/u,
-    plain: /^(?:\p{Script=Latin}|\p{M})+/u } : { plain: /^[\p{L}\p{M}]+/u }
+  const letters = isLatin ? { foreign: /^(?!\p{Script=Latin})\p{L}\p{M}*/u, plain: /^(?:\p{Script=Latin}|\p{M})+/u }
+    : { plain: /^[\p{L}\p{M}]+/u }
   const runs = Object.entries({ ...KINDS, ...letters })
-  for (const piece of unseenIn(head)) {
+  for (const piece of unseenIn(head, true)) {
     if (piece.isName) { element.append(spanOf('unseeable', piece.text)); continue }
-    let left = piece.text
-    while (left !== '') {
+    for (let left = piece.text; left !== '';) {
       const found = runs.map(([kind, run]) => [kind, run.exec(left)?.[0] ?? ''] as const).find(([, run]) => run !== '')
       const [kind, run] = found ?? ['plain', String.fromCodePoint(left.codePointAt(0)!)]
-      if (kind === 'plain') element.append(run)
-      else if (kind === 'odd') element.append(spanOf('unseeable', nameOf(run)))
-      else element.append(...(kind === 'space' ? [...run] : [run]).map(one => spanOf(kind, one)))
+      if (kind === 'plain' || kind === 'break') element.append(run)
+      else if (kind === 'odd') element.append(spanOf('unseeable', numberOf(run)))
+      else element.append(spanOf(kind, run))
       left = left.slice(run.length)
     }
   }
-  element.append(unmarked(rest))
+  element.append(text.slice(head.length))
 }
 
-function spanOf(kind: string, text: string): HTMLElement {
-  const span = document.createElement('span')
-  span.className = kind
-  span.textContent = text
-  return span
+function decoded(path: string): string {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
 }
+
+function spanOf(kind: string, text: string): HTMLElement { return make('span', { className: kind }, text) }
 
 function append(element: Element, text: string): void {
-  for (const { text: piece, isName } of pieces(text)) {
-    if (isName) element.append(spanOf('unseeable', piece))
-    else element.append(piece)
+  for (const { text: piece, isName } of pieces(text)) element.append(isName ? spanOf('unseeable', piece) : piece)
+}
+
+/** How long a secret stays shown. */
+export const REVEALED_MS = 60_000
+
+const DOTS = '•'.repeat(8)
+
+export interface Secret {
+  /** The dots, or the secret. */
+  readonly text: HTMLElement
+  /** The button that shows it and hides it again; the focus stays on it. */
+  readonly button: HTMLButtonElement
+  show(): Promise<void>
+}
+
+interface SecretOptions {
+  /** Gives the secret as it is now; undefined if it cannot be shown, which was told. */
+  read(): string | Promise<string | undefined>
+  /** Called when it is shown, and when it is hidden. */
+  onChange?(isShown: boolean): void
+}
+
+/** Dots and a button; `button` stands for an icon with its label. */
+export function createSecret({ read, onChange }: SecretOptions, button?: HTMLButtonElement): Secret {
+  const toggle = button ?? iconButton('eye', say('revealThis'))
+  const isText = button !== undefined
+  const code = make('span', { className: 'code', dir: 'ltr' })
+  const lines = make('span', { className: 'hint' })
+  const text = make('span', { className: 'secret' }, code, lines)
+  let hiding: ReturnType<typeof setTimeout> | undefined
+  const set = (secret: string | undefined): void => {
+    clearTimeout(hiding)
+    const isShown = secret !== undefined
+    text.classList.toggle('revealed', isShown)
+    code.ariaHidden = isShown ? null : 'true'
+    code.textContent = DOTS
+    const count = linesIn(secret ?? '')
+    lines.textContent = count > 1 ? sayCount(count, 'lines', 'lines') : ''
+    if (isShown) showSecret(code, secret)
+    if (isShown) hiding = setTimeout(() => set(undefined), REVEALED_MS)
+    if (isText) toggle.textContent = say(isShown ? 'hide' : 'reveal')
+    else setIcon(toggle, isShown ? 'hide' : 'eye')
+    toggle.ariaLabel = toggle.title = say(isShown ? 'hideThis' : 'revealThis')
+    onChange?.(isShown)
   }
+  const show = async (): Promise<void> => {
+    toggle.ariaBusy = 'true'
+    const secret = await read()
+    toggle.ariaBusy = null
+    if (text.isConnected) set(secret)
+  }
+  toggle.addEventListener('click', () => {
+    if (text.classList.contains('revealed')) set(undefined)
+    else void show()
+  })
+  set(undefined)
+  return { text, button: toggle, show }
+}
+
+/** What can be done with an entry. */
+export type Act = 'view' | 'reveal' | 'copy' | 'copyUser' | 'edit' | 'remove' | 'restore'
+
+const ICONS: { readonly [act in Act]: string } = {
+  view: 'eye', reveal: 'eye', copy: 'copy', copyUser: 'copy-user', edit: 'edit', remove: 'delete', restore: 'restore'
+}
+
+/** A new row for an entry; one that is deleted can only be restored. */
+export function createRow(entry: Listed, isDeleted: boolean): HTMLElement {
+  const { sistema, usuario, url, changed, reused = 0 } = entry
+  const name = plainText(webAddress(sistema)?.host ?? sistema)
+  const cell = (className: string, ...content: readonly (Node | string)[]): HTMLElement =>
+    make('div', { className, role: 'gridcell' }, ...content)
+  const place = (className: string, ...cells: readonly HTMLElement[]): HTMLElement =>
+    make('div', { className, role: 'none' }, ...cells)
+  const stop = <T extends HTMLElement>(element: T): T => {
+    element.dataset['stop'] = ''
+    return element
+  }
+  const button = (act: Act, isOffered: boolean): HTMLElement => {
+    const own = iconButton(ICONS[act], say(`${act}Of` satisfies TextName, { name }))
+    own.title = say(act)
+    own.dataset['act'] = act
+    return isOffered ? cell(`act ${act}`, stop(own)) : cell(`act ${act}`)
+  }
+  const link = isDeleted ? undefined : linkTo(webAddress(sistema) === undefined ? url : sistema)
+  const since = make('span', { className: 'since', title: changed === undefined ? '' : moment(changed) }, age(changed))
+  const count = make('span', {}, sayCount(reused, 'reusedOne', 'reused'))
+  const badge = make('span', { className: 'badge' }, icon('same'), count)
+  const may = (operation: Parameters<typeof rights.may>[0]): boolean => !isDeleted && rights.may(operation)
+  const row = make('div', { className: 'row', role: 'row' },
+    make('div', { className: 'system', role: 'rowheader' }, tileOf(sistema), nameOf(sistema)),
+    cell('visit', ...link === undefined ? [] : [stop(link)]),
+    place('user-place', stop(cell('user', userName(usuario))), button('copyUser', !isDeleted)),
+    stop(cell('changed', since, ...reused > 0 ? [badge] : [])),
+    place('acts', button('reveal', may('getPassword')), button('edit', may('updatePassword')),
+      button('remove', may('deletePassword'))),
+    isDeleted ? button('restore', rights.may('restorePassword')) : button('copy', may('getPassword')))
+  row.dataset['id'] = String(entry.id)
+  stop(row.firstElementChild as HTMLElement)
+  return row
+}
+
+/** The elements of a row that the keyboard can reach; a narrow window shows fewer of them. */
+export function stopsOf(row: HTMLElement): readonly HTMLElement[] {
+  return [...row.querySelectorAll<HTMLElement>('[data-stop]')].filter(one => one.checkVisibility())
+}
+
+/** A name that is cut shows whole under the pointer. */
+export function explainCut({ target }: Event): void {
+  const cell = target instanceof Element ? target.closest<HTMLElement>('.system, .user') : null
+  const name = cell?.querySelector('bdi')
+  if (cell === null || name === null || name === undefined) return
+  if (name.scrollWidth > name.clientWidth) cell.title = name.textContent ?? ''
+  else cell.removeAttribute('title')
 }

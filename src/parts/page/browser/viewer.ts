@@ -1,90 +1,123 @@
-/** The dialog that shows an entry: to copy from it first of all, and to change or delete it. */
-import type { Entry } from './api.ts'
-import { closeModal, openModal } from './dialogs.ts'
-import { find, part } from './dom.ts'
-import { resetHistory, startHistory } from './history.ts'
-import { showLong, showName } from './showing.ts'
-import { linkTo, showTile, type Act } from './row.ts'
-import { createSecret } from './secret.ts'
+/** The dialog that shows an entry: to copy from it first of all. What is secret is asked for when it is to be shown. */
+import type { EntryFields, Listed, Stored } from './answers.ts'
+import { openDialog } from './dialogs.ts'
+import { iconButton, make, textButton } from './dom.ts'
+import { age, moment, say } from './language.ts'
+import { plainText, shortened, webAddress } from './plain.ts'
+import { createSecret, linkTo, longText, nameOf, tileOf, type Act, type Secret } from './showing.ts'
 import { rights } from './state.ts'
+import { historyOf } from './versions.ts'
 
 /** A name that is longer is shown whole below the title, which has room for as much. */
 const TITLE_LENGTH = 60
 
 interface ViewerOptions {
-  act(act: Act, entry: Entry): void
-  /** The password as it is stored now; undefined if it may not be shown. */
-  read(entry: Entry): Promise<string | undefined>
+  act(act: Act, entry: Listed, button: HTMLElement): void
+  /** Copies what is not secret. */
+  copyText(text: string, button: HTMLElement): void
+  /** The entry as it is stored now; undefined if it may not be shown. */
+  read(entry: Listed): Promise<Stored | undefined>
 }
 
 /** The dialog of an entry that is looked at. */
 export class Viewer {
-  readonly #dialog = find(HTMLDialogElement, '#viewer')
   readonly #options: ViewerOptions
-  #entry: Entry | undefined
+  #entry: Listed | undefined
+  #content = make('div')
+  #secret: Secret | undefined
+  #close = (): void => {}
 
-  constructor(options: ViewerOptions) {
-    this.#options = options
-    for (const button of this.#dialog.querySelectorAll<HTMLElement>('[data-act]')) {
-      button.addEventListener('click', () => {
-        if (this.#entry !== undefined) options.act(button.dataset['act'] as Act, this.#entry)
-      })
-    }
-    this.#dialog.addEventListener('close', () => { if (!this.#dialog.open) this.#forget() })
-    startHistory(() => this.#entry)
-  }
+  constructor(options: ViewerOptions) { this.#options = options }
 
   /** The entry that is looked at. */
-  get entry(): Entry | undefined { return this.#entry }
+  get entry(): Listed | undefined { return this.#entry }
 
-  open(entry: Entry): void {
-    this.#show(entry)
-    openModal(this.#dialog)
-    find(HTMLButtonElement, '[data-act=copy]', this.#dialog).focus()
-  }
-
-  /** Shows the entry as it is now, if it is still the one that is looked at. */
-  renew(entry: Entry): void { if (this.#entry?.id === entry.id) this.#show(entry) }
-
-  close(): void {
-    closeModal(this.#dialog)
-    this.#forget()
-  }
-
-  /** Marks the button that opens the editor as busy. */
-  setBusy(isBusy: boolean): void {
-    find(HTMLElement, '[data-act=edit]', this.#dialog).ariaBusy = isBusy ? 'true' : null
-  }
-
-  #show(entry: Entry): void {
-    const isNew = this.#entry?.id !== entry.id
-    const isOther = this.#entry?.password !== entry.password
+  /** Opens it; `isRevealed` shows the password at once. */
+  open(entry: Listed, isRevealed: boolean): void {
     this.#entry = entry
-    showTile(find(HTMLElement, '.tile', this.#dialog), entry)
-    showName(part('viewer-title'), entry.sistema)
-    part('view-system').hidden = entry.sistema.length <= TITLE_LENGTH
-    showLong(find(HTMLElement, 'bdi', part('view-system')), entry.sistema)
-    showLong(find(HTMLElement, 'bdi', part('view-user')), entry.usuario)
-    linkTo(find(HTMLAnchorElement, '#view-visit', this.#dialog), entry)
-    for (const [act, operation] of [['edit', 'updatePassword'], ['remove', 'deletePassword']] as const) {
-      find(HTMLElement, `[data-act=${act}]`, this.#dialog).hidden = !rights.may(operation)
-    }
-    // A password that is shown and was changed is hidden, and shown as it is now.
-    const shown = part('view-password').querySelector<HTMLElement>('.revealed button')
-    if (!isNew && isOther) for (const button of [shown, shown]) button?.click()
-    if (!isNew) return
-    const read = async (): Promise<string | undefined> => this.#entry && this.#options.read(this.#entry)
-    part('view-password').replaceChildren(createSecret(read))
-    resetHistory()
+    const shownName = webAddress(entry.sistema)?.host ?? plainText(shortened(entry.sistema, TITLE_LENGTH))
+    this.#content = make('div', { className: 'view' })
+    const remove = this.#actButton('remove', 'quiet bad', 'deletePassword')
+    const edit = this.#actButton('edit', 'main', 'updatePassword')
+    this.#close = openDialog({
+      id: 'viewer', title: shownName, mark: tileOf(entry.sistema), content: [this.#content],
+      foot: [remove, edit].filter(button => button !== undefined),
+      onClose: () => { this.#entry = this.#secret = undefined }
+    })
+    this.#fill(entry)
+    if (isRevealed) void this.#secret?.show()
+    const first = this.#content.querySelector<HTMLElement>('[data-act=copy]') ?? this.#content.querySelector('button')
+    first?.focus()
   }
 
-  /** Nothing of it stays in the document. */
-  #forget(): void {
-    this.#entry = undefined
-    this.setBusy(false)
-    for (const one of this.#dialog.querySelectorAll('bdi, .tile, #viewer-title')) one.textContent = ''
-    for (const name of ['href', 'aria-label']) part('view-visit').removeAttribute(name)
-    part('view-password').replaceChildren()
-    resetHistory()
+  /** Shows the entry as it is now, if it is still the one that is looked at and has another name. */
+  renew(entry: Listed): void {
+    if (this.#entry?.id !== entry.id) return
+    const isOther = (['sistema', 'usuario', 'url'] as const).some(name => this.#entry?.[name] !== entry[name])
+    this.#entry = entry
+    if (isOther) this.#fill(entry)
   }
+
+  close(): void { this.#close() }
+
+  #fill(entry: Listed): void {
+    const { sistema, usuario, url, changed } = entry
+    const isWhole = webAddress(sistema) === undefined && sistema.length <= TITLE_LENGTH
+    const rows = isWhole ? [] : [rowOf('view-system', say('sistema'), longText(sistema), [linkTo(sistema)])]
+    const copyUser = this.#copyButton('copyUser', say('copyUser'), usuario)
+    rows.push(rowOf('view-user', say('usuario'), longText(usuario), [copyUser]))
+    if (rights.may('getPassword')) rows.push(...this.#secrets(entry))
+    if (url !== '') {
+      const link = linkTo(url)
+      const copy = this.#copyButton('copyUrl', say('copyUrl'), url)
+      rows.push(rowOf('view-url', say('url'), nameOf(url), link === undefined ? [copy] : [link, copy]))
+    }
+    const since = changed === undefined ? '' : say('changedSince', { age: age(changed, true) })
+    this.#content.replaceChildren(make('dl', { className: 'facts' }, ...rows),
+      ...since === '' ? [] : [make('p', { className: 'hint', title: moment(changed!) }, since)],
+      ...rights.may('historyPassword') ? [historyOf(entry.id)] : [])
+  }
+
+  /** The password, and the notes, which are asked for and shown apart. */
+  #secrets(entry: Listed): readonly HTMLElement[] {
+    const read = async (name: keyof EntryFields): Promise<string | undefined> =>
+      (await this.#options.read(this.#entry ?? entry))?.fields[name]
+    const password = createSecret({ read: () => read('password') })
+    this.#secret = password
+    const copy = iconButton('copy', say('copyThis'), () => this.#options.act('copy', this.#entry ?? entry, copy))
+    copy.dataset['act'] = 'copy'
+    const notes = createSecret({
+      read: async () => {
+        const text = await read('notas')
+        return text === '' ? say('none') : text
+      }
+    }, textButton('link', say('reveal')))
+    notes.button.ariaLabel = say('revealNotes')
+    return [rowOf('view-password', say('password'), password.text, [password.button, copy]),
+      rowOf('view-notes', say('notas'), notes.text, [notes.button])]
+  }
+
+  #copyButton(act: string, label: string, text: string): HTMLElement {
+    const button = iconButton('copy', label, () => this.#options.copyText(text, button))
+    button.dataset['act'] = act
+    return button
+  }
+
+  #actButton(act: 'edit' | 'remove', className: string, operation: 'updatePassword' | 'deletePassword'):
+    HTMLElement | undefined {
+    if (!rights.may(operation)) return undefined
+    const button = textButton(className, say(act), () => {
+      if (this.#entry !== undefined) this.#options.act(act, this.#entry, button)
+    })
+    button.dataset['act'] = act
+    return button
+  }
+}
+
+/** A label, its value, and icons. */
+function rowOf(
+  id: string, label: string, value: HTMLElement, buttons: readonly (HTMLElement | undefined)[]
+): HTMLElement {
+  const own = buttons.filter(button => button !== undefined)
+  return make('div', { id }, make('dt', {}, label), make('dd', { className: 'value' }, value), make('dd', {}, ...own))
 }

@@ -1,0 +1,141 @@
+/** What the service answers, which counts by the words of the contract alone; and what an account may do. */
+
+/** The texts of an entry that a person enters; empty if there is none. */
+export interface EntryFields {
+  readonly sistema: string
+  readonly usuario: string
+  readonly password: string
+  readonly url: string
+  readonly notas: string
+}
+
+/** An entry as the list has it; `changed` is when its password was last set, `reused` how many others have the same. */
+export interface Listed {
+  readonly id: number
+  readonly sistema: string
+  readonly usuario: string
+  readonly url: string
+  readonly changed?: string
+  readonly reused?: number
+}
+
+/** An entry as it is stored now, and the tag of that version, by which a later change finds out whether it still is. */
+export interface Stored {
+  readonly id: number
+  readonly isActive: boolean
+  readonly fields: EntryFields
+  readonly tag: string | undefined
+}
+
+/** Who is logged in; `abilities` is what the account allows, undefined if the service does not say. */
+export interface User {
+  readonly email: string
+  readonly name: string
+  readonly abilities?: readonly string[]
+}
+
+/** A change of an entry: when, by whom, and the fields as they were afterwards. */
+export interface Change {
+  readonly time: string
+  readonly by: string | null
+  readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
+  readonly fields: Partial<EntryFields>
+}
+
+/** What the service says of itself: its operations, the abilities of which each asks for one (null: for none). */
+export interface Served {
+  readonly operations: { readonly [operation: string]: readonly string[] | null }
+  readonly hasUsers: boolean
+}
+
+/** Why an operation failed. */
+export interface Refusal {
+  readonly ok: false
+  /**
+   * `lost`: no answer, or not all of it. `login`: wrong credentials, or no session. `forbidden`: the account lacks the
+   * ability. `unknown`: no such entry. `changed`: it is not what it was. `invalid`: `errors` names the fields. `large`:
+   * more than the service takes. `limited`, `busy`: to be asked again after a while.
+   */
+  readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'large' | 'limited' | 'busy' |
+    'failed'
+  /** The service's message, or the status if there is none. */
+  readonly message: string
+  readonly errors: { readonly [field: string]: readonly string[] | undefined }
+  readonly waitSeconds: number
+  /** By which the operator finds the failure in the log; empty if there is none. */
+  readonly requestId: string
+}
+
+/** The outcome of an operation. */
+export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
+
+/** What an answer says. */
+export type Body = { readonly [field: string]: any }
+
+/** A timer of more than 24 days would be over at once. */
+const MOST_WAIT_SECONDS = 86_400
+/** Nothing came, or not all of it. */
+export const LOST: Refusal = { ok: false, why: 'lost', message: '', errors: {}, waitSeconds: 0, requestId: '' }
+/** What refusals mean, by the contract's words; a proxy that limits says so in its own words. */
+const REFUSALS: { readonly [status: number]: readonly [why: Refusal['why'], words: RegExp] } = {
+  400: ['invalid', /^Invalid data$/], 401: ['login', /^(Unauthenticated\.|Invalid credentials)$/],
+  403: ['forbidden', /^Invalid ability provided\.$/], 404: ['unknown', /^contraseña no encontrada$/],
+  412: ['changed', /^Precondition Failed$/], 413: ['large', /^/], 429: ['limited', /^/], 503: ['busy', /^/]
+}
+
+/** Why an answer is none that the operation gives. */
+export function refusalOf({ status, ok, headers }: Response, { message, errors }: Body): Refusal {
+  const [why, words] = REFUSALS[status] ?? ['failed', /^/]
+  const text = typeof message === 'string' ? message : ''
+  return {
+    ok: false,
+    why: words.test(text) ? why : 'failed',
+    message: text !== '' && !ok ? text : `HTTP ${status}`,
+    errors: errors ?? {},
+    // A proxy may say a date, which is no number.
+    waitSeconds: Math.min(MOST_WAIT_SECONDS, Math.max(1, Number(headers.get('Retry-After')) || 1)),
+    requestId: headers.get('X-Request-Id') ?? ''
+  }
+}
+
+/** Whether the service asks to wait. */
+export function isWait({ why }: Refusal): boolean { return why === 'limited' || why === 'busy' }
+
+/** Whether the service may have done what it has not confirmed: it never answered, or failed on the way. */
+export function mayBeDone(answer: Answer<unknown>): boolean {
+  return !answer.ok && (answer.why === 'lost' || answer.why === 'failed')
+}
+
+/** The operations that an account may or may not allow. */
+export type Operation = 'listEntries' | 'getPassword' | 'createPassword' | 'updatePassword' | 'deletePassword' |
+  'deletedPasswords' | 'restorePassword' | 'historyPassword' | 'changeOwnPassword'
+
+export class Rights {
+  #served: { readonly [operation: string]: readonly string[] | null } = {}
+  /** What the account allows; undefined without an account, and if the service does not say: asking tells. */
+  #abilities: readonly string[] | undefined
+  readonly #denied = new Set<Operation>()
+
+  /** The service has said what it serves, and of which abilities each operation asks for one; null asks for none. */
+  serve(operations: { readonly [operation: string]: readonly string[] | null }): void { this.#served = operations }
+
+  /** Whether everyone who reaches the service may do everything. */
+  get isOpen(): boolean { return this.#served['login'] === undefined }
+
+  /** A session begins, or ends: the abilities of its account. */
+  begin(abilities?: readonly string[]): void {
+    this.#abilities = abilities
+    this.#denied.clear()
+  }
+
+  /** An operation was refused, as after the abilities were changed. */
+  deny(operation: Operation): void { this.#denied.add(operation) }
+
+  /** Whether an operation is offered. */
+  may(operation: Operation): boolean {
+    const asked = this.#served[operation]
+    if (asked === undefined || this.#denied.has(operation)) return false
+    const own = this.#abilities
+    return asked === null || own === undefined || asked.some(ability => own.includes(ability))
+  }
+}

@@ -1,0 +1,89 @@
+/** Former versions of an entry, and two versions of one between which a person chooses. */
+import type { Change, EntryFields, Stored } from './answers.ts'
+import { openDialog } from './dialogs.ts'
+import { make, textButton } from './dom.ts'
+import { explained, moment, say } from './language.ts'
+import { plainText, sentences } from './plain.ts'
+import { createSecret, longText } from './showing.ts'
+import { api, rights } from './state.ts'
+
+/** The fields of an entry, those that are secret with dots. */
+const FIELDS = ['sistema', 'usuario', 'password', 'url', 'notas'] as const
+
+/** The history of an entry, closed; nothing of it is in the document until it is opened. */
+export function historyOf(id: number): HTMLElement {
+  const list = make('ol')
+  const details = make('details', { id: 'history' }, make('summary', {}, say('history')), list)
+  details.addEventListener('toggle', async () => {
+    if (!details.open) return list.replaceChildren()
+    list.replaceChildren(make('li', {}, say('loading')))
+    const answer = await api.history(id)
+    if (!details.open || !details.isConnected) return
+    list.replaceChildren(...answer.ok ? answer.value.map(itemOf) : [make('li', {}, explained(answer))])
+  })
+  return details
+}
+
+/** A field's text, or dots and a button if it is secret. */
+function valueOf(name: typeof FIELDS[number], text: string): readonly HTMLElement[] {
+  if (name !== 'password' && name !== 'notas') return [longText(text)]
+  if (text === '') return [make('span', {}, '–')]
+  const secret = createSecret({ read: () => text })
+  return [secret.text, secret.button]
+}
+
+function itemOf({ time, by, change, fields }: Change): HTMLElement {
+  const facts = [moment(time), say(`history_${change}`), plainText(by ?? '')].filter(text => text !== '')
+  const lines = FIELDS.filter(name => fields[name] !== undefined && (fields[name] !== '' || change !== 'created'))
+    .map(name => make('p', { className: 'line' }, `${say(name)}: `, ...valueOf(name, fields[name] ?? '')))
+  return make('li', {}, make('p', {}, facts.join(' · ')), ...lines)
+}
+
+/** What to do: save what was typed all the same, give it up, or go on editing, which loses nothing. */
+export type Choice = 'mine' | 'theirs' | 'back'
+
+/** Shows what was typed beside what is stored now, which is undefined if the entry is gone for good; and asks. */
+export async function askWhich(id: number, mine: EntryFields, theirs: Stored | undefined): Promise<Choice> {
+  const isGone = theirs?.isActive !== true
+  const text = sentences(say(isGone ? 'conflictGone' : 'conflictChanged'), await lastChange(id))
+  const lines = FIELDS.filter(name => mine[name] !== '' || (theirs?.fields[name] ?? '') !== '')
+    .flatMap(name => linesOf(name, mine[name], isGone ? undefined : theirs.fields[name]))
+  return new Promise(resolve => {
+    let choice: Choice = 'back'
+    const button = (className: string, label: string, own: Choice): HTMLButtonElement => {
+      const made = textButton(className, label, () => {
+        choice = own
+        close()
+      })
+      made.id = `take-${own}`
+      return made
+    }
+    const back = button('second', say('keep'), 'back')
+    const mayKeep = !isGone || rights.may('createPassword') || rights.may('restorePassword')
+    const close = openDialog({
+      id: 'conflict', title: say('conflictTitle'), onClose: () => resolve(choice),
+      content: [make('p', {}, text), make('dl', { id: 'versions', className: 'versions' }, ...lines)],
+      foot: [back, button('second', say(isGone ? 'discard' : 'takeTheirs'), 'theirs'),
+        ...mayKeep ? [button('main', say(isGone ? 'saveAgain' : 'saveMine'), 'mine')] : []]
+    })
+    back.focus()
+  })
+}
+
+/** Who has changed it last, and when, if the service tells that. */
+async function lastChange(id: number): Promise<string> {
+  if (!rights.may('historyPassword')) return ''
+  const answer = await api.history(id)
+  const [last] = answer.ok ? answer.value : []
+  if (last === undefined) return ''
+  const who = last.by === null ? '' : `, ${plainText(last.by)}`
+  return `${moment(last.time)}${who}: ${say(`history_${last.change}`)}`
+}
+
+function linesOf(name: typeof FIELDS[number], mine: string, theirs: string | undefined): readonly HTMLElement[] {
+  const line = (side: 'mine' | 'theirs' | 'both', text: string): HTMLElement =>
+    make('dd', { className: side }, make('span', { className: 'side' }, say(side)), ...valueOf(name, text))
+  const term = make('dt', {}, say(name))
+  if (mine === theirs) return [term, line('both', mine)]
+  return [term, line('mine', mine), ...theirs === undefined ? [] : [line('theirs', theirs)]]
+}

@@ -1,0 +1,284 @@
+/** What the page promises about what was typed, copied and deleted, and about sessions. */
+import assert from 'node:assert/strict'
+import { ANA } from '../../support/accounts.ts'
+import {
+  CHROMIUM, createEntry, documentOf, edit, entries, EVERYWHERE, holdTime, inBrowser, keepCopies, logIn, openProtected,
+  openService, remove, rowOf, systems, textOf, told, until, valueOf
+} from '../../support/page.ts'
+import { KEYS, type Browser } from '../../support/webdriver.ts'
+
+const LINES = '-----BEGIN KEY-----\nabc 0O1l\n-----END KEY-----\n4711'
+
+/** What a gateway between the page and the service says, to each request whose address has this in it. */
+function gateway(browser: Browser, part: string, status: number, body: object): Promise<unknown> {
+  return browser.run(`const [part, status, body] = arguments
+    window.realFetch ??= window.fetch
+    window.fetch = async (url, init) => String(url).includes(part)
+      ? new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } }) : realFetch(url, init)`,
+  part, status, body)
+}
+
+inBrowser('a stray key in the editor does not replace a stored password', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await edit(browser, 'Correo')
+  await browser.press(KEYS.tab, KEYS.tab, KEYS.space)
+  await browser.press(KEYS.tab, 'x')
+  await browser.fill('#usuario', 'changed')
+  await browser.click('#editor .main')
+  await browser.until("return document.getElementById('editor')?.open !== true")
+  const { usuario, password } = service.store.state.entries.get(1)!
+  assert.deepEqual([usuario, password], ['changed', 'S3cr3ta-del-correo'])
+})
+
+inBrowser('only "Change" makes a field, the old password can be kept, and a change be undone', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await edit(browser, 'Correo')
+  assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/)
+  await browser.click('#show-stored')
+  await browser.until("return document.querySelector('#editor .revealed .code')?.textContent === 'S3cr3ta-del-correo'")
+  await browser.click('#change')
+  assert.doesNotMatch(await documentOf(browser), /S3cr3ta-del-correo/, 'in the document only while it is shown')
+  await browser.click('#keep-old')
+  await browser.click('#editor .main')
+  await browser.until("return document.getElementById('editor') === null")
+  await edit(browser, 'Correo')
+  await browser.click('#change')
+  await browser.fill('#password', 'quite another one')
+  await browser.click('#editor .main')
+  await until(() => service.store.state.entries.get(1)?.password === 'quite another one')
+  await browser.click('.message .offer')
+  await until(() => service.store.state.entries.get(1)?.password === 'S3cr3ta-del-correo')
+})
+
+inBrowser('a secret of several lines keeps them, is counted, and is shown and copied with them', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t, {}, entries())
+  await browser.click('#create')
+  await browser.fill('#sistema', 'Llave')
+  await browser.fill('#usuario', 'ana')
+  const before = await browser.run<number>("return document.getElementById('password').offsetHeight")
+  await browser.fill('#password', LINES)
+  assert.ok(await browser.run<number>("return document.getElementById('password').offsetHeight") > before, 'it grows')
+  await browser.until("return /4 líneas/.test(document.getElementById('editor').innerText)")
+  await browser.click('#editor .main')
+  await until(() => service.store.state.entries.get(1)?.password === LINES)
+  await browser.until("return document.getElementById('editor')?.open !== true")
+  await keepCopies(browser)
+  await browser.click('#rows .system')
+  await browser.click('#viewer [data-act=copy]')
+  await browser.until('return copied.length > 0')
+  assert.deepEqual(await browser.run('return copied'), [LINES])
+  await browser.click('#view-password .icon')
+  await browser.until("return /4 líneas/.test(document.getElementById('viewer').innerText)")
+  assert.equal(await textOf(browser, '#view-password .code'), LINES)
+})
+
+inBrowser('a password that was typed stays when its field is left, masked', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  await browser.click('#password')
+  await browser.press(...'typed by hand', KEYS.tab)
+  await browser.run("document.getElementById('usuario').focus()")
+  assert.equal(await valueOf(browser, 'password'), 'typed by hand')
+  assert.ok(await browser.run("return document.getElementById('password').matches('.masked')"))
+  await browser.press(KEYS.escape)
+  await browser.click('#confirm .danger')
+  await browser.until("return document.getElementById('editor') === null")
+  assert.doesNotMatch(await documentOf(browser), /typed by hand/)
+})
+
+/** Lets a test say when the time of the clipboard is over, and notes what the page does to it. */
+function holdClipboard(browser: Browser): Promise<unknown> {
+  return browser.run(`const real = window.setTimeout
+    window.setTimeout = (f, ms, ...rest) => ms === 30000 ? (window.over = f, 0) : real(f, ms, ...rest)
+    window.done = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+      write: async ([item]) => { done.push(await (await item.getType('text/plain')).text()) },
+      writeText: async text => { done.push(text) }, readText: async () => { done.push('read'); return '' } } })
+    Object.defineProperty(document, 'hasFocus', { configurable: true, value: () => window.hasIt !== false })`)
+}
+
+inBrowser('who was elsewhere since a copy finds the clipboard as it is, and is told', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return window.over && done.length === 1')
+  await browser.run("hasIt = false; dispatchEvent(new Event('blur')); over()")
+  await browser.run("return new Promise(done => setTimeout(done, 50))")
+  await browser.run("hasIt = true; dispatchEvent(new Event('focus'))")
+  await told(browser, 'La contraseña puede seguir en el portapapeles')
+  assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'], 'neither read nor cleared')
+  await browser.click('.message .offer')
+  await browser.until("return done.at(-1) === ''")
+})
+
+inBrowser('who stayed on the page has the clipboard cleared after a while; the page never reads it', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return window.over && done.length === 1')
+  assert.ok(await browser.run("return document.querySelector('.message') === null"), 'a copy needs no message')
+  await browser.until("return document.querySelector('#rows .done .said')?.textContent === 'Copiado'")
+  await browser.run('over()')
+  await browser.until('return done.length === 2')
+  assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto', ''])
+})
+
+inBrowser('what a gateway says in its own words is no empty list, no deletion, and nobody else\'s', CHROMIUM, async t => {
+  const { browser, service } = await openService(t)
+  await gateway(browser, '/api/list', 404, { error: 'no route' })
+  await browser.click('#refresh')
+  await browser.until("return document.querySelector('.message, #notice:not([hidden])')")
+  assert.equal((await systems(browser)).length, 8)
+  await gateway(browser, 'deletePassword', 200, { ok: true })
+  await remove(browser, 'Correo')
+  await told(browser, '«Correo» no se ha eliminado')
+  assert.equal(service.store.state.entries.get(1)?.status, 1)
+  assert.ok((await systems(browser)).includes('Correo'))
+  await gateway(browser, 'getPassword', 404, { message: 'not found', status: 404 })
+  await browser.click(`${await rowOf(browser, 'Correo')} [data-act=edit]`)
+  await browser.until("return /ha fallado/.test(document.querySelector('.message')?.innerText)")
+  assert.ok((await systems(browser)).includes('Correo'), 'nobody has deleted it')
+})
+
+inBrowser('what is common or short is warned of, what was typed has no meter, what was generated has its bits', EVERYWHERE, async t => {
+  const { browser } = await openService(t)
+  await browser.click('#create')
+  const said = (): Promise<string> => textOf(browser, '.field:has(#password)')
+  for (const [text, word] of [['Empresa2026*', /más usadas/], ['corta', /Corta/], ['correcthorsebatterystaple', /más usadas/],
+    ['zanahorias y barcos', /^Contraseña\s*$/]] as const) {
+    await browser.fill('#password', text)
+    await browser.until('return new RegExp(arguments[0]).test(document.querySelector(".field:has(#password)").innerText)', word.source)
+    assert.doesNotMatch(await said(), /segura|aceptable|débil/i, text)
+  }
+  assert.equal(await browser.run("return document.querySelectorAll('meter').length"), 0)
+  await browser.click('#generate')
+  await browser.click('#use')
+  await browser.until("return /1\\d\\d bits/.test(document.querySelector('.field:has(#password)').innerText)")
+})
+
+inBrowser('leaving the page revokes the token, hiding it does not', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+  await browser.run('return new Promise(done => setTimeout(done, 100))')
+  assert.equal(service.accounts!.tokens().length, 1)
+  await browser.go('about:blank')
+  await until(() => service.accounts!.tokens().length === 0)
+})
+
+inBrowser('a reload leaves no token either, and Back to the page asks for a login', EVERYWHERE, async t => {
+  const { browser, service, url } = await openProtected(t)
+  await logIn(browser)
+  await browser.reload()
+  await until(() => service.accounts!.tokens().length === 0)
+  await browser.find('#login')
+  await logIn(browser)
+  await browser.go(`${url}/?lang=en`)
+  await browser.run('setTimeout(() => history.back(), 200)')
+  await browser.until("return !location.search.includes('en')")
+  await browser.find('#login')
+  assert.equal(await browser.run("return document.querySelectorAll('#rows .row').length"), 0)
+})
+
+inBrowser('Back closes a dialog and does not log out', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await browser.click('#rows .system')
+  await browser.until("return document.getElementById('viewer')?.open")
+  await browser.run('history.back()')
+  await browser.until("return document.getElementById('viewer')?.open !== true")
+  assert.equal((await systems(browser)).length, 8)
+  await browser.run('history.back()')
+  await told(browser, 'Pulsa Atrás otra vez')
+  assert.equal(service.accounts!.tokens().length, 1)
+})
+
+inBrowser('a logout that is refused is not tried again', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  await logIn(browser)
+  await browser.run(`const real = window.fetch
+    window.asked = 0
+    window.fetch = async (url, init) => String(url).includes('logout')
+      ? (asked++, new Response('{"message":"Too Many Requests"}', { status: 429, headers: { 'Retry-After': '0' } })) : real(url, init)`)
+  await browser.run("document.getElementById('logout').click()")
+  await browser.until("return /sigue allí hasta que caduque/.test(document.getElementById('login-note')?.textContent)")
+  assert.equal(await browser.run('return asked'), 1)
+  assert.equal(service.accounts!.tokens().length, 1)
+})
+
+inBrowser('a line that drops is told after a while, and list and dialog stay', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await browser.run(`const real = window.setTimeout
+    window.setTimeout = (f, ms, ...rest) => ms === 3000 ? (window.over = f, 0) : real(f, ms, ...rest)`)
+  await browser.click('#rows .system')
+  await browser.until("return document.getElementById('viewer')?.open")
+  await browser.run(`Object.defineProperty(navigator, 'onLine', { configurable: true, value: false })
+    dispatchEvent(new Event('offline'))`)
+  assert.equal(await browser.run("return document.querySelector('.message')"), null)
+  await browser.run('over()')
+  await told(browser, 'Sin conexión')
+  assert.ok(await browser.run("return document.getElementById('viewer').open && document.querySelectorAll('#rows .row').length === 8"))
+})
+
+inBrowser('another person\'s draft is dropped with a word, one\'s own is opened again', EVERYWHERE, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.accounts!.addUser(eva, 'Eva', ['*'], 'correct horse battery staple')
+  for (const [email, isBack] of [[ANA, true], [eva, false]] as const) {
+    await logIn(browser)
+    await browser.click('#create')
+    await browser.fill('#sistema', 'unsaved')
+    await service.accounts!.revokeAll(ANA)
+    await browser.fill('#usuario', 'ana')
+    await browser.fill('#password', 'some password')
+    await browser.click('#editor .main')
+    await browser.find('#login')
+    assert.doesNotMatch(await documentOf(browser), /unsaved/)
+    await logIn(browser, email)
+    if (isBack) {
+      await browser.until("return document.getElementById('editor')?.open")
+      assert.deepEqual([await valueOf(browser, 'sistema'), await valueOf(browser, 'password')], ['unsaved', 'some password'])
+      await browser.press(KEYS.escape)
+      await browser.click('#confirm .danger')
+      await browser.run("document.getElementById('logout').click()")
+      await browser.find('#login')
+    } else {
+      await told(browser, 'Se ha descartado')
+      assert.ok(await browser.run("return document.getElementById('editor') === null"))
+    }
+  }
+})
+
+inBrowser('a deletion is done at once; several are one message, and undone by it or by the key', EVERYWHERE, async t => {
+  const { browser, service } = await openService(t)
+  await holdTime(browser)
+  await remove(browser, 'Correo')
+  await until(() => service.store.state.entries.get(1)?.status === 0)
+  await told(browser, 'Eliminada: Correo')
+  await remove(browser, 'Impresora')
+  await told(browser, '2 eliminadas')
+  assert.equal(await browser.run("return document.querySelectorAll('.message').length"), 1)
+  await browser.click('.message .offer')
+  await until(() => service.store.state.entries.active === 8)
+  await browser.until("return document.querySelectorAll('#rows .row').length === 8")
+  await remove(browser, 'Correo')
+  await told(browser, 'Eliminada: Correo')
+  await browser.press(KEYS.control, 'z')
+  await until(() => service.store.state.entries.active === 8)
+})
+
+inBrowser('of systems that are alike the message names the user; who may not restore is asked before', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t, ['password:read', 'password:create', 'password:delete'])
+  await logIn(browser)
+  await createEntry(browser, 'Correo')
+  await browser.until("return document.querySelectorAll('#rows .row').length === 9")
+  await remove(browser, 'Correo')
+  assert.match(await textOf(browser, '#confirm'), /Eliminar Correo \([^)]+\)[^]*no podrás deshacerlo/)
+  assert.equal(service.store.state.entries.active, 9)
+  await browser.press(KEYS.escape)
+  assert.equal((await systems(browser)).length, 9)
+  await remove(browser, 'Correo')
+  await browser.click('#confirm .danger')
+  await until(() => service.store.state.entries.active === 8)
+})
