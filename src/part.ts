@@ -6,6 +6,7 @@ import type { Route } from './http/route.ts'
 import type { CoreSettings, SettingRows, StorageSettings } from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
 import type { KeyFinder } from './journal/keys.ts'
+import type { Lock } from './journal/lock.ts'
 import type { OnLine } from './journal/recover.ts'
 import type { Log, Observer } from './log.ts'
 import type { Accounts } from './store/accounts.ts'
@@ -58,6 +59,8 @@ export interface PartContext<S extends object> {
   readonly accounts: Accounts | undefined
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
+  /** That of the data folder; a part may serve on its socket, which only the folder's owner can open. */
+  readonly lock: Lock | undefined
   /** How long the start took to read it. */
   readonly readMs: number
   readonly log: Log
@@ -76,8 +79,7 @@ export interface OpenPart {
   readonly routes?: readonly Route[]
   /** What of it is named at the start: where a person finds it. */
   readonly place?: { readonly name: string, readonly path: string }
-  /** Routes for the operator, on the lock socket in the data folder. */
-  readonly localRoutes?: readonly Route[]
   readonly observer?: Observer
-  close?(): void
+  /** Called before the journal is closed. */
+  close?(): void | Promise<void>
 }

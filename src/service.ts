@@ -1,7 +1,6 @@
 /** The composition: from settings to a service. It knows no signals and never ends the process. */
 import { entryRoutes, sessionRoutes } from './http/routes.ts'
 import { RateLimit } from './http/rate-limit.ts'
-import { localPipeline } from './http/local.ts'
 import { pipelineOf, type Pipeline } from './http/request.ts'
 import { routerOf, withAbility, type Route } from './http/route.ts'
 import { nowMs } from './clock.ts'
@@ -53,22 +52,20 @@ async function compose(
   const observers: Observer[] = [] // those of parts, which are opened with the store
   const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate })
   closers.add(storage.close)
-  const { store, journal, readMs } = storage
+  const { store, journal, lock, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   const stopping = new AbortController()
   const { accounts, routes: ofSession } = await openSession(settings, store)
   let routes: readonly Route[] = [...entryRoutes(store, prefix), ...ofSession]
   let listener: Listener | undefined
   const parts = await openParts({
-    settings, store, accounts, journal, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
+    settings, store, accounts, journal, lock, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
     load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
   }, closers)
   const certificate = await openCertificate(settings, log, closers)
   for (const { observer } of parts) if (observer !== undefined) observers.push(observer)
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
     .map(route => withAbility(route, settings.abilities))
-  const localRoutes = parts.flatMap(part => part.localRoutes ?? [])
-  storage.gate?.open(localPipeline(localRoutes, store.journal.catchUp, log.warn))
   const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
   const pipeline = pipelineOf({
     ...optionsOf(settings, accounts),
@@ -79,10 +76,7 @@ async function compose(
     trustedProxies: settings.trustProxy, headers, warn: log.warn,
     onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
   })
-  // Clients and the operator have the same time: `storage.close` waits for no more than what is left of it.
-  closers.add(async () => {
-    await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), storage.gate?.close(SHUTDOWN_TIMEOUT_MS), end()])
-  })
+  closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), end()]) })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
   return {

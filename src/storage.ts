@@ -7,8 +7,6 @@ import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import type { DurableJournal } from './journal/journal.ts'
 import { lockFolder, type Lock } from './journal/lock.ts'
-import { localGate, type LocalGate } from './http/local.ts'
-import { SHUTDOWN_TIMEOUT_MS } from './limits.ts'
 import { counted, type Log } from './log.ts'
 import type { Part } from './part.ts'
 import { State } from './store/state.ts'
@@ -20,8 +18,8 @@ export interface Storage {
   readonly journal: DurableJournal | undefined
   /** How long the start took to read it. */
   readonly readMs: number
-  /** In front of the lock socket, which only the folder's owner can open; undefined without one. */
-  readonly gate: LocalGate | undefined
+  /** That of the data folder, on whose socket a part may serve; undefined without a folder. */
+  readonly lock: Lock | undefined
   /** Waits for what was queued, closes the journal, releases the lock. */
   close(): Promise<void>
 }
@@ -47,7 +45,7 @@ export async function openStorage(
     const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(openMemoryJournal(Date.now, state.apply), state, observers)
-    return { store, journal: undefined, readMs: 0, gate: undefined, close: () => store.close() }
+    return { store, journal: undefined, readMs: 0, lock: undefined, close: () => store.close() }
   }
   const { folder, keyFile } = locationOf(settings)
   log.info(`data folder    ${folder}`)
@@ -62,14 +60,11 @@ export async function openStorage(
     : await openLocked(files, folder, () => kind.open(settings, options, state.apply))
   const readMs = nowMs() - beganMs
   const store = new Store(journal, state, observers)
-  const gate = localGate()
-  lock.server.on('request', gate.handle)
   const closers = new Closers()
   closers.add(lock.release)
   closers.add(() => store.close())
-  closers.add(() => gate.close(SHUTDOWN_TIMEOUT_MS))
   report(settings, state, journal, folder, log)
-  return { store, journal, readMs, gate, close: () => closers.close() }
+  return { store, journal, readMs, lock, close: () => closers.close() }
 }
 
 /** Opens a journal that a part offers, behind the lock of the data folder. */

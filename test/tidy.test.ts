@@ -47,8 +47,8 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['command', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
-    ofNode: ['node:buffer', 'node:path', 'node:readline', 'node:stream']
+    holds: ['part.ts', ...['command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
   [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
   [
@@ -56,7 +56,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('access-log', 'node:buffer', 'node:crypto'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
-    part('operator', 'node:assert', 'node:async_hooks', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
+    part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
     part('extra', 'node:buffer', 'node:crypto'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],

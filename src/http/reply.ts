@@ -121,8 +121,8 @@ const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'ha
  * How an expected failure is answered; undefined where it is not expected, or is not for clients. `isStale`: what
  * others have written could not be asked for.
  */
-export function failureReply(error: unknown, { isStale, storingFailed, reportsFailures }: {
-  readonly isStale: boolean, readonly storingFailed: string | undefined, readonly reportsFailures: boolean | undefined
+export function failureReply(error: unknown, { isStale, storingFailed }: {
+  readonly isStale: boolean, readonly storingFailed: string | undefined
 }): Reply | undefined {
   if (error instanceof Failure) {
     if (error.code === 'entry-changed') return PRECONDITION_FAILED
@@ -130,7 +130,6 @@ export function failureReply(error: unknown, { isStale, storingFailed, reportsFa
     if (BUSY_FAILURES.includes(error.code)) return BUSY
   }
   // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
-  if (reportsFailures === true) return messageReply(500, (error as Error).message)
   if (!(error instanceof Failure)) return undefined
   if (error.code === 'journal-closed') return BUSY // a change is refused so before it is decided
   if (storingFailed !== undefined) return messageReply(500, storingFailed)

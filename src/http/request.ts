@@ -36,8 +36,6 @@ export interface PipelineOptions {
   readonly maxBodyBytes: number
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]
-  /** Whether an answer says what failed: for the operator. */
-  readonly reportsFailures?: boolean
   readonly observers?: readonly Observer[]
   /** Takes what the operator should know and the client should not. */
   readonly warn: (line: string) => void
@@ -152,8 +150,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
     if (!asked.isAnswered) {
       try {
         if (isReply(thrown)) return answer(asked, thrown)
-        const { reportsFailures } = options
-        const expected = failureReply(thrown, { isStale, storingFailed: route?.storingFailed, reportsFailures })
+        const expected = failureReply(thrown, { isStale, storingFailed: route?.storingFailed })
         const id = randomUUID()
         if (expected === undefined) warn(`request ${id} failed: ${describe(thrown)}`)
         return answer(asked, expected ?? statusReply(500, ['X-Request-Id', id]), id)

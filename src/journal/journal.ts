@@ -38,7 +38,7 @@ export const WHOLE = 'journal.whole'
 
 /** What a `continued` or `rewritten` record says of the journal before. */
 export interface Continued {
-  readonly why: 're-encrypted' | 'compacted' | 'salvaged'
+  readonly why: 're-encrypted' | 'compacted' | 'salvaged' | 'repaired'
   /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
   readonly head: string
   readonly records: number

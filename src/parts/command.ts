@@ -1,9 +1,10 @@
 /** What a command of the operator's program is, and what it may use. */
 import type { StorageSettings } from '../core-settings.ts'
 import type { Files, FileStat } from '../journal/files.ts'
-import type { Status, JournalLocation, JournalRecord } from '../journal/journal.ts'
+import type { JournalLocation, JournalRecord, Status } from '../journal/journal.ts'
 import type { Recovered } from '../journal/recover.ts'
 import type { State } from '../store/state.ts'
+import type { Body, OperationName, Result } from './operation.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends a command: something asked for does not exist, or cannot be done. The program's exit code is 1. */
@@ -18,13 +19,9 @@ export interface Arguments {
   readonly flags: { readonly [name: string]: string | boolean | readonly string[] | undefined }
 }
 
-/**
- * Where a journal is, and what is known of it: without a service, its length is all there is. `progress` is that of a
- * re-encryption that is under way.
- */
+/** Where a journal is, and what is known of it: without a service, its length is all there is. */
 export type JournalStatus = JournalLocation & Partial<Status> & {
-  readonly progress?: number
-  /** The file that has this length, where it is one: a compaction puts another in its place. */
+  /** The file that has this length, if it is in one: a compaction puts another in its place. */
   readonly file?: FileStat
 }
 
@@ -39,16 +36,13 @@ export interface JournalRead extends Omit<Recovered, 'lastWriteBytes'> {
 /** The way to a store, which is reached when it is first asked for something. */
 export interface Reached {
   readonly settings: StorageSettings
-  /**
-   * Asks the process that holds the lock, or takes it; gives the answer's body, throws an `OperatorError` with its
-   * message.
-   */
-  ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any>
+  /** Asks the process that holds the lock, or takes it. Rejects with an `OperatorError` with its message. */
+  ask<N extends OperationName>(operation: N, body: Body<N>): Promise<Result<N>>
   /**
    * The status of the process that holds the lock, asked for once; undefined if none answers, for whatever reason: who
    * must know that there is none takes the lock. Opens nothing.
    */
-  look(): Promise<JournalStatus | undefined>
+  look(): Promise<Result<'status'> | undefined>
   /** Whether this process has the lock, since asking found that no other one had it. */
   readonly hasLock: boolean
   /** Where the journal is. */

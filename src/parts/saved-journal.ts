@@ -1,8 +1,11 @@
 /** Files that commands make, a copy of the journal among them. */
+import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { disk, type Files, type FileStat } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
+import type { EncodedEvent } from '../journal/journal.ts'
 import { readKeyFile } from '../journal/keys.ts'
+import { isoTime, nonces, sealBatch } from '../journal/line.ts'
 import { readJournal } from '../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 import { makeWhole, type NewFile } from './whole-file.ts'
@@ -26,8 +29,10 @@ export async function makeFile<T>(
 interface HowSaved {
   /** A file that was looked at and may be replaced. */
   readonly replaces?: FileStat | undefined
-  /** Throws where what was read is not what the copy has to be. */
-  readonly confirm?: (read: JournalRead) => void | Promise<void>
+  /** Gets the copied lines, in pieces. */
+  readonly onText?: (text: string) => void
+  /** What is recorded behind what was read, which may be none; throws if that is not what the copy has to be. */
+  readonly more?: (read: JournalRead) => readonly EncodedEvent[] | Promise<readonly EncodedEvent[]>
 }
 
 /** Throws an `OperatorError` where the journal may have gone on elsewhere. */
@@ -53,17 +58,21 @@ export async function copyLines(
 
 /**
  * Writes the lines of the journal into a new file, durably, and verifies what is there then. Rejects as `copyLines`,
- * and as `confirm`, which is asked once all was read.
+ * and as `more`, which is asked once all was read.
  */
 export function saveJournal(
-  store: Reached, path: string, status: JournalStatus, { replaces, confirm }: HowSaved = {}
+  store: Reached, path: string, status: JournalStatus, { replaces, onText = () => {}, more = () => [] }: HowSaved = {}
 ): Promise<JournalRead> {
   const { files } = store
   return makeFile(path, async file => {
-    const read = await copyLines(store, status, text => file.write(text))
-    await confirm?.(read)
-    const made = readJournal(files, file.path, readKeyFile(files, status.keyFile)!, () => {})
-    if (made.head !== read.head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
-    return read
+    const read = await copyLines(store, status, text => { file.write(text); onText(text) })
+    const events = await more(read)
+    const keys = readKeyFile(files, status.keyFile)!
+    const seal = { time: isoTime(Date.now()), key: keys.newest, nonce: nonces(randomBytes) }
+    const { lines, head } = sealBatch(events, read.records, read.head, seal)
+    if (lines.length > 0) file.write(`${lines.join('\n')}\n`)
+    const made = readJournal(files, file.path, keys, () => {})
+    if (made.head !== head || made.tornBytes > 0) throw new OperatorError('the copy differs from the journal')
+    return { ...read, records: made.records, head }
   }, files, replaces)
 }

@@ -167,7 +167,7 @@ export class Terminal {
     const faultOf = (secret: string): string | undefined => secret === '' ? 'the password is empty' : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
     if (fromInput && !input.isTTY) {
-      const secret = utf8(await this.readInput(MAX_ENTRY_BYTES)).replace(/\r?\n$/, '')
+      const secret = (await this.readText()).replace(/\r?\n$/, '')
       const why = faultOf(secret)
       if (why !== undefined) throw new UsageError(why)
       return secret
@@ -196,6 +196,14 @@ export class Terminal {
     } finally {
       editor.close()
     }
+  }
+
+  /** All of standard input as a text. */
+  async readText(): Promise<string> {
+    const bytes = await this.readInput(MAX_ENTRY_BYTES)
+    // What would be made of anything else is another password.
+    if (!isUtf8(bytes)) throw new UsageError('standard input is not UTF-8')
+    return bytes.toString()
   }
 
   /** All of standard input. */
@@ -227,12 +235,6 @@ export class Terminal {
     }
     return line.split(/\r?\n/)[0]!
   }
-}
-
-/** A text; throws for what is not UTF-8: what would be made of it is another password. */
-function utf8(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw new UsageError('standard input is not UTF-8')
-  return bytes.toString()
 }
 
 /** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */

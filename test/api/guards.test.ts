@@ -47,7 +47,7 @@ test('a route is spared a guard only where this table says so', async t => {
   atEnd(t, () => { for (const part of opened) part.close?.() })
   const routes = [
     ...entryRoutes(store), ...sessionRoutes(accounts, 0, undefined),
-    ...opened.flatMap(({ routes = [], localRoutes = [] }) => [...routes, ...localRoutes])
+    ...opened.flatMap(({ routes = [] }) => [...routes])
   ]
   assert.ok(routes.length >= 7)
   for (const { operation, path, isPublic, allowsHttp, takesAnyToken } of routes) {

@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { VERSION } from '../../src/version.ts'
 import { openService } from '../../src/index.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../src/limits.ts'
 import { ANA, PASSWORD } from '../support/accounts.ts'
@@ -56,7 +57,7 @@ const WORKS: { readonly [what: string]: Work } = {
   'a tunnel': { sends: ['CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'], answers: [405] }
 }
 
-const OPERATED = message('POST', '/operator/entries/add', BODY, ['Expect: 100-continue']).subarray(0, -BODY.length)
+const OPERATED = message('POST', '/operator/addEntry', BODY, ['Expect: 100-continue', `X-Version: ${VERSION}`]).subarray(0, -BODY.length)
 /** The same of operators on the lock's socket; the first one's body comes once the stop has begun. */
 const OPERATORS: { readonly [what: string]: { readonly sends: string | Buffer, readonly leaves?: boolean, readonly isSlow?: boolean } } = {
   'a body whose rest comes': { sends: OPERATED },

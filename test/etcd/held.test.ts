@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { importEntries } from '../../src/parts/operator/operator-changes.ts'
+import { importEntries } from '../support/rewrite.ts'
 import { base64, callEtcd, etcdMissing, pause, startCluster, startProxy, type Hold, type Treatment } from '../support/etcd.ts'
 import { FIELDS, flagsOf, Rival } from '../support/instances.ts'
 import { startService, type Started } from '../support/service.ts'

@@ -4,11 +4,11 @@ import test, { type TestContext } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
 import { historyReader, type Change } from '../../src/parts/extra/history.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { forOperator, importEntries } from '../../src/parts/operator/operator-changes.ts'
+import { forOperator } from '../../src/parts/operator/operator-changes.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf } from '../support/accounts.ts'
 import { freshStore } from '../support/compose.ts'
 import { journalBytes, linesOf } from '../support/journal.ts'
-import { compact } from '../support/rewrite.ts'
+import { compact, importEntries } from '../support/rewrite.ts'
 import { send, startService, type Started } from '../support/service.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 
@@ -219,7 +219,7 @@ test('a history has so many changes, so much text and so much time; without keys
   assert.equal(await read(1, {}, () => timeMs++ === 0 ? 0 : 10_001), undefined)
   assert.equal(await read(1, { keyFile: 'none' }), undefined)
   assert.equal(await read(1, { bytes: 2 ** 30 }), undefined)
-  await deleteEntry(forOperator(store, () => 'root'), 2, null)
+  await deleteEntry(forOperator(store, 'root'), 2, null)
   assert.equal((await read(2))?.[0]?.by, 'operator:root')
   await compact(store, false)
   assert.deepEqual((await read(1))?.map(({ change }) => change), ['kept'])

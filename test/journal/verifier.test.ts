@@ -8,9 +8,9 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { MAX_LINE_BYTES } from '../../src/limits.ts'
-import { importEntries } from '../../src/parts/operator/operator-changes.ts'
 import { admin } from '../support/admin.ts'
 import { fileStore, rotateKey } from '../support/compose.ts'
+import { importEntries } from '../support/rewrite.ts'
 import {
   bytesOf, event, journalBytes, journalPath, keyPath, linesOf, makeJournal, putJournal, rechain, verdictOf
 } from '../support/journal.ts'

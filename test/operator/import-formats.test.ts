@@ -20,6 +20,8 @@ interface Sample {
   readonly end?: string
   /** For each row its line, sistema, usuario and password; the line alone where it is skipped. */
   readonly rows: readonly (readonly [line: number, sistema?: string, usuario?: string, password?: string])[]
+  /** By line, address and notes of the row. */
+  readonly more?: { readonly [line: number]: readonly string[] }
   /** By line, what is not kept of the row. */
   readonly loses?: { readonly [line: number]: readonly string[] }
 }
@@ -36,7 +38,11 @@ const SAMPLES: readonly Sample[] = [
       'example.org,https://example.org/,"",solo,',
       'never.org,https://never.org/,ana,,'
     ],
-    loses: { 2: ['address'], 3: ['address', 'note'], 6: ['address'], 7: ['address', 'no password'] },
+    loses: { 7: ['address', 'no password'] },
+    more: {
+      2: ['https://accounts.google.com/signin/v2'], 3: ['android://c0FFee-_==@com.twitter.android/', 'a note\nof two lines'],
+      5: ['https://router.local:8443/login?a=b'], 6: ['https://example.org/']
+    },
     rows: [
       [2, 'accounts.google.com', 'ana@gmail.com', 'p,1"x'], [3, 'com.twitter.android', 'ana', 'contraseña'],
       [5, 'router.local:8443', 'admin', '12345'], [6, 'example.org', '-', 'solo'], [7]
@@ -44,6 +50,7 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Firefox', end: '\r\n',
+    more: { 2: ['https://accounts.firefox.com'], 3: ['http://192.168.1.1:8080'], 4: ['chrome://FirefoxAccounts'] },
     lines: [
       '"url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed",' +
         '"timePasswordChanged"',
@@ -59,7 +66,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Bitwarden', end: '\n',
-    loses: { 2: ['address', 'folder'], 3: ['no password', 'note', 'other field'], 6: ['one-time code'] },
+    loses: { 2: ['folder'], 3: ['no password', 'note', 'other field'], 6: ['one-time code'] },
+    more: { 2: ['https://twitter.com,https://x.com'], 6: ['example.org/login'] },
     lines: [
       'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
       'Social,1,login,Twitter,,,0,"https://twitter.com,https://x.com",me@example.com,password123,',
@@ -72,7 +80,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Bitwarden', what: ' of an organization', end: '\n',
-    loses: { 2: ['address', 'folder'] },
+    loses: { 2: ['folder'] },
+    more: { 2: ['ssh://h.example:22'] },
     lines: [
       'collections,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp',
       '"Ops,Web",login,Server,,,0,ssh://h.example:22,root,pw,'
@@ -81,7 +90,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'KeePassXC', end: '\n',
-    loses: { 2: ['address', 'folder', 'note'], 3: ['folder'], 4: ['folder', 'no password'] },
+    loses: { 2: ['folder'], 3: ['folder'], 4: ['folder', 'no password'] },
+    more: { 2: ['https://k.org', 'n "q"'] },
     lines: [
       '"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"',
       '"Root","Sample","ana","=SUM(A1)","https://k.org","n ""q""","","0","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"',
@@ -92,7 +102,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: '1Password', end: '\n',
-    loses: { 2: ['address', 'folder', 'note', 'one-time code'], 3: ['archived'] },
+    loses: { 2: ['folder', 'one-time code'], 3: ['archived'] },
+    more: { 2: ['https://github.com', 'ssh note'], 3: ['https://www.example.org/a'] },
     lines: [
       'Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes',
       'GitHub,https://github.com,jon,gh-secret,otpauth://totp/G?secret=A,true,false,work;dev,ssh note',
@@ -103,13 +114,15 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: '1Password', what: ' with Website', end: '\r\n',
-    loses: { 2: ['address'] },
+    loses: {},
+    more: { 2: ['https://a.org'] },
     lines: ['Title,Website,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes', 'A,https://a.org,u,p,,false,false,,'],
     rows: [[2, 'A', 'u', 'p']]
   },
   {
     format: 'LastPass', end: '\r\n',
-    loses: { 2: ['address', 'folder'], 3: ['address', 'folder', 'no password', 'note'], 5: ['address'] },
+    loses: { 2: ['folder'], 3: ['folder', 'no password', 'note'] },
+    more: { 2: ['https://www.facebook.com/login.php'] },
     lines: [
       'url,username,password,totp,extra,name,grouping,fav',
       'https://www.facebook.com/login.php,ana,p&w,,,Facebook,Social,0',
@@ -119,7 +132,7 @@ const SAMPLES: readonly Sample[] = [
     rows: [[2, 'Facebook', 'ana', 'p&w'], [3], [5, 'Bank', 'ana', 'only-name']]
   },
   {
-    format: 'Apple', end: '\n', loses: { 2: ['address'], 3: ['note', 'one-time code'] },
+    format: 'Apple', end: '\n', loses: { 3: ['one-time code'] }, more: { 2: ['https://example.org/'], 3: ['https://b.org/', 'a note'] },
     lines: [
       'Title,URL,Username,Password,Notes,OTPAuth',
       'example.org (ana),https://example.org/,ana,"p,1",,', ',https://b.org/,,q,a note,otpauth://totp/x?secret=A'
@@ -128,7 +141,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Proton Pass', end: '\n',
-    loses: { 2: ['address', 'folder', 'further user name'], 3: ['folder'], 4: ['folder', 'no password', 'note'] },
+    loses: { 2: ['folder', 'further user name'], 3: ['folder'], 4: ['folder', 'no password', 'note'] },
+    more: { 2: ['https://b.org/'] },
     lines: [
       'type,name,url,email,username,password,note,totp,createTime,modifyTime,vault',
       'login,Bank,https://b.org/,ana@x.org,ana,p1,,,1700000000,1700000000,Personal',
@@ -138,7 +152,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'Dashlane', end: '\n',
-    loses: { 2: ['address', 'folder'], 4: ['no password'] },
+    loses: { 2: ['folder'], 4: ['no password'] },
+    more: { 2: ['https://b.org/'], 3: ['https://c.org/'] },
     lines: [
       'username,username2,username3,title,password,note,url,category,otpSecret',
       'ana,,,Bank,p1,,https://b.org/,Finance,', ',second,,,p2,,https://c.org/,,', ',,,Nothing,,,,,'
@@ -147,7 +162,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'KeePass 2', end: '\r\n',
-    loses: { 2: ['address', 'note'] },
+    loses: {},
+    more: { 2: ['https://k.org/', 'two\r\nlines'], 4: ['ssh://h:22'] },
     lines: [
       '"Account","Login Name","Password","Web Site","Comments"', '"Sample","ana","p\\\\1","https://k.org/","two',
       'lines"', '"","","q\\"\\\\","ssh://h:22",""'
@@ -156,7 +172,8 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     format: 'NordPass', end: '\n',
-    loses: { 2: ['address'], 3: ['card', 'no password'] },
+    loses: { 3: ['card', 'no password'] },
+    more: { 2: ['https://b.org/'] },
     lines: [
       'name,url,username,password,note,cardholdername,cardnumber,cvc,expirydate,zipcode,folder,full_name,phone_number,' +
         'email,address1,address2,city,country,state,type,custom_fields',
@@ -172,10 +189,11 @@ const SAMPLES: readonly Sample[] = [
   }
 ]
 
-for (const { format, what = '', lines, end = '\n', rows, loses } of SAMPLES) {
+for (const { format, what = '', lines, end = '\n', rows, loses, more = {} } of SAMPLES) {
   test(`${format}${what}: each row with a password becomes an entry`, () => {
     const expected = rows.map(([line, sistema, usuario, password]) => ({
-      line, entry: sistema === undefined ? undefined : { password, sistema, usuario, status: 1 }
+      line, entry: sistema === undefined ? undefined
+        : { password, sistema, usuario, ...more[line]?.[0] && { url: more[line][0] }, ...more[line]?.[1] && { notas: more[line][1] }, status: 1 }
     }))
     const entriesOf = (text: string): unknown => {
       const source = sourceOf(text)
@@ -210,11 +228,11 @@ test("Bitwarden's JSON: each item with a password, whatever surrounds them; what
   const { format, rows } = sourceOf(JSON.stringify(BITWARDEN, null, 1))
   assert.equal(format, 'Bitwarden')
   assert.deepEqual(rows.map(({ entry }) => entry && Object.values(entry)), [
-    ['p"\\1', 'a', 'ana', 1], ['p2', 'b.org', '-', 1], undefined, ['p3', 'trash', 'u', 0], ['p4', '-', '-', 1]
+    ['p"\\1', 'a', 'ana', 'https://b.org/x', 1], ['p2', 'b.org', '-', 'https://b.org/x', 1], undefined, ['p3', 'trash', 'u', 'https://b.org/x', 0], ['p4', '-', '-', 1]
   ])
   assert.deepEqual(rows.map(({ line }) => line), [1, 2, 3, 4, 5], 'each by its place')
   assert.deepEqual(rows.map(({ dropped }) => [...dropped].sort()), [
-    ['address', 'further address'], ['further address'], ['no password', 'note'], ['address', 'further address'], []
+    ['further address'], ['further address'], ['no password', 'note'], ['further address'], []
   ])
   const kept = item('a', 'u', 'p', {
     archivedDate: '2025-01-01T00:00:00Z', folderId: 'f', fields: [{ name: 'PIN', value: '1', type: 1 }], passwordHistory: [{ password: 'o' }],

@@ -186,8 +186,8 @@ test('§5 a flood of logins is turned away with 503 and Retry-After, and others 
   const program = await startProgram(t, { command, flags: { auth: 'bearer', 'login-limit': '0' } })
   const operator = join(program.folder, socketsIn(program.folder)[0]!)
   const user = { email: 'ana@example.org', password: 'correct horse battery' }
-  assert.equal((await requestLocal(operator, 'POST', '/operator/users/add', user)).status, 200)
-  const issued = await requestLocal(operator, 'POST', '/operator/tokens/issue', { email: user.email })
+  assert.equal((await requestLocal(operator, 'addUser', user)).status, 200)
+  const issued = await requestLocal(operator, 'issueToken', { email: user.email })
   const fields = [`Authorization: Bearer ${(issued.body as { token: string }).token}`]
   assert.equal((await ask(t, program.url, message('POST', '/api/createPassword', ENTRY, fields))).status, 200)
   const before = memoryMiB(program.pid)

@@ -8,10 +8,10 @@ import { test, type TestContext } from 'node:test'
 import type { Event } from '../../src/journal/journal.ts'
 import { CHECKPOINT_RECORD_BYTES, CHECKPOINT_RECORD_ROWS } from '../../src/parts/operator/checkpoint.ts'
 import type { PasswordHasher } from '../../src/store/passwords.ts'
-import { importEntries, purgeEntry } from '../../src/parts/operator/operator-changes.ts'
+import { purgeEntry } from '../../src/parts/operator/operator-changes.ts'
 import { checkState } from '../support/check.ts'
 import { fileStore, type FileStoreOptions, type FullStore } from '../support/compose.ts'
-import { compact, reencrypt } from '../support/rewrite.ts'
+import { compact, importEntries, reencrypt } from '../support/rewrite.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
 import {
   journalBytes, journalPath, keysOf, linesOf, putJournal, recordsOf, referenceLines, verify, writeKeys
@@ -63,7 +63,7 @@ test('a compacted journal shows what was shown, in a few records, and nothing of
   const made = await compact(store)
   assert.deepEqual([shown(store), store.status().records], [before, 5])
   const archive = join(folder, `journal-1-${health.records}.jsonl`)
-  assert.deepEqual(made, { records: 5, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
+  assert.deepEqual(made, { path: journalPath(folder), records: 5, head: store.status().head, bytes: journalBytes(folder).length, archive, unneeded: [],
     before: { records: health.records, head: health.head, bytes: bytes.length } })
   assert.ok(readFileSync(archive).equals(bytes))
   const [first, ...rest] = recordsOf(verify(journalBytes(folder), keysOf(folder)))

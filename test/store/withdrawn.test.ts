@@ -1,13 +1,11 @@
 /** A change that waits for a rewrite: answered 503 after a few seconds, and not carried out later. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { test } from 'node:test'
 import type { DurableJournal } from '../../src/journal/journal.ts'
-import { rotateKey } from '../../src/parts/operator/quiet-file.ts'
 import { composeService, withAccounts } from '../support/compose.ts'
-import { compact } from '../support/rewrite.ts'
+import { compact, rotateKey } from '../support/rewrite.ts'
 import { send } from '../support/service.ts'
 
 /** Holds a rewrite up as long as asked, a moment at each step: to ask all the time would keep a core busy. */
@@ -40,7 +38,7 @@ test('where the file of the keys is an older one by the end of a rewrite, the jo
   const journal = store.journal as DurableJournal
   const { path, keyFile } = journal.location()
   const older = readFileSync(keyFile)
-  await rotateKey(journal, randomBytes)
+  await rotateKey(journal)
   const newer = readFileSync(keyFile)
   for (const keepsHistory of [false, true]) {
     const before = readFileSync(path)

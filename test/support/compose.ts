@@ -23,11 +23,11 @@ import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
-import { rotateKey as rotate } from '../../src/parts/operator/quiet-file.ts'
 import { Accounts } from '../../src/store/accounts.ts'
 import { Store, type JournalObserver } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
 import { beginEmpty } from './journal.ts'
+import { rotateKey as rotate } from './rewrite.ts'
 import { atEnd, freshFolder } from './service.ts'
 
 export interface ComposeOptions {
@@ -80,7 +80,7 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
 }
 
 export function rotateKey(store: Store): Promise<Rotated> {
-  return store.exclusive(() => rotate(store.journal as DurableJournal, randomBytes))
+  return store.exclusive(() => rotate(store.journal as DurableJournal))
 }
 
 export function memoryStore(): Store {

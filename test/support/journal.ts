@@ -20,9 +20,8 @@ import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
-import { rotateKey } from '../../src/parts/operator/quiet-file.ts'
-import type { Rewritten } from '../../src/parts/operator/rewrite.ts'
-import { reencrypt } from './rewrite.ts'
+import type { Rewritten } from '../../src/parts/operation.ts'
+import { reencrypt, rotateKey } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
@@ -43,7 +42,7 @@ export class FileBehindLoop {
 
   commit<T>(command: Command<T>): Promise<T> { return this.#store.commit(command) }
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
-  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => rotateKey(this.inner, randomBytes)) }
+  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => rotateKey(this.inner)) }
   reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
     return this.#store.exclusive(() => reencrypt({ journal: this.inner }, onProgress))
   }

@@ -99,7 +99,7 @@ export async function trace(t: TestContext, pid: number, ...args: readonly strin
 }
 
 export async function statusOf({ folder }: Program, moved: string = folder): Promise<any> {
-  const { status, body } = await requestLocal(join(moved, socketsIn(moved)[0]!), 'GET', '/operator/status')
+  const { status, body } = await requestLocal(join(moved, socketsIn(moved)[0]!), 'status', {})
   if (status !== 200) throw new Error(`the operator was answered ${status}`)
   return body
 }

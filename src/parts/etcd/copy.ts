@@ -1,6 +1,7 @@
 /** The whole journal in etcd at once, for the operator: reading it, and moving one between a folder and etcd. */
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
+import type { EncodedEvent } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { locationOf } from '../../journal/folder.ts'
 import { isoTime } from '../../journal/line.ts'
@@ -22,7 +23,7 @@ import { Replica } from './replica.ts'
 /** The journal from a folder into etcd, where no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   // Where no process has the lock, asking takes it, and keeps it until the copy is made.
-  const { path, keyFile, bytes, records, head } = await store.ask('GET', '/operator/status')
+  const { path, keyFile, bytes, records, head } = await store.ask('status', {})
   if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
     throw new OperatorError(`the service runs on this folder, and ${why}; stop it first`)
@@ -67,11 +68,12 @@ export async function copyToFile({ store, terminal }: Context): Promise<void> {
     const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
     const isOpen = before.state !== 'closed'
     const shut = isOpen ? await change(log, before, markerText({ ...before, state: 'closed' }, word)) : before
-    const confirm = async (): Promise<void> => {
+    const more = async (): Promise<readonly EncodedEvent[]> => {
       if ((await found(log)).marker.revision !== shut.revision) throw changed(log)
+      return []
     }
     try {
-      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { confirm })
+      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { more })
       terminal.show({ path: target, records, head, closed: path }, [
         `${target}: ${records} records, head ${head}`,
         `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`

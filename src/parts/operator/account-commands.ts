@@ -18,9 +18,9 @@ function abilitiesOf({ flags }: Context): string[] | undefined {
   return abilities
 }
 
-function nameOf({ flags: { name } }: Context): Context['flags'][string] {
+function nameOf({ flags: { name } }: Context): string | undefined {
   if (name === '') throw new UsageError('--name is empty')
-  return name
+  return name as string | undefined
 }
 
 function ttlMinutesOf({ flags }: Context): number | undefined {
@@ -32,16 +32,9 @@ function ttlMinutesOf({ flags }: Context): number | undefined {
   }
 }
 
-/** What the store answers; where no service runs, it is not held while that is printed. */
-async function listOf(store: Context['store'], path: string): Promise<any> {
-  const items = await store.ask('GET', path)
-  await store.close()
-  return items
-}
-
 /** Throws an `OperatorError` unless there is a user with an address, or none, as it must be. */
 async function assertUser(store: Context['store'], email: string, isTaken: boolean): Promise<void> {
-  const users: readonly { readonly email: string }[] = await store.ask('GET', '/operator/users')
+  const users = await store.ask('listUsers', {})
   if (users.some(user => user.email === email.toLowerCase()) === isTaken) return
   throw new OperatorError(isTaken ? 'there is no user with this address'
     : 'there is a user with this address already')
@@ -60,15 +53,15 @@ async function newPassword({ store, positionals: [email = ''], flags, terminal }
   })
 }
 
-/** Asks with the e-mail address of the first positional, and says what was done. */
-function byAddress(path: string, done: string): Command['run'] {
-  return async ({ store, positionals: [email], terminal }) => {
-    await store.ask('POST', path, { email })
+/** Asks for something about the user of the first positional, and says what was done. */
+function byAddress(operation: 'removeUser' | 'revokeTokens', done: string): Command['run'] {
+  return async ({ store, positionals: [email = ''], terminal }) => {
+    await store.ask(operation, { email })
     terminal.show({ email, done }, `${email}: ${done}`)
   }
 }
 
-const revokeAll = byAddress('/operator/tokens/revoke-all', 'all tokens revoked')
+const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
 
 /** `user …` and `token …`. */
 export const COMMANDS: readonly Command[] = [
@@ -78,10 +71,10 @@ export const COMMANDS: readonly Command[] = [
     help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
     examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],
     run: async context => {
-      const { positionals: [email], terminal } = context
+      const { positionals: [email = ''], terminal } = context
       const abilities = abilitiesOf(context)
       const body = { email, name: nameOf(context), abilities, password: await newPassword(context, false) }
-      const user = await context.store.ask('POST', '/operator/users/add', body)
+      const user = await context.store.ask('addUser', body)
       const may = user.abilities.includes(ANY_ABILITY) ? 'everything' : user.abilities.join(', ')
       terminal.show(user, `${user.email}: added as user ${user.id}, who may do: ${may}`)
     }
@@ -92,31 +85,35 @@ export const COMMANDS: readonly Command[] = [
     help: 'gives a user another name or other abilities at once, also within the tokens that there are',
     examples: ['user edit ana@example.org --name "Ana B."', 'user edit ana@example.org --abilities password:read'],
     run: async context => {
-      const { store, positionals: [email], terminal } = context
+      const { store, positionals: [email = ''], terminal } = context
       const [name, abilities] = [nameOf(context), abilitiesOf(context)]
       if (name === undefined && abilities === undefined) throw new UsageError('give --name N, --abilities A,B, or both')
-      await store.ask('POST', '/operator/users/change', { email, name, abilities })
+      await store.ask('changeUser', { email, name, abilities })
       terminal.show({ email, done: 'changed' }, `${email}: changed`)
     }
   },
   {
     name: 'user list', help: 'lists the users',
-    run: async ({ store, terminal }) => terminal.list(await listOf(store, '/operator/users'), 'no users')
+    run: async ({ store, terminal }) => {
+      const users = await store.ask('listUsers', {})
+      await store.close() // nobody waits for the lock while this is printed
+      terminal.list(users, 'no users')
+    }
   },
   {
     name: 'user password', positionals: ['EMAIL'], options: PASSWORD_STDIN,
     help: 'gives a user a new password and revokes the user\'s tokens',
     examples: ['user password ana@example.org'],
     run: async context => {
-      const { store, positionals: [email], terminal } = context
-      await store.ask('POST', '/operator/users/password', { email, password: await newPassword(context, true) })
+      const { store, positionals: [email = ''], terminal } = context
+      await store.ask('setPassword', { email, password: await newPassword(context, true) })
       terminal.show({ email, done: 'new password' }, `${email}: new password, all tokens revoked`)
     }
   },
   {
     name: 'user remove', positionals: ['EMAIL'],
     help: 'removes a user and revokes the user\'s tokens',
-    run: byAddress('/operator/users/remove', 'removed, all tokens revoked')
+    run: byAddress('removeUser', 'removed, all tokens revoked')
   },
   {
     name: 'token issue', positionals: ['EMAIL'],
@@ -124,9 +121,9 @@ export const COMMANDS: readonly Command[] = [
     help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
     examples: ['token issue ci@example.org --ttl-minutes 60'],
     run: async context => {
-      const { positionals: [email], terminal } = context
+      const { positionals: [email = ''], terminal } = context
       const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context) }
-      const issued = await context.store.ask('POST', '/operator/tokens/issue', body)
+      const issued = await context.store.ask('issueToken', body)
       terminal.show(issued, issued.token)
     }
   },
@@ -135,7 +132,8 @@ export const COMMANDS: readonly Command[] = [
     help: 'lists the tokens, all of them or a user\'s',
     run: async ({ store, positionals: [email], terminal }) => {
       if (email !== undefined) await assertUser(store, email, true)
-      const tokens: { email: string }[] = await listOf(store, '/operator/tokens')
+      const tokens = await store.ask('listTokens', {})
+      await store.close()
       terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()), 'no tokens')
     }
   },
@@ -148,7 +146,7 @@ export const COMMANDS: readonly Command[] = [
       const { store, positionals: [id], flags, terminal } = context
       if ((id === undefined) === (flags['all'] === undefined)) throw new UsageError('give either an ID or --all EMAIL')
       if (id === undefined) return revokeAll({ ...context, positionals: [String(flags['all'])] })
-      await store.ask('POST', '/operator/tokens/revoke', { id })
+      await store.ask('revokeToken', { id })
       terminal.show({ id, done: 'revoked' }, `${id}: revoked`)
     }
   }

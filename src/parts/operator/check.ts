@@ -1,9 +1,13 @@
-/** Whether a state agrees with itself: for the operator, and after every test. */
+/** Whether a journal is whole, and whether a state agrees with itself: for the operator, and after every test. */
 import { createHash } from 'node:crypto'
+import { Failure } from '../../errors.ts'
+import type { FileJournal } from '../../journal/file-journal.ts'
+import { readInSteps } from '../../journal/recover.ts'
 import { ENTRY_FIELDS, entryText, FIELDS } from '../../store/entry.ts'
 import type { Entries } from '../../store/entries.ts'
 import { tokenId } from '../../store/session.ts'
 import type { State } from '../../store/state.ts'
+import { ofFile } from '../system-error.ts'
 
 /** Throws unless the whole state agrees with itself. */
 export function checkState({ entries, users, tokens }: State): void {
@@ -33,4 +37,21 @@ function checkEntries(entries: Entries): void {
   for (const piece of entries.list() ?? []) list.update(piece)
   if (active > 0) expected.update(']')
   if (list.digest('hex') !== expected.digest('hex')) throw new Error('the list is out of date')
+}
+
+/** What to do about a journal's file if a service still has what was in it. */
+export const IN_MEMORY: string =
+  'the service has everything in memory: do not stop it; journal repair has it write the journal again'
+
+/** Reads a journal up to where it reaches now, others being served meanwhile. Throws `journal-damaged`. */
+export async function verifyFile({ files, path, end: { goodBytes }, keys }: FileJournal): Promise<void> {
+  try {
+    for (const _ of readInSteps(files, path, keys, () => {}, goodBytes)) {
+      await new Promise(resolve => setTimeout(resolve, 0))
+    }
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'journal-damaged') throw ofFile(error, path)
+    const what = error.message.replace(/^[^:]*: /, '')
+    throw new Failure('journal-damaged', `${what}; ${IN_MEMORY}`, { cause: error })
+  }
 }

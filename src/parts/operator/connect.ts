@@ -1,35 +1,32 @@
 /**
- * The way to the store. Changes go through the socket of the process that has the lock; where there is none, this
- * process takes the lock and uses a socket of its own: one code path, and always one writer. Reads go to the journal's
- * file, and ask the service only how far it is acknowledged; without a service they need neither the lock nor a
- * writable file system.
+ * The way to the store: operations are asked of the process that has the lock, through its socket. If no process has
+ * it, this one takes the lock and calls the same functions. So there is always one writer.
  */
 import { join } from 'node:path'
-import { localPipeline } from '../../http/local.ts'
 import type { CoreSettings, StorageSettings } from '../../core-settings.ts'
 import { disk, type Files } from '../../journal/files.ts'
+import { JOURNAL_FILE, locationOf } from '../../journal/folder.ts'
 import { heldSockets, lockFolder, probe } from '../../journal/lock.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { JOURNAL_FILE, locationOf } from '../../journal/folder.ts'
 import { readJournal } from '../../journal/recover.ts'
-import { sentenceOf } from '../../store/validate.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../limits.ts'
 import { JOURNALS } from '../../settings.ts'
-import { openStorage, type Storage } from '../../storage.ts'
+import { openStorage } from '../../storage.ts'
 import { State } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
-import { requestLocal, type LocalAnswer } from './local-client.ts'
-import { operatorRoutes } from './operator-routes.ts'
-import { readSameFile, statusWithFile } from './same-file.ts'
 import type { Terminal } from '../terminal.ts'
+import { readSameFile, statusWithFile } from './same-file.ts'
+import { requestLocal } from './local-client.ts'
+import { runOperation, serveOperations } from './local-server.ts'
+import type { Body, FolderStatus, OperationName, Result } from '../operation.ts'
+import { callOf, type Operated } from './operation-table.ts'
 
-const STATUS = '/operator/status'
 /** How often, and how long apart, a process is asked again that is just opening or closing, and gives no answer. */
 const TRIES = 50
 const PAUSE_MS = 100
-/** The same of one that says that it is busy, or closes, which may take as long as its slowest client. */
+/** The same of a process that says that it is busy, or closes, which may take as long as its slowest client. */
 const BUSY_TRIES = TRIES + SHUTDOWN_TIMEOUT_MS / PAUSE_MS
 /** An answer of another process that takes longer is waited for aloud. */
 const SILENT_MS = 2_000
@@ -38,24 +35,28 @@ const WAITING = 'the service has not answered yet, and may be busy with the jour
 const NO_ANSWER = 'the service took no request, and nothing was changed; it may have no file descriptors left: look ' +
   'into its log, raise its limit (LimitNOFILE), or restart it'
 const MAX_NAME_CHARACTERS = 64
-/** What a service answers that does not have a route. */
-const NO_ROUTE = 'Not Found'
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
+/** What this process has opened, since no other process had it. */
+interface Opened {
+  readonly operated: Operated
+  close(): Promise<void>
+}
+
 /**
- * Reaches a store. Asking rejects with a `Failure` when the folder cannot be opened either, and with an `OperatorError`
- * when no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or when the
- * folder is another user's and this one is not root.
+ * Reaches a store. Asking rejects with a `Failure` if the folder cannot be opened either, and with an `OperatorError`
+ * if no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or if the folder is
+ * another user's.
  */
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
+  readonly files: Files = disk
   readonly #mayCreate: boolean
   readonly #terminal: Terminal
   readonly #keyFile: string
   readonly #folder: string
-  /** The storage that this process has opened, since no other had. */
-  #opened: Storage | undefined
+  #opened: Opened | undefined
   #saysThatItWaits = false
 
   constructor(settings: StoreSettings, mayCreate: boolean, terminal: Terminal) {
@@ -67,20 +68,20 @@ export class StoreAccess implements Reached {
     this.#folder = folder
   }
 
-  readonly files: Files = disk
-
   get hasLock(): boolean { return this.#opened !== undefined }
 
-  async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<any> {
+  async ask<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
     let timer: NodeJS.Timeout | undefined
     try {
       for (let tries = 1, answered = 0; ; tries++) {
         try {
-          const asked = await this.#socket() ?? this.#folder
+          const socket = this.#opened === undefined ? await liveSocket(this.files, this.#folder) : undefined
+          if (socket === undefined) return await this.#run(name, body)
           timer ??= this.#noteLater()
-          const answer = await requestLocal(asked, method, path, body, operatorName(process.env))
-          if (answer.status === 200) return answer.body
-          if (answer.status !== 503 || tries >= BUSY_TRIES) throw errorOf(answer)
+          const answer = await requestLocal(socket, name, body, operatorName(process.env))
+          if (answer.status === 200) return answer.body as Result<N>
+          const { message } = answer.body as { readonly message: string }
+          if (answer.status !== 503 || tries >= BUSY_TRIES) throw new OperatorError(message)
           answered = tries
         } catch (error) {
           if (!isTransition(error)) throw error
@@ -94,26 +95,24 @@ export class StoreAccess implements Reached {
     }
   }
 
-  async look(): Promise<JournalStatus | undefined> {
-    let timer: NodeJS.Timeout | undefined
+  async look(): Promise<FolderStatus | undefined> {
     try {
-      const found = await this.#liveSocket()
-      timer = this.#noteLater()
-      const answer = found === undefined ? undefined : await requestLocal(found, 'GET', STATUS)
-      return answer?.body as JournalStatus | undefined
-    } catch {
+      if (this.#opened !== undefined) return await this.#run('status', {})
+      const found = await liveSocket(this.files, this.#folder)
+      const answer = found === undefined ? undefined : await requestLocal(found, 'status', {})
+      return answer?.status === 200 ? answer.body as FolderStatus : undefined
+    } catch (error) {
+      if (error instanceof OperatorError) throw error
       return undefined
-    } finally {
-      clearTimeout(timer)
     }
   }
 
   async status(): Promise<JournalStatus> {
-    if (this.settings.journal !== 'file' || await this.#liveSocket() !== undefined) {
-      return statusWithFile(this.files, () => this.ask('GET', STATUS))
-    }
+    const isReached = this.settings.journal !== 'file' || this.#opened !== undefined ||
+      await liveSocket(this.files, this.#folder) !== undefined
+    if (isReached) return statusWithFile(this.files, () => this.ask('status', {}))
     this.#assertJournal()
-    const path = disk.real(join(this.#folder, JOURNAL_FILE))
+    const path = join(this.#folder, JOURNAL_FILE)
     const file = disk.stat(path)!
     return { path, keyFile: this.#keyFile, bytes: file.bytes, file }
   }
@@ -162,50 +161,58 @@ export class StoreAccess implements Reached {
     await closing?.close()
   }
 
-  /** Says, once and in a while, that another process is waited for. */
-  #noteLater(): NodeJS.Timeout | undefined {
-    if (this.#opened !== undefined || this.#saysThatItWaits) return undefined
-    return setTimeout(() => {
-      if (!this.#saysThatItWaits) this.#terminal.note(WAITING)
-      this.#saysThatItWaits = true
-    }, SILENT_MS)
-  }
-
-  /** The socket of the process that has the lock, which may be this one. */
-  async #socket(): Promise<string | undefined> {
-    const found = await this.#liveSocket()
-    if (found !== undefined || this.#opened !== undefined) return found
-    if (this.settings.journal === 'file' && !this.#mayCreate) this.#assertJournal()
-    this.assertOwner()
-    await this.#open()
-    return this.#liveSocket()
-  }
-
-  async #open(): Promise<void> {
-    const { settings } = this
-    const terminal = this.#terminal
-    const opened = await openStorage({ ...settings, dataDir: this.#folder, keyFile: this.#keyFile }, JOURNALS, {
-      info: () => {}, warn: line => terminal.warn(line), progress: (what, share) => terminal.progress(what, share)
-    }, { mayCreate: this.#mayCreate, files: this.files })
-    this.#opened = opened
-    const routes = operatorRoutes(opened.store, settings, opened.journal!, new AbortController().signal)
-    opened.gate!.open(localPipeline(routes, opened.journal!.catchUp, line => terminal.warn(line)))
-  }
-
-  #liveSocket(): Promise<string | undefined> { return liveSocket(this.files, this.#folder) }
-
-  #assertJournal(): void {
-    if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
-    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
-      'nothing was ever stored there, the command init makes one; if something was, restore it')
-  }
-
   /** Throws if the folder is another user's: what is made there the service could not read. */
   assertOwner(): void {
     const user = process.geteuid?.()
     const owner = disk.stat(this.#folder)?.owner
     if (user !== undefined && owner !== undefined && owner !== user) throw notOwner(this.#folder)
   }
+
+  /** Says, once and in a while, that another process is waited for. */
+  #noteLater(): NodeJS.Timeout | undefined {
+    if (this.#saysThatItWaits) return undefined
+    return setTimeout(() => {
+      if (!this.#saysThatItWaits) this.#terminal.note(WAITING)
+      this.#saysThatItWaits = true
+    }, SILENT_MS)
+  }
+
+  async #run<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
+    if (this.#opened === undefined) {
+      if (this.settings.journal === 'file' && !this.#mayCreate) this.#assertJournal()
+      this.assertOwner()
+      this.#opened = await this.#open()
+    }
+    const call = callOf(this.#opened.operated, operatorName(process.env), () => false)
+    return await runOperation(call, name, { ...body }) as Result<N>
+  }
+
+  async #open(): Promise<Opened> {
+    const { settings } = this
+    const terminal = this.#terminal
+    const warn = (line: string): void => terminal.warn(line)
+    const { store, journal, lock, close } = await openStorage(
+      { ...settings, dataDir: this.#folder, keyFile: this.#keyFile }, JOURNALS,
+      { info: () => {}, warn, progress: (what, share) => terminal.progress(what, share) },
+      { mayCreate: this.#mayCreate, files: this.files })
+    const operated: Operated = {
+      store, journal: journal!, lock: lock!, abilities: abilitiesOf(settings), warn, progress: { share: 0 },
+      stopping: new AbortController().signal
+    }
+    const end = serveOperations(lock!.server, operated) // other commands need not wait until this one has ended
+    return { operated, close: async () => { await end(); await close() } }
+  }
+
+  #assertJournal(): void {
+    if (disk.stat(join(this.#folder, JOURNAL_FILE)) !== undefined) return
+    throw new OperatorError(`there is no journal in ${this.#folder}; is that folder right (--data, DATA_DIR)? if ` +
+      'nothing was ever stored there, the command init makes one; if something was, restore it')
+  }
+}
+
+/** The abilities that operations ask for. */
+function abilitiesOf({ abilities }: StoreSettings): readonly string[] {
+  return [...abilities.values()].filter(ability => ability !== undefined)
 }
 
 /** Who runs the program: behind sudo the account that called it. What a header cannot hold becomes an underscore. */
@@ -219,18 +226,12 @@ function isTransition(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'].includes(systemCode(error))
 }
 
-function errorOf({ body }: LocalAnswer): OperatorError {
-  const { message, errors } = body as { message: string, errors?: { [field: string]: string[] } }
-  if (message === NO_ROUTE) return new OperatorError('the service that runs is of another version; restart it first')
-  return new OperatorError(errors === undefined ? message : sentenceOf(errors))
-}
-
 async function liveSocket(files: Files, folder: string): Promise<string | undefined> {
   if (files.stat(folder) === undefined) return undefined
   try {
     for (const socket of heldSockets(files, folder)) {
       if (!await probe(socket)) continue
-      assertOwner(files, folder, socket)
+      assertOwnSocket(files, folder, socket)
       return socket
     }
   } catch (error) {
@@ -240,10 +241,10 @@ async function liveSocket(files: Files, folder: string): Promise<string | undefi
 }
 
 /**
- * Throws where a socket is another user's, which would be told passwords. Root may use that of the user who owns the
+ * Throws if a socket is another user's, which would be told passwords. Root may use that of the user who owns the
  * folder or the journal.
  */
-function assertOwner(files: Files, folder: string, socket: string): void {
+function assertOwnSocket(files: Files, folder: string, socket: string): void {
   const user = process.geteuid?.()
   const owner = files.stat(socket)?.owner
   if (user === undefined || owner === undefined || owner === user) return

@@ -3,12 +3,12 @@ import { randomInt } from 'node:crypto'
 import { eitherOf } from '../../setting-values.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
 import { counted } from '../../log.ts'
-import { ENTRY_FIELDS, FIELDS, fieldsOf, type Entry, type EntryChanges } from '../../store/entry.ts'
-import type { Events } from '../../store/events.ts'
+import { ENTRY_FIELDS, FIELDS, fieldsOf, type EntryChanges, type EntryFields } from '../../store/entry.ts'
 import { changesIn, operatorIn } from '../../store/changes.ts'
 import type { State } from '../../store/state.ts'
-import { UsageError, type Command, type Context, type OnRecord, type Option } from '../command.ts'
-import { asking, entryOf, FIELD_WORDS, findId, idOf, listed } from './find-entry.ts'
+import { UsageError, type Command, type Context, type Option } from '../command.ts'
+import { FIELD_WORDS, findId, idOf, told } from './find-entry.ts'
+import { compact } from './rewrite-commands.ts'
 
 /** Shown instead of a password that was not asked for. */
 export const HIDDEN = '********'
@@ -22,18 +22,18 @@ const WORDS = Object.values(FIELD_WORDS).join(', ')
 const FIELD_FLAGS = Object.fromEntries(OPEN_FIELDS.map(field =>
   [FIELDS[field].flag, { value: FIELDS[field].value, help: FIELDS[field].help }]))
 
-/** The fields that the flags of a command give. Throws a `UsageError` for an empty one. */
-function givenFields({ flags }: Context): EntryChanges {
-  const empty = OPEN_FIELDS.find(field => flags[FIELDS[field].flag] === '')
+const NOTES = { 'notes-stdin': { help: 'take notes from standard input; nothing there clears them' } }
+
+/** The fields that the flags of a command give. Rejects with a `UsageError` for an empty one that must not be. */
+async function givenFields({ flags, terminal }: Context): Promise<EntryChanges> {
+  const empty = OPEN_FIELDS.find(field => FIELDS[field].isRequired && flags[FIELDS[field].flag] === '')
   if (empty !== undefined) throw new UsageError(`--${FIELDS[empty].flag} is empty`)
-  return Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
+  const given = Object.fromEntries(OPEN_FIELDS.map(field => [field, flags[FIELDS[field].flag]]))
+  if (flags['notes-stdin'] !== true) return given
+  if (flags['password-stdin'] === true) throw new UsageError('--notes-stdin and --password-stdin do not go together')
+  return { ...given, notas: (await terminal.readText()).replace(/\r?\n$/, '') }
 }
 
-/** An entry for a person, its secrets hidden unless they are to be shown. */
-function shownFields(entry: EntryChanges, reveals: boolean): EntryChanges {
-  const hidden = Object.fromEntries(SECRETS.map(field => [field, HIDDEN]))
-  return fieldsOf(reveals ? entry : { ...entry, ...hidden })
-}
 const PASSWORD = {
   'password-stdin': { help: 'take the password from standard input, but for a line end after it' },
   generate: { value: '[LENGTH]', help: 'generate a password, of 20 characters unless LENGTH is given' }
@@ -66,20 +66,6 @@ export function authorOf(state: State, record: Pick<JournalRecord, 'by' | 'data'
   const { by } = record
   // Of a removed user a compaction keeps the number alone.
   return by === null ? operatorIn(record) ?? null : state.users.get(by)?.email || String(by)
-}
-
-/** Where nothing can be written, a warning says that nothing was recorded; reading must stay possible there. */
-export async function recordDisclosure(
-  { store, terminal }: Context, disclosure: Events['entries.disclosed'], isCopy: boolean = false
-): Promise<void> {
-  try {
-    if (isCopy) throw new Error('this is a copy of the journal')
-    await store.ask('POST', '/operator/disclosures', disclosure)
-  } catch (error) {
-    terminal.warn(`this disclosure of passwords was not recorded: ${(error as Error).message}`)
-  } finally {
-    await store.close() // and so gives the lock back, where no service runs
-  }
 }
 
 /** After how many seconds the clipboard is cleared; undefined where it is not used. 0: never. */
@@ -118,11 +104,11 @@ async function get(context: Context): Promise<void> {
   if (field !== undefined && name === undefined) {
     throw new UsageError(`--field must be ${eitherOf(Object.values(FIELD_WORDS))}`)
   }
-  const reveals = name === 'password' || (name === undefined && flags['reveal'] === true)
+  const reveals = name === undefined ? flags['reveal'] === true : SECRETS.includes(name)
   const id = await findId(context, 'active')
-  const found = await entryOf(context, id)
-  if (reveals) await recordDisclosure(context, { command: 'entry get', entries: 1, id })
-  const entry = reveals ? found : { ...found, password: HIDDEN }
+  const command = reveals ? 'entry get' : undefined
+  const entry = told(context, await context.store.ask('getEntry', { id, command }))
+  await context.store.close()
   if (name !== undefined && seconds !== undefined) return copy(context, id, name, entry[name] ?? '', seconds)
   if (name !== undefined) return terminal.showText({ [name]: entry[name] ?? null }, entry[name] ?? '')
   const lines = [...OPEN_FIELDS, ...SECRETS].filter(field => entry[field] !== undefined)
@@ -131,16 +117,18 @@ async function get(context: Context): Promise<void> {
 }
 
 /** Asks for a change of an entry, and says what was done. */
-async function change(context: Context, id: number, done: string, path: string, body?: object): Promise<void> {
-  await asking(id, context.store.ask('POST', path, body))
-  context.terminal.show({ id, done }, `entry ${id} ${done}`)
+async function change(
+  { store, terminal }: Context, id: number, done: string, operation: 'deleteEntry' | 'restoreEntry' | 'purgeEntry'
+): Promise<void> {
+  await store.ask(operation, { id })
+  terminal.show({ id, done }, `entry ${id} ${done}`)
 }
 
 /** Makes or changes an entry, and shows or copies the password that it has now where that is asked for. */
 async function put(
   context: Context, command: string, done: string, password: string | undefined, send: () => Promise<number>
 ): Promise<void> {
-  const { flags, terminal } = context
+  const { flags, terminal, store } = context
   const seconds = clearAfterOf(context)
   const reveals = flags['reveal'] === true
   if (password === undefined && (reveals || seconds !== undefined)) {
@@ -148,14 +136,14 @@ async function put(
   }
   const id = await send()
   const isShown = password !== undefined && (reveals || seconds !== undefined)
-  if (isShown) await recordDisclosure(context, { command, entries: 1, id })
+  if (isShown) told(context, await store.ask('disclose', { command, entries: 1, id }))
   const lines = isShown && reveals ? [`password  ${password}`] : []
   terminal.show({ id, done, ...isShown && reveals && { password } }, [`entry ${id} ${done}`, ...lines])
   if (isShown && seconds !== undefined) await copy(context, id, 'password', password, seconds)
 }
 
 async function add(context: Context): Promise<void> {
-  const given = givenFields(context)
+  const given = await givenFields(context)
   const required = OPEN_FIELDS.filter(field => FIELDS[field].isRequired)
   if (required.some(field => given[field] === undefined)) {
     const flags = required.map(field => `--${FIELDS[field].flag} ${FIELDS[field].value}`)
@@ -163,20 +151,21 @@ async function add(context: Context): Promise<void> {
   }
   const password = await passwordOf(context)
   await put(context, 'entry add', 'created', password, async () =>
-    (await context.store.ask('POST', '/operator/entries/add', { ...given, password })).id)
+    (await context.store.ask('addEntry', { ...given, password } as EntryFields)).id)
 }
 
 /** Without a flag that says what is to change it is the password. */
 async function edit(context: Context): Promise<void> {
   const { flags, store } = context
-  const given = givenFields(context)
-  const setsPassword = OPEN_FIELDS.every(field => given[field] === undefined) ||
+  const given = await givenFields(context)
+  const setsPassword = ENTRY_FIELDS.every(field => given[field] === undefined) ||
     ['password', 'password-stdin', 'generate'].some(flag => flags[flag] !== undefined)
   const id = await findId(context, 'active')
-  await entryOf(context, id) // before a password is typed
+  await store.ask('getEntry', { id, command: undefined }) // before a password is typed
+  await store.close() // a service may start while it is
   const password = setsPassword ? await passwordOf(context) : undefined
   await put(context, 'entry edit', 'changed', password, async () => {
-    await asking(id, store.ask('POST', `/api/updatePassword/${id}`, { ...given, password }))
+    await store.ask('editEntry', { id, ...given, password })
     return id
   })
 }
@@ -184,27 +173,36 @@ async function edit(context: Context): Promise<void> {
 async function history(context: Context): Promise<void> {
   const { store, flags, terminal } = context
   const id = await findId(context, 'all')
-  await entryOf(context, id) // of one that was purged since, nothing is shown
   const reveals = flags['reveal'] === true
-  if (reveals) await recordDisclosure(context, { command: 'entry history', entries: 1, id })
-  const take: OnRecord = (record, state) => {
+  await store.ask('getEntry', { id, command: undefined }) // of an entry that was purged since, nothing is shown
+  if (reveals) told(context, await store.ask('disclose', { command: 'entry history', entries: 1, id }))
+  await store.close()
+  await store.read(await store.status(), (record, state) => {
     const { time, type } = record
     const changes = changesIn(record, id)
     if (changes === undefined) return
-    const values = shownFields({ ...state.entries.get(id), ...changes }, reveals)
+    const entry = { ...state.entries.get(id), ...changes }
+    const secrets = SECRETS.filter(field => entry[field] !== undefined)
+    const hidden = Object.fromEntries(secrets.map(field => [field, HIDDEN]))
+    const values = fieldsOf(reveals ? entry : { ...entry, ...hidden })
     const by = authorOf(state, record)
     terminal.show({ time, by, type, ...values }, `${time} ${by ?? '-'} ${type} ${JSON.stringify(values)}`)
-  }
-  await store.read(await store.status(), take)
+  })
 }
 
 async function purge(context: Context): Promise<void> {
-  const { flags, terminal } = context
+  const { flags, terminal, store } = context
   const id = idOf(context)
-  const { sistema, usuario }: Entry = await entryOf(context, id)
+  const { found: { sistema, usuario } } = await store.ask('getEntry', { id, command: undefined })
+  await store.close() // nobody waits for the lock while the question is read
   const what = `Entry ${id} (${sistema}, ${usuario}) is permanently deleted, and its id is never given again.`
   await terminal.confirm(what, flags['yes'] === true)
-  await change(context, id, 'purged', '/operator/entries/purge', { id })
+  await store.ask('purgeEntry', { id })
+  if (flags['compact'] === true) return compact(context, true)
+  terminal.show({ id, done: 'purged' }, [
+    `entry ${id} permanently deleted`,
+    'its old values leave the file with: journal compact --drop-history; entry purge --compact does both'
+  ])
 }
 
 const ENTRY = ['ENTRY']
@@ -217,9 +215,11 @@ export const COMMANDS: readonly Command[] = [
     examples: ['entry list git', 'entry list --deleted'],
     run: async context => {
       const among = context.flags['deleted'] === true ? 'deleted' : 'active'
-      const [filter] = context.positionals
-      const such = filter === undefined ? '' : ' that contain this'
-      context.terminal.list(await listed(context, among, filter), `no ${among} entries${such}`, FIELD_WORDS)
+      const { positionals: [text], store, terminal } = context
+      const such = text === undefined ? '' : ' that contain this'
+      const found = await store.ask('findEntries', { text, among })
+      await store.close()
+      terminal.list(found, `no ${among} entries${such}`, FIELD_WORDS)
     }
   },
   {
@@ -230,7 +230,7 @@ export const COMMANDS: readonly Command[] = [
     run: get
   },
   {
-    name: 'entry add', options: { ...FIELD_FLAGS, ...PASSWORD, ...REVEAL, ...CLIP },
+    name: 'entry add', options: { ...FIELD_FLAGS, ...NOTES, ...PASSWORD, ...REVEAL, ...CLIP },
     help: 'makes an entry, whose password it asks for or generates',
     examples: ['entry add --system github --user ana', 'entry add --system github --user ana --generate --clip'],
     run: add
@@ -238,7 +238,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'entry edit', positionals: ENTRY,
     options: {
-      ...FIELD_FLAGS, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
+      ...FIELD_FLAGS, ...NOTES, password: { help: 'ask for a new password, also with --system or --user' }, ...PASSWORD,
       ...REVEAL, ...CLIP
     },
     help: 'changes an entry: its password, which it asks for or generates, unless --system or --user is given',
@@ -251,7 +251,7 @@ export const COMMANDS: readonly Command[] = [
     examples: ['entry delete 3'],
     run: async context => {
       const id = await findId(context, 'active')
-      await change(context, id, 'deleted', `/api/deletePassword/${id}`)
+      await change(context, id, 'deleted', 'deleteEntry')
     }
   },
   {
@@ -260,11 +260,15 @@ export const COMMANDS: readonly Command[] = [
     examples: ['entry restore 3'],
     run: async context => {
       const id = await findId(context, 'deleted')
-      await change(context, id, 'restored', '/operator/entries/restore', { id })
+      await change(context, id, 'restored', 'restoreEntry')
     }
   },
   {
-    name: 'entry purge', positionals: ['ID'], options: { yes: { help: 'do not ask whether that is meant' } },
+    name: 'entry purge', positionals: ['ID'],
+    options: {
+      yes: { help: 'do not ask whether that is meant' },
+      compact: { help: 'also compact the journal without history, so that the old values leave the file' }
+    },
     help: 'permanently deletes an entry; its old values leave the file with journal compact --drop-history',
     examples: ['entry purge 3'],
     run: purge

@@ -49,7 +49,7 @@ export const WRITERS: { readonly [format: string]: Writer } = {
     activeOnly: true,
     head: `{"encrypted":false,"generator":"${GENERATOR}","folders":[],"items":[\n`,
     row: entry => {
-      const { sistema: name, usuario: username, password, url, notas } = entry as Entry & Beside
+      const { sistema: name, usuario: username, password, url, notas } = entry
       const uris = url ? [{ match: null, uri: url }] : []
       return JSON.stringify({
         organizationId: null, folderId: null, type: 1, reprompt: 0, name, notes: notas || null, favorite: false,
@@ -60,9 +60,6 @@ export const WRITERS: { readonly [format: string]: Writer } = {
     tail: '\n]}\n'
   }
 }
-
-/** Fields that an entry may have beside the contract's. */
-interface Beside { readonly url?: string, readonly notas?: string }
 
 /** What is written of entries, in pieces that are short however long these are. */
 export function * textsOf(

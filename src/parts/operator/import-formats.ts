@@ -19,15 +19,14 @@
  */
 import type { Buffer } from 'node:buffer'
 import { Failure } from '../../errors.ts'
-import { number } from '../../store/validate.ts'
-import { check, optional, sentenceOf } from '../../store/validate.ts'
-import { ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
+import { check, number, optional, sentenceOf } from '../../store/validate.ts'
+import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS } from '../../store/entry.ts'
 import { bitwardenSource } from './bitwarden-json.ts'
 import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
-import { IMPORTED } from './import-routes.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { itemsOf, readJson, type Numbered } from './json-objects.ts'
+import { oneOf } from './operator-changes.ts'
 import { OperatorError } from '../command.ts'
 
 /**
@@ -86,7 +85,7 @@ const KINDS: readonly (readonly [start: RegExp, kind: string])[] = [
 
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 const OWN = 'this program'
-const OWN_SHAPE = { ...IMPORTED, status: optional(IMPORTED.status), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
+const OWN_SHAPE = { ...CREATE_SHAPE, status: optional(oneOf(0, 1)), id: optional(number(1, Number.MAX_SAFE_INTEGER)) }
 /** Names that the fields of an entry may have, too. */
 const ALIASES: { readonly [name: string]: string } = { system: 'sistema', user: 'usuario', notes: 'notas' }
 

@@ -1,5 +1,5 @@
 /** A row of a file to import, whatever its format. */
-import { ENTRY_FIELDS, type EntryRow } from '../../store/entry.ts'
+import type { EntryRow } from '../../store/entry.ts'
 
 /** A row, where it is, and what it says. */
 export interface Row {
@@ -37,31 +37,27 @@ const NAMELESS = '-'
 /** KeePass writes where a value is instead of the value. */
 const REFERENCE = /\{REF:[A-Z]@/i
 
-/** The fields that an entry may have beside the contract's, and what they are called if it has no place for them. */
-const BESIDE = { url: 'address', notas: 'note' } as const
+/** What LastPass writes if there is no address. */
+const NO_ADDRESS = ['http://', 'http://sn']
 
 /** The row of an entry in the format of another program; `dropped` are the kinds of what it has besides. */
 export function foreignRow(
   line: number, foreign: Foreign, dropped: readonly string[],
   { isOwn = false, isDeleted = false }: { readonly isOwn?: boolean, readonly isDeleted?: boolean } = {}
 ): Row {
-  const { name, url, usuario, password } = foreign
-  const fields: [string, string][] = []
+  const { name, usuario, password, notas } = foreign
+  const url = NO_ADDRESS.includes(foreign.url) ? '' : foreign.url
   const kinds = new Set(dropped)
-  for (const field of ['url', 'notas'] as const) {
-    if (foreign[field] === '') continue
-    if (ENTRY_FIELDS.some((known: string) => known === field)) fields.push([field, foreign[field]])
-    else if (field !== 'url' || name !== '') kinds.add(BESIDE[field])
-  }
   const isReference = REFERENCE.test(password)
   if (isReference || [name, usuario, url].some(text => REFERENCE.test(text))) kinds.add('reference to another entry')
   if (password === '' || isReference) {
     if (password === '') kinds.add('no password')
-    for (const [field] of fields) kinds.add(BESIDE[field as keyof typeof BESIDE])
+    if (url !== '') kinds.add('address')
+    if (notas !== '') kinds.add('note')
     return { line, isOwn, entry: undefined, dropped: [...kinds] }
   }
   const sistema = name || hostOf(url) || NAMELESS
-  const entry = { password, sistema, usuario: usuario || NAMELESS, ...Object.fromEntries(fields) }
+  const entry = { password, sistema, usuario: usuario || NAMELESS, ...url && { url }, ...notas && { notas } }
   return { line, isOwn, entry: { ...entry, status: isDeleted ? 0 : 1 }, dropped: [...kinds] }
 }
 

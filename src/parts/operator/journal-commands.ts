@@ -1,60 +1,57 @@
-/** The commands on the journal and its keys. */
-import { basename, dirname, resolve } from 'node:path'
-import { FIRST_HASH } from '../../journal/line.ts'
-import { readKeyFile } from '../../journal/keys.ts'
+/** The commands on the journal as a whole: make it, look at it, copy it, put a copy back. */
+import { basename, dirname, extname, resolve } from 'node:path'
 import { isJustBegun, isPartOf, removeLeftovers } from '../../journal/begin.ts'
 import { locationOf, secondName } from '../../journal/folder.ts'
 import type { JournalRecord } from '../../journal/journal.ts'
+import { readKeyFile } from '../../journal/keys.ts'
+import { FIRST_HASH } from '../../journal/line.ts'
 import { Failure } from '../../errors.ts'
 import { counted } from '../../log.ts'
+import { event } from '../../store/state.ts'
+import { OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord } from '../command.ts'
+import { copyLines, saveJournal } from '../saved-journal.ts'
 import {
-  OperatorError, type Command, type Context, type JournalStatus, type OnRecord
-} from '../command.ts'
-import { saveJournal } from '../saved-journal.ts'
-import { before, earlierEnd, fileStatus, notedHead, type EarlierEnd } from './journal-files.ts'
-import { backupToOutput } from './backup-output.ts'
-import { checkState } from './check.ts'
+  assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
+} from './journal-files.ts'
+import { checkState, IN_MEMORY } from './check.ts'
 import { piecesOf } from './salvage-lines.ts'
 import { Salvaging } from './salvage-state.ts'
-import { authorOf, HIDDEN, recordDisclosure, REVEAL } from './entry-commands.ts'
-import { sealingKey } from './key-list.ts'
+import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
+import { told } from './find-entry.ts'
+import { WrittenAgain } from './same-file.ts'
+
+/** How often a backup begins again whose journal was written again meanwhile. */
+const BACKUP_TRIES = 5
 
 /** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
   return JSON.stringify(data, (name, value) =>
-    (name === 'password' && !reveals) || name === 'passwordHash' ? HIDDEN : value)
+    (['password', 'notas'].includes(name) && !reveals) || name === 'passwordHash' ? HIDDEN : value)
 }
 
-/** The journal, or the copy of it that was named. */
+/** The journal, or the copy of it that was named. Throws if the journal is not what its service has. */
 async function statusOf({ store, positionals: [file] }: Context): Promise<JournalStatus> {
-  return file === undefined ? store.status() : fileStatus({ store }, file)
+  if (file !== undefined) {
+    const status = fileStatus({ store }, file)
+    assertNotPacked(store.files, status.path)
+    return status
+  }
+  const status = await store.status()
+  const hasFailed = status.fault && status.mayHeal !== true && status.endpoints === undefined
+  if (hasFailed) throw new OperatorError(`the journal takes no more changes: ${status.fault}; ${IN_MEMORY}`)
+  return status
 }
 
-/** Sends a request that takes long, and shows its progress. */
-async function askSlowly(context: Context, what: string, path: string, body: object): Promise<any> {
-  const look = async (): Promise<void> => {
-    const status = await context.store.look()
-    if (status?.progress !== undefined) context.terminal.progress(what, status.progress)
-  }
-  const timer = setInterval(() => void look(), 200)
-  try {
-    return await context.store.ask('POST', path, body)
-  } finally {
-    clearInterval(timer)
-    context.terminal.progress('', 1)
-  }
-}
-
-function noLongerNeeded(key: string): string { return `key ${key} is no longer needed by this journal` }
-
-/** A refusal of a damaged journal, with how many lines of it can be opened all the same. */
-function withOpenable({ store }: Context, { path, keyFile, endpoints }: JournalStatus, error: unknown): unknown {
+/** A refusal of a damaged journal, with how many lines of it can be opened, and what to do. */
+function withOpenable(
+  { store }: Context, { path, keyFile, endpoints, records }: JournalStatus, error: unknown
+): unknown {
   const keys = endpoints === undefined ? readKeyFile(store.files, keyFile) : undefined
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
   const made = new Salvaging(keys)
   for (const piece of piecesOf(store.files, path, () => {})) made.take(piece)
   const what = `${error.message.replace(/^[^:]*: /, '')}; ${made.opened} of its ${made.last} lines can be opened`
-  return new Failure('journal-damaged', what, { cause: error })
+  return new Failure('journal-damaged', `${what}${records === undefined ? '' : `; ${IN_MEMORY}`}`, { cause: error })
 }
 
 async function verify(context: Context): Promise<void> {
@@ -63,10 +60,12 @@ async function verify(context: Context): Promise<void> {
   const status = await statusOf(context)
   let noted = head === FIRST_HASH ? 0 : undefined
   const ends: EarlierEnd[] = []
+  const keys = new Set<string>()
   const look: OnRecord = (record, _state, text) => {
     if (head !== undefined && text.endsWith(`"hash":"${head}"}`)) noted = record.seq
     const end = earlierEnd(record)
     if (end !== undefined) ends.push(end)
+    for (const key of sealingKeys(text)) keys.add(key)
   }
   const { records, head: newest, tornBytes, state } = await store.read(status, look)
     .catch(error => { throw withOpenable(context, status, error) })
@@ -74,12 +73,12 @@ async function verify(context: Context): Promise<void> {
   const { count, active } = state.entries
   const endOf = noted === undefined ? ends.find(end => end.head === head) : undefined
   const result = {
-    records, entries: count, active, head: newest, tornBytes,
+    records, entries: count, active, head: newest, tornBytes, keys: [...keys],
     ...head !== undefined && { noted: noted === undefined ? null : { record: noted }, endOf }
   }
   const torn = `${tornBytes} bytes of an unfinished last write follow, which the next start moves aside`
   terminal.show(result, [
-    `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`,
+    `records ${records}`, `entries ${count} (${active} active)`, `head    ${newest}`, `keys    ${[...keys].join(', ')}`,
     ...tornBytes > 0 ? [`torn    ${torn}`] : [],
     ...noted === undefined ? [] : [`noted   at record ${noted}`],
     ...endOf === undefined ? [] : [`noted   at record ${endOf.records}, the last one ${before(endOf)}`]
@@ -90,23 +89,26 @@ async function verify(context: Context): Promise<void> {
     const older = last && `; a head from ${before(last)} that was not its end is in what was kept of that time alone`
     throw new Failure('head-unknown', `${why}${older ?? ''}`)
   }
-  if (status.fault !== undefined) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
+  if (status.fault) throw new OperatorError(`the service takes no more changes: ${status.fault}`)
 }
 
 async function show(context: Context): Promise<void> {
-  const { store, flags, terminal } = context
+  const { store, flags, terminal, positionals: [file] } = context
   const reveals = flags['reveal'] === true
-  if (reveals) {
-    const { state } = await store.read(await statusOf(context))
-    const disclosure = { command: 'journal show', entries: state.entries.count }
-    await recordDisclosure(context, disclosure, context.positionals.length > 0)
+  const status = await statusOf(context)
+  if (reveals && file !== undefined) {
+    terminal.warn('this disclosure of passwords was not recorded: this is a copy of the journal')
+  } else if (reveals) {
+    const { entries } = await store.ask('status', {})
+    told(context, await store.ask('disclose', { command: 'journal show', entries, id: undefined }))
+    await store.close()
   }
   let sealing: string | undefined
-  await store.read(await statusOf(context), (record, state, text) => {
+  await store.read(reveals ? await statusOf(context) : status, (record, state, text) => {
     const { seq, time, type } = record
     const data = shown(record, reveals)
     const by = authorOf(state, record)
-    const key = sealingKey(text)
+    const [key] = sealingKeys(text)
     const rotation = key === (sealing ?? key) ? [] : [`key ${key} seals from here on`]
     sealing = key
     terminal.show({ seq, time, by, type, key, data: JSON.parse(data) },
@@ -114,13 +116,54 @@ async function show(context: Context): Promise<void> {
   })
 }
 
+/**
+ * Writes the journal's lines to standard output as they are verified. What is wrong may be found after some of them are
+ * out, so only the exit code says that a copy is good; its head goes to standard error, to be noted.
+ */
+async function backupToOutput(context: Context): Promise<void> {
+  const { store, terminal } = context
+  if (terminal.showsResults) throw new UsageError('standard output is a terminal; name a FILE, or send it to a program')
+  const { records, head } = await copyLines(store, await statusOf({ ...context, positionals: [] }), text =>
+    terminal.pass(text))
+  terminal.sync()
+  terminal.note(`${counted(records, 'record')}, head ${head}`)
+}
+
+async function backup(context: Context): Promise<void> {
+  const { store, positionals: [file = ''], terminal, flags } = context
+  if (file === '-') return backupToOutput(context)
+  const ending = extname(file)
+  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
+  const name = flags['timestamp'] === true ? `${file.slice(0, file.length - ending.length)}-${time}${ending}` : file
+  if (store.files.stat(resolve(name)) !== undefined) {
+    throw new OperatorError(`${resolve(name)} exists already; --timestamp adds the time to the name`)
+  }
+  for (let tries = 1; ; tries++) {
+    const status = await statusOf({ ...context, positionals: [] })
+    const keys = new Set<string>()
+    const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
+    try {
+      const { records, head } = await saveJournal(store, name, status, { onText })
+        .catch(error => { throw withOpenable(context, status, error) })
+      return terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
+        `${counted(records, 'record')}, head ${head}`,
+        `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
+      ])
+    } catch (error) {
+      if (!(error instanceof WrittenAgain) || tries === BACKUP_TRIES) throw error
+    }
+  }
+}
+
 /** Puts a copy where no journal is, or an empty one. */
-async function restore({ store, positionals: [file = ''], terminal }: Context): Promise<void> {
+async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
-  const { path } = locationOf(store.settings)
-  const { records, head, tornBytes } = await store.alone(async () => {
+  const { path, keyFile } = locationOf(store.settings)
+  const keepsTokens = flags['keep-tokens'] === true
+  let ended = 0
+  const { records, head, tornBytes, state } = await store.alone(async () => {
+    const target = path
     secondName(store.files, path)
-    const target = store.files.real(path)
     const old = store.files.stat(target)
     const isEmpty = old === undefined || old.bytes === 0 || isJustBegun(store.files, target)
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
@@ -128,27 +171,43 @@ async function restore({ store, positionals: [file = ''], terminal }: Context): 
     if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {
       throw new OperatorError(`${source} is what a killed command has left, and would be removed; give it another name`)
     }
+    assertNotPacked(store.files, status.path)
     removeLeftovers(store.files, target)
     return saveJournal(store, target, status, {
       replaces: old,
-      confirm: ({ records }) => { if (records === 0) throw new OperatorError(`${status.path} holds no record`) }
+      more: ({ records, state: { tokens } }) => {
+        if (records === 0) throw new OperatorError(`${status.path} holds no record`)
+        ended = keepsTokens ? 0 : tokens.size
+        const users = new Set(keepsTokens ? [] : [...tokens.values()].map(({ user }) => user))
+        return [...users].map(user => event('tokens.revoked', null, { user }))
+      }
     })
   })
   if (tornBytes > 0) {
     terminal.warn(`${status.path} ends with ${tornBytes} bytes of a line that is cut off, which were left out; the ` +
       'records behind it, if there were any, are lost: a file of journal backup that ends so was cut short')
   }
-  terminal.show({ path, records, head, tornBytes }, `${path}: ${counted(records, 'record')}, head ${head}`)
+  const users = [...state.users.values()].filter(({ passwordHash }) => passwordHash !== undefined)
+    .map(({ email }) => email)
+  const asOf = state.recorded
+  terminal.show({ path, keyFile, records, head, tornBytes, asOf, users, tokensEnded: ended }, [
+    `${path}: ${counted(records, 'record')}, head ${head}`,
+    ...users.length === 0 ? [] : [
+      `users and tokens are as of ${asOf}: ${users.join(', ')}`, 'remove those who have left: user remove EMAIL'
+    ],
+    ...ended === 0 ? []
+      : [`${counted(ended, 'token')} ended, since some may have been revoked by now; --keep-tokens keeps them`]
+  ])
 }
 
-/** `init`, `journal …` and `key …`. */
+/** `init` and `journal …`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'init', mayCreate: true,
     help: 'makes the data folder, the key and the journal, if they do not exist yet',
     run: async ({ store, terminal }) => {
-      const { pid, isNew, path, keyFile, records } = await store.ask('GET', '/operator/status')
-      const made = pid === process.pid && isNew // by this run, not by the service or by another one that was faster
+      const { pid, isNew, path, keyFile, records } = await store.ask('status', {})
+      const made = pid === process.pid && isNew === true // by this run, not by the service or one that was faster
       const done = made ? 'made, empty' : `found, ${counted(records, 'record')}`
       terminal.show({ path, keyFile, records, made }, [`journal ${path} (${done})`, `key     ${keyFile}`])
     }
@@ -167,66 +226,15 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'journal backup', positionals: ['FILE'],
+    options: { timestamp: { help: 'add the time to the name of FILE' } },
     help: 'copies the journal, verified; - is standard output',
-    examples: ['journal backup /mnt/backup/monday.jsonl', 'journal backup -'],
-    run: async context => {
-      const { store, positionals: [file = ''], terminal } = context
-      if (file === '-') return backupToOutput(context)
-      const { records, head } = await saveJournal(store, file, await store.status())
-      terminal.show({ path: resolve(file), records, head }, `${counted(records, 'record')}, head ${head}`)
-    }
+    examples: ['journal backup /mnt/backup/journal.jsonl --timestamp', 'journal backup -'],
+    run: backup
   },
   {
     name: 'journal restore', positionals: ['FILE'],
-    help: 'puts a copy into the data folder, verified, where no journal is; the service must not run',
+    options: { 'keep-tokens': { help: 'keep the tokens, as when the journal moves to another host' } },
+    help: 'puts a copy into the data folder, verified, where no journal is; ends all tokens; the service must not run',
     run: restore
-  },
-  {
-    name: 'journal compact',
-    options: {
-      'drop-history': { help: 'do not keep the old journal as an archive' },
-      yes: { help: 'do not ask whether the history is to go' }
-    },
-    help: 'writes the journal again without its history, which stays beside it as an archive',
-    run: async context => {
-      const { flags, store, terminal } = context
-      terminal.noteJournal(await store.status())
-      const drops = flags['drop-history'] === true
-      const what = 'All former values, and who made which change, are then gone for good.'
-      if (drops) await terminal.confirm(what, flags['yes'] === true)
-      const compacted = await askSlowly(context, 'compacting the journal', '/operator/journal/compact',
-        { keepsHistory: drops ? 0 : 1 })
-      const { records, bytes, head, before, unneeded, archive } = compacted
-      terminal.show(compacted, [
-        `before  ${before.records} records, ${before.bytes} bytes, head ${before.head}`,
-        `now     ${records} records, ${bytes} bytes, head ${head}`, `archive ${archive ?? 'not kept'}`,
-        ...unneeded.map(noLongerNeeded)
-      ])
-    }
-  },
-  {
-    name: 'key rotate',
-    help: 'makes a new key, which seals from now on; old lines stay readable',
-    run: async ({ store, terminal }) => {
-      const status = await store.status()
-      terminal.noteJournal(status)
-      const { keyFile } = status
-      const { key, seals } = await store.ask('POST', '/operator/key/rotate', {})
-      // A service of the first version does not say it.
-      const lines = seals !== false ? [`key ${key} seals from now on`] : [
-        `key ${key} is in ${keyFile}, and does not seal yet`,
-        'copy that file to every other instance, then run key rotate again'
-      ]
-      terminal.show({ key, keyFile, seals }, lines)
-    }
-  },
-  {
-    name: 'key rewrite',
-    help: 're-encrypts the whole journal with the newest key, so that older keys can be destroyed',
-    run: async context => {
-      context.terminal.noteJournal(await context.store.status())
-      const { unneeded, head } = await askSlowly(context, 're-encrypting the journal', '/operator/key/rewrite', {})
-      context.terminal.show({ head, unneeded }, [`head ${head}`, ...unneeded.map(noLongerNeeded)])
-    }
   }
 ]

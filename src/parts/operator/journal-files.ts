@@ -1,7 +1,9 @@
-/** Files that are journals or copies of them, and the ends of earlier journals that they name. */
-import { resolve } from 'node:path'
-import { CONTINUATIONS, type Continued, type JournalRecord } from '../../journal/journal.ts'
+/** Files that are journals or copies of them: what they are, which keys they need, which earlier journals they name. */
+import { Buffer } from 'node:buffer'
+import { basename, resolve } from 'node:path'
+import type { Files } from '../../journal/files.ts'
 import { locationOf } from '../../journal/folder.ts'
+import { CONTINUATIONS, type Continued, type JournalRecord } from '../../journal/journal.ts'
 import { OperatorError, UsageError, type Arguments, type Context, type JournalStatus } from '../command.ts'
 
 /** An end that a journal names: of the one before it, or of one before that. */
@@ -24,6 +26,25 @@ export function fileStatus({ store }: Pick<Context, 'store'>, file: string): Jou
   return { path, keyFile: locationOf(store.settings).keyFile, bytes: stat.bytes, file: stat }
 }
 
+/** What files begin with that a journal may have been packed into. */
+const PACKED: readonly (readonly [bytes: string, name: string])[] = [
+  ['1f8b', 'gzip'], ['28b52ffd', 'zstd'], ['fd377a58', 'xz'], ['425a68', 'bzip2'], ['504b0304', 'zip'],
+  ['6167652d', 'age']
+]
+
+/** Throws an `OperatorError` that says what a file is, if it is a packed one. */
+export function assertNotPacked(files: Files, path: string): void {
+  const start = Buffer.alloc(8)
+  const descriptor = files.openToRead(path)
+  try {
+    if (files.stat(path)?.isFile === true) files.readAt(descriptor, start, 0)
+  } finally {
+    files.close(descriptor)
+  }
+  const packed = PACKED.find(([bytes]) => start.toString('hex').startsWith(bytes))
+  if (packed !== undefined) throw new OperatorError(`${path} is not a journal: ${packed[1]}; unpack it first`)
+}
+
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */
 export function earlierEnd(record: JournalRecord): EarlierEnd | undefined {
   return CONTINUATIONS.has(record.type) ? { ...record.data as Continued, ended: record.time } : undefined
@@ -36,4 +57,14 @@ const REWRITINGS = {
 /** How a sentence about the end of an earlier journal goes on. */
 export function before({ why, ended }: EarlierEnd): string {
   return `before the ${REWRITINGS[why]} of ${ended}`
+}
+
+/** Whether a name is that of an archive which a compaction of a journal has left. */
+export function isArchive(path: string, name: string): boolean {
+  return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
+}
+
+/** The names of the keys that have sealed some lines, each once. */
+export function sealingKeys(lines: string): readonly string[] {
+  return [...new Set(Array.from(lines.matchAll(/,"key":"([0-9a-f]{8})","sealed":"/g), ([, key]) => key!))]
 }

@@ -1,12 +1,14 @@
-/** A request over a Unix socket, for the operator's program. */
+/** A request over the socket of the lock, for the operator's program. */
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { shortestPath } from '../../journal/lock.ts'
+import { VERSION } from '../../version.ts'
 import { OperatorError } from '../command.ts'
+import { OPERATOR_FIELD, VERSION_FIELD } from './local-server.ts'
 
-/** An answer with its JSON body, undefined where there is none. */
+/** An answer with its JSON body. */
 export interface LocalAnswer {
   readonly status: number
   readonly body: unknown
@@ -17,34 +19,40 @@ const UNKNOWN = 'the service cut the connection before it answered, and may have
   'look whether it did (journal show), and repeat the command if not'
 
 /**
- * Sends a request with a JSON body, for the account `operator`. The body waits until the service asks for it (RFC 9110
- * §10.1.1), since nothing is done before. Rejects with the system's error where none answers and nothing was changed,
- * and with an `OperatorError` where that cannot be known.
+ * Asks for an operation, for the account `operator`. The body waits until the service asks for it (RFC 9110 §10.1.1),
+ * since nothing is done before. Rejects with the system's error if nothing answers and nothing was changed, and with an
+ * `OperatorError` if that cannot be known, or if the service is of another version.
  */
 export async function requestLocal(
-  socketPath: string, method: string, path: string, body?: unknown, operator: string = ''
+  socketPath: string, name: string, body: object, operator: string = ''
 ): Promise<LocalAnswer> {
-  const content = Buffer.from(body === undefined ? '' : JSON.stringify(body))
-  const fields = body === undefined ? {} : {
-    'Content-Type': 'application/json', 'Content-Length': content.length, Expect: '100-continue'
+  const content = Buffer.from(JSON.stringify(body))
+  const headers = {
+    Host: 'localhost', Connection: 'close', 'Content-Type': 'application/json', 'Content-Length': content.length,
+    Expect: '100-continue', [OPERATOR_FIELD]: operator, [VERSION_FIELD]: VERSION
   }
-  const headers = { Host: 'localhost', Connection: 'close', 'X-Operator': operator, ...fields }
-  const outgoing = request({ socketPath: shortestPath(socketPath), method, path, headers })
+  const outgoing = request({
+    socketPath: shortestPath(socketPath), method: 'POST', path: `/operator/${name}`, headers
+  })
   let mayBeDone = false
-  const send = (): void => {
-    mayBeDone = method !== 'GET'
-    outgoing.end(content)
-  }
   outgoing.on('error', () => {}) // of an answer that is cut off, its reader learns
-  if (body === undefined) outgoing.on('socket', socket => socket.on('connect', send))
-  else outgoing.on('continue', send).flushHeaders()
+  outgoing.on('continue', () => {
+    mayBeDone = true
+    outgoing.end(content)
+  }).flushHeaders()
   try {
     const [response] = await once(outgoing, 'response') as [IncomingMessage]
     const answer = await text(response)
-    return { status: response.statusCode!, body: answer === '' ? undefined : JSON.parse(answer) }
+    const { statusCode: status = 0, headers: { [VERSION_FIELD]: version } } = response
+    // The lock answers before anything serves on it.
+    if (version !== VERSION && status !== 503) {
+      throw new OperatorError(`the service that runs is of another version (${version ?? 'an older one'}, and this ` +
+        `program is ${VERSION}): restart the service first`)
+    }
+    return { status, body: answer === '' ? {} : JSON.parse(answer) }
   } catch (error) {
-    throw mayBeDone ? new OperatorError(UNKNOWN, { cause: error }) : error
+    throw mayBeDone && !(error instanceof OperatorError) ? new OperatorError(UNKNOWN, { cause: error }) : error
   } finally {
-    outgoing.destroy() // where a body was not asked for, it still waits
+    outgoing.destroy() // a body that was not asked for still waits
   }
 }

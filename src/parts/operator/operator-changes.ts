@@ -1,19 +1,20 @@
 /** Changes that only the operator makes, and the name under which the operator's changes are recorded. */
-import { Buffer } from 'node:buffer'
+import { Failure } from '../../errors.ts'
 import type { EncodedEvent } from '../../journal/journal.ts'
-import { hasMore, type EntryRow } from '../../store/entry.ts'
+import { CREATE_SHAPE, hasMore, rowOf, type EntryRow } from '../../store/entry.ts'
+import type { EntryTable } from '../../store/entries.ts'
 import { OPERATOR, type Events } from '../../store/events.ts'
-import { event } from '../../store/state.ts'
+import { event, type State } from '../../store/state.ts'
 import type { Command, Commits } from '../../store/store.ts'
+import { rule, shaped, type Rule } from '../../store/validate.ts'
+import type { Disclosed, Imported, ImportRow } from '../operation.ts'
+import type { Call } from './operation-table.ts'
 
-/** The same store, whose events have the name of the operator who asks, if `nameOf` gives one. */
-export function forOperator(store: Commits, nameOf: () => string | undefined): Commits {
-  const named = <T>(decide: Command<T>): Command<T> => {
-    const name = nameOf()
-    return name === undefined ? decide : draft => {
-      const [events, outcome] = decide(draft)
-      return [events.map(one => withName(one, name)), outcome]
-    }
+/** The same store, whose events have the name of the operator who asks. */
+export function forOperator(store: Commits, name: string): Commits {
+  const named = <T>(decide: Command<T>): Command<T> => draft => {
+    const [events, outcome] = decide(draft)
+    return [events.map(one => withName(one, name)), outcome]
   }
   return {
     state: store.state,
@@ -35,19 +36,65 @@ export function purgeEntry(store: Commits, id: number): Promise<boolean> {
   })
 }
 
-/** Creates entries, all of them or none, and returns the id of the first; the others follow it. */
-export function importEntries(store: Commits, entries: readonly EntryRow[]): Promise<number> {
-  return store.commit(draft => {
-    const first = draft.size + 1
+/**
+ * Reads what discloses passwords, and records that in the same step. If nothing can be recorded, reading stays
+ * possible: the log then says it, and the answer says why.
+ */
+export async function disclosing<T>(
+  { commits, warn, by }: Call, disclosure: Events['entries.disclosed'], read: (entries: Pick<EntryTable, 'get'>) => T
+): Promise<Disclosed<T>> {
+  try {
+    const found = await commits.commit(draft => {
+      const found = read(draft)
+      return [found === undefined ? [] : [event('entries.disclosed', null, disclosure)], found]
+    })
+    return { found }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const what = disclosure.id === undefined ? `${disclosure.entries} entries` : `entry ${disclosure.id}`
+    warn(`${disclosure.command} has shown the passwords of ${what} to operator:${by}, which is not recorded`)
+    return { found: read(commits.state.entries), unrecorded: error.message }
+  }
+}
+
+/** One of some numbers. */
+export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
+  return rule(value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
+}
+
+const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }
+
+/**
+ * Creates entries, all of them or none, in one record, but for those that exist already.
+ */
+export function importEntries(
+  commits: Commits, given: readonly ImportRow[], how: { readonly keepsDuplicates: boolean, readonly isTrial: boolean }
+): Promise<Imported> | Imported {
+  const rows = given.map(row => ({ isOwn: row.isOwn, entry: rowOf(shaped(ROW_SHAPE, row)) }))
+  if (how.isTrial) return planOf(commits.state, rows, how.keepsDuplicates).imported
+  return commits.commitAlone(() => {
+    const { imported, entries } = planOf(commits.state, rows, how.keepsDuplicates)
+    if (entries.length === 0) return [[], imported]
+    const first = commits.state.entries.size + 1
     const type = entries.some(hasMore) ? 'fields.imported' : 'entries.imported'
-    return [entries.length > 0 ? [event(type, null, { first, entries })] : [], first]
+    return [[event(type, null, { first, entries })], { ...imported, first }]
   })
 }
 
-/** What an imported entry takes in a record, bytes. */
-export function importedBytes(entry: EntryRow): number { return Buffer.byteLength(JSON.stringify(entry)) + 1 }
-
-/** Records that the operator was shown passwords. */
-export function recordDisclosure(store: Commits, disclosure: Events['entries.disclosed']): Promise<void> {
-  return store.commit(() => [[event('entries.disclosed', null, disclosure)], undefined])
+function planOf(
+  { entries }: State, rows: readonly { readonly isOwn: boolean, readonly entry: EntryRow }[], keepsDuplicates: boolean
+): { readonly imported: Imported, readonly entries: readonly EntryRow[] } {
+  const keyOf = (entry: EntryRow): string => JSON.stringify(rowOf(entry))
+  const known = new Set<string>()
+  for (const entry of entries.entries()) known.add(keyOf(entry))
+  const duplicates: number[] = []
+  const made: EntryRow[] = []
+  for (const [i, { isOwn, entry }] of rows.entries()) {
+    const key = keyOf(entry)
+    const isDuplicate = known.has(key)
+    if (isDuplicate) duplicates.push(i)
+    if (!isOwn) known.add(key)
+    if (!isDuplicate || keepsDuplicates) made.push(entry)
+  }
+  return { imported: { duplicates, made: made.length }, entries: made }
 }

@@ -1,4 +1,5 @@
-/** The operator's way to a running service: routes on the lock socket, which only the folder's owner can open. */
+/** The operator's way to a running service: operations on its lock's socket, which only the folder's owner can open. */
+import { systemCode } from '../../errors.ts'
 import type { Part } from '../../part.ts'
 
 /** How long reading the journal takes, and how many records it has an entry, before compacting it is worth a line. */
@@ -7,19 +8,32 @@ const MANY_RECORDS_AN_ENTRY = 10
 
 export const operator: Part = {
   settings: {},
-  open: async ({ settings, store, journal, readMs, log, stopping }) => {
-    if (journal === undefined) return {}
-    const { count } = store.state.entries
-    if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, count)) {
+  open: async ({ settings, store, accounts, journal, lock, readMs, log, stopping }) => {
+    if (journal === undefined || lock === undefined) return {}
+    const { entries } = store.state
+    if (readMs > LONG_READ_MS && journal.status().records > MANY_RECORDS_AN_ENTRY * Math.max(1, entries.count)) {
       const how = journal.location().endpoints === undefined ? 'node dist/admin.js journal compact'
         : 'compacting a copy of the journal in a file, and copying that back to another place,'
       log.info(`hint           most records are history; ${how} shortens a start`)
     }
-    const { operatorRoutes } = await import('./operator-routes.ts')
-    return { localRoutes: operatorRoutes(store, settings, journal, stopping) }
+    if (accounts?.users().length === 0) log.warn('nobody can log in yet: node dist/admin.js user add EMAIL')
+    const [{ serveOperations }, { rescue }] = await Promise.all([import('./local-server.ts'), import('./rewrite.ts')])
+    const warn = (line: string): void => log.warn(line)
+    const abilities = [...settings.abilities.values()].filter(ability => ability !== undefined)
+    const end = serveOperations(lock.server, {
+      store, journal, lock, abilities, stopping, warn, progress: { share: 0 }
+    })
+    return {
+      close: async () => {
+        await end()
+        await rescue({ journal, store }).then(
+          path => { if (path !== undefined) log.warn(`the journal had failed: all that was in memory is in ${path}`) },
+          error => log.warn(`what was in memory of the failed journal could not be written: ${systemCode(error)}`))
+      }
+    }
   },
   commands: async () => (await Promise.all([
-    import('./account-commands.ts'), import('./entry-commands.ts'), import('./journal-commands.ts'),
-    import('./key-list.ts'), import('./salvage.ts'), import('./transfer-commands.ts')
+    import('./entry-commands.ts'), import('./transfer-commands.ts'), import('./account-commands.ts'),
+    import('./journal-commands.ts'), import('./rewrite-commands.ts'), import('./salvage.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)
 }

@@ -5,6 +5,9 @@ import type { Recovered } from '../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../command.ts'
 import { ofFile } from '../system-error.ts'
 
+/** Ends a command that has read a file in whose place another one is by now: it may be run again. */
+export class WrittenAgain extends OperatorError {}
+
 /** Reads a journal's file, which must be the same one all the time. */
 export function readSameFile(
   files: Files, status: JournalStatus, read: (endBytes: number) => Recovered
@@ -47,5 +50,5 @@ export async function statusWithFile(
 function assertSame(files: Files, { path, file }: JournalStatus): void {
   const now = file && files.stat(path)
   if (file === undefined || (now !== undefined && isSameFile(now, file))) return
-  throw new OperatorError(`${path} was written again meanwhile; run the command again`)
+  throw new WrittenAgain(`${path} was written again meanwhile; run the command again`)
 }

@@ -1,5 +1,5 @@
 /** Which tokens a compaction keeps. */
-import type { QuietFile } from './quiet-file.ts'
+import type { End } from '../../journal/journal.ts'
 import type { KeptToken } from '../../store/events.ts'
 import { isExpired, type State } from '../../store/state.ts'
 
@@ -7,7 +7,9 @@ import { isExpired, type State } from '../../store/state.ts'
  * Those that had not expired when the newest record was made, or have not by now, whichever is earlier: a clock that
  * runs ahead while a journal is compacted, and has made no record before, ends no token for good.
  */
-export function tokensToKeep({ tokens }: State, { end, time }: Pick<QuietFile, 'end' | 'time'>): KeptToken[] {
+export function tokensToKeep(
+  { tokens }: State, { end, time }: { readonly end: Pick<End, 'time'>, readonly time: string }
+): KeptToken[] {
   const atMs = Math.min(Date.parse(time), Date.parse(end.time ?? time))
   return Array.from(tokens.entries(), ([hash, token]) => ({ hash, ...token })).filter(token => !isExpired(token, atMs))
 }

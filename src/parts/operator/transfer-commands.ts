@@ -1,86 +1,60 @@
 /** `import` and `export`. */
-import type { Buffer } from 'node:buffer'
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { eitherOf } from '../../setting-values.ts'
 import { disk } from '../../journal/files.ts'
-import { MAX_ENTRY_BYTES } from '../../limits.ts'
+import { MAX_BODY_SETTING_BYTES, MAX_ENTRY_BYTES, MAX_EVENT_BYTES } from '../../limits.ts'
 import { counted } from '../../log.ts'
-import { rowOf, type EntryRow } from '../../store/entry.ts'
-import { importedBytes } from './operator-changes.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
+import type { ImportRow } from '../operation.ts'
 import { makeFile } from '../saved-journal.ts'
 import { ofFile } from '../system-error.ts'
 import { CHECKPOINT_RECORD_ROWS } from './checkpoint.ts'
-import { recordDisclosure } from './entry-commands.ts'
 import { entriesOf } from './find-entry.ts'
-import { MAX_IMPORT_BYTES } from './import-routes.ts'
 import type { Source } from './import-row.ts'
 
-/** After how many bytes of entries another part of an import begins. */
-const IMPORT_PART_BYTES = 128 * 1024
+
 /** Most of what other programs write into theirs is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
-/** What an import will do. */
-interface Plan {
-  readonly rows: { readonly line: number, readonly entry: EntryRow }[]
-  /** The lines of rows that are no entry, and of duplicates. */
-  readonly skipped: number[]
-  readonly duplicates: number[]
-  /** The lines with something that is not kept, by its kind. */
-  readonly notKept: Map<string, number[]>
-}
+/** The entries of one import, as JSON: they are one record. */
+export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
+
+assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
+assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
 /** How many lines a report names. */
 const NAMED_LINES = 20
 
-/** `known`: the keys of the entries that exist; those of the file are added to them. */
-function planOf({ rows, unit }: Source, known: Set<string>, keepsDuplicates: boolean): Plan {
-  const plan: Plan = { rows: [], skipped: [], duplicates: [], notKept: new Map() }
+/** What a file holds: its entries, the lines of rows that are none, and by kind the lines with what is not kept. */
+interface Read {
+  readonly rows: { readonly line: number, readonly row: ImportRow }[]
+  readonly skipped: number[]
+  readonly notKept: Map<string, number[]>
+}
+
+function readRows({ rows, unit }: Source): Read {
+  const read: Read = { rows: [], skipped: [], notKept: new Map() }
   let bytes = 0
   for (const { line, entry, isOwn, dropped } of rows) {
     for (const kind of new Set(dropped)) {
-      const lines = plan.notKept.get(kind)
-      if (lines === undefined) plan.notKept.set(kind, [line])
+      const lines = read.notKept.get(kind)
+      if (lines === undefined) read.notKept.set(kind, [line])
       else lines.push(line)
     }
-    if (entry === undefined) { plan.skipped.push(line); continue }
-    const key = keyOf(entry)
-    if (known.has(key)) {
-      plan.duplicates.push(line)
-      if (!keepsDuplicates) continue
-    }
-    if (!isOwn) known.add(key)
-    const entryBytes = importedBytes(entry)
-    if (entryBytes > MAX_ENTRY_BYTES) {
+    if (entry === undefined) { read.skipped.push(line); continue }
+    const own = Buffer.byteLength(JSON.stringify(entry)) + 1
+    bytes += own
+    if (own > MAX_ENTRY_BYTES) {
       throw new OperatorError(`${unit} ${line}: an entry may have ${MAX_ENTRY_BYTES} bytes; nothing was imported`)
     }
-    bytes += entryBytes
     if (bytes > MAX_IMPORT_BYTES) {
       throw new OperatorError(`${unit} ${line}: up to here it is more than one import can take; split the file`)
     }
-    plan.rows.push({ line, entry })
+    read.rows.push({ line, row: { ...entry, isOwn } })
   }
-  return plan
-}
-
-/** What makes two entries duplicates of each other. */
-function keyOf(entry: EntryRow): string { return JSON.stringify(rowOf(entry)) }
-
-/** Sends entries to the store, which makes all of them or none; gives the id of the first. */
-async function send({ store, terminal }: Context, rows: Plan['rows']): Promise<number> {
-  const { id } = await store.ask('POST', '/operator/import/begin', {})
-  for (let done = 0; done < rows.length;) {
-    const entries: EntryRow[] = []
-    for (let bytes = 0; bytes < IMPORT_PART_BYTES && done < rows.length; done++) {
-      const { entry } = rows[done]!
-      bytes += importedBytes(entry)
-      entries.push(entry)
-    }
-    await store.ask('POST', '/operator/import/add', { id, entries })
-    terminal.progress('importing', done / rows.length)
-  }
-  return (await store.ask('POST', '/operator/import/commit', { id })).first
+  return read
 }
 
 function named(lines: readonly number[], unit: string): string {
@@ -112,17 +86,20 @@ async function importFile(context: Context): Promise<void> {
   const { flags, terminal, positionals: [file = ''] } = context
   const { readSource } = await import('./import-formats.ts')
   const source = readSource(file === '-' ? await terminal.readInput(MAX_IMPORT_FILE_BYTES) : readFile(resolve(file)))
-  const known = new Set((await entriesOf(context, 'all')).map(keyOf))
+  const { rows, skipped, notKept } = readRows(source)
   const keeps = flags['keep-duplicates'] === true
-  const { rows, skipped, duplicates, notKept } = planOf(source, known, keeps)
-  const { format, unit, never } = source
   const isTrial = flags['dry-run'] === true
-  const first = isTrial || rows.length === 0 ? undefined : await send(context, rows)
-  const tried = !isTrial ? [] : rows.map(({ line, entry: { sistema, usuario, status } }) =>
-    `${unit} ${line}: ${sistema} ${usuario}${status === 0 ? ' (deleted)' : ''}`)
+  const { duplicates: places, made, first } = await context.store.ask('importEntries', {
+    rows: rows.map(({ row }) => row), keepsDuplicates: keeps ? 1 : 0, isTrial: isTrial ? 1 : 0
+  })
+  const { format, unit, never } = source
+  const duplicates = places.map(place => rows[place]!.line)
+  const isLeftOut = new Set(keeps ? [] : places)
+  const tried = !isTrial ? [] : rows.filter((_, i) => !isLeftOut.has(i)).map(({ line, row }) =>
+    `${unit} ${line}: ${row.sistema} ${row.usuario}${row.status === 0 ? ' (deleted)' : ''}`)
   const result = {
     format, noEntry: skipped.length, duplicates: duplicates.length, notKept: Object.fromEntries(notKept), never,
-    made: isTrial ? 0 : rows.length, wouldMake: isTrial ? rows.length : undefined, first
+    made: isTrial ? 0 : made, wouldMake: isTrial ? made : undefined, first
   }
   terminal.show(result, [
     ...tried,
@@ -130,10 +107,10 @@ async function importFile(context: Context): Promise<void> {
     `no entry     ${named(skipped, unit)}`,
     `duplicates   ${named(duplicates, unit)}${keeps ? ', kept' : ''}`,
     ...[...notKept].map(([kind, lines]) => `not kept     ${kind}: ${named(lines, unit)}`),
-    `${isTrial ? 'would make  ' : 'made        '} ${rows.length}${idsFrom(first, rows.length)}`,
+    `${isTrial ? 'would make  ' : 'made        '} ${made}${idsFrom(first, made)}`,
     ...never === undefined ? []
       : [`beware       such a file never contains ${never}; look there before you delete the vault`],
-    ...first === undefined || rows.length <= CHECKPOINT_RECORD_ROWS ? []
+    ...first === undefined || made <= CHECKPOINT_RECORD_ROWS ? []
       : ['next         journal compact stores them in small records, of which damage costs less than of one large one']
   ])
 }
@@ -148,10 +125,10 @@ async function exportFile(context: Context): Promise<void> {
   if (output === undefined) throw new UsageError('give --output FILE, or --output - for standard output')
   if (output === '-' && terminal.showsResults) throw new UsageError('standard output is a terminal; use --output FILE')
   await terminal.confirm('The export holds every password in plain text.', flags['yes'] === true)
-  const entries = await entriesOf(context,
-    writer.activeOnly === true || flags['active'] === true ? 'active' : 'all')
+  const among = writer.activeOnly === true || flags['active'] === true ? 'active' : 'all'
+  const entries = await entriesOf(context, among, 'export')
+  await context.store.close()
   const write = async (put: (text: string) => void): Promise<void> => {
-    await recordDisclosure(context, { command: 'export', entries: entries.length })
     for (const text of textsOf(entries, writer)) put(text)
   }
   if (output === '-') return write(text => terminal.pass(text))
