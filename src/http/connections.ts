@@ -155,8 +155,9 @@ export class Connections {
     }
   }
 
-  /** Closes those that have not begun a request. */
+  /** Closes those that have not begun a request; a handshake is none. */
   destroyIdle(): void {
+    for (const { socket } of this.#shakingHands.values()) socket.destroy()
     for (const one of this.#all) {
       if (one.waitsIn?.has(one) === true && one.socket.bytesRead === one.bytesRead) one.socket.destroy()
     }
