@@ -175,7 +175,7 @@ test('what may only be appended to is refused at the start with a sentence, and 
   await (await startOn(t, data)).stop()
 })
 
-test('on a read-only mount what only reads works, also where a torn write is at the end; a start says why it does not', {
+test('on a read-only mount what reads the file works, also where a torn write is at the end; a start says why it does not', {
   skip: NO_MOUNT
 }, async t => {
   const folder = await filled(smallDisk(t, '512k'), 'a', 'b')
@@ -183,11 +183,12 @@ test('on a read-only mount what only reads works, also where a torn write is at 
   system('mount', '-o', 'remount,ro', folder)
   assert.match(await done(folder, 'journal verify'), /^records 2$/m)
   assert.equal((await done(folder, 'journal show')).split('\n').length, 3)
-  const { out } = await admin(folder, 'export --yes --output -')
-  assert.ok(out.includes('SECRET-a'))
+  const made = join(freshFolder(t), 'made')
+  await done(folder, `journal backup ${made}`)
+  assert.deepEqual(readFileSync(made), readFileSync(join(folder, 'journal.jsonl')).subarray(0, readFileSync(made).length))
   const before = readdirSync(folder)
   await isRefused(t, folder, /^error: the data folder cannot be used: [^\n]*EROFS\n$/)
-  await refused(folder, 'entry delete 1', 1, /EROFS/)
+  for (const words of ['entry delete 1', 'export --yes --output -']) await refused(folder, words, 1, /EROFS/)
   assert.deepEqual(readdirSync(folder), before)
 })
 
@@ -204,7 +205,7 @@ for (const [what, act] of [
     const path = join(folder, 'journal.jsonl')
     writeFileSync(path, act(readFileSync(path)), { mode: 0o644 })
     const seen = (): unknown[] =>
-      [readFileSync(path), readdirSync(folder), statSync(path).ctimeMs, statSync(folder).ctimeMs]
+      [readFileSync(path), readdirSync(folder), statSync(path).ctimeMs]
     const before = seen()
     const made = join(freshFolder(t), 'made')
     const commands = ['journal verify', 'journal show', `journal backup ${made}`, `export --yes --output ${made}`]
@@ -256,10 +257,9 @@ test('EIO of one write fails: all later writes 500 at once, reads go on, a resta
   await client.isOnlyRead()
   assert.match((await statusOf(program)).fault, /reported an error: EIO/)
   assert.match(program.stderr, /the journal takes no more writes until a restart/)
-  const { code, out, error } = await admin(program.folder, 'journal verify')
-  assert.equal(code, 1, 'what is left is whole, but nobody who watches should be content')
-  assert.match(out, /^entries +\d/m)
-  assert.match(error, /the service takes no more changes: .*reported an error: EIO/)
+  const { code, error } = await admin(program.folder, 'journal verify')
+  assert.equal(code, 1, 'nobody who watches should be content')
+  assert.match(error, /the journal takes no more changes: .*reported an error: EIO/)
   const again = await restarted(t, program)
   await client.isListed(again)
   await client.created()
