@@ -182,13 +182,19 @@ function limitOf(requests: number): RateLimit | undefined {
 }
 
 function announce(settings: ServiceSettings, accounts: Accounts | undefined, url: string, log: Log): void {
-  const { host, rateLimit, tlsCert, trustProxy } = settings
+  const { host, rateLimit, tlsCert, trustProxy, isProduction, tokenTtlMinutes } = settings
   log.info(`address        ${url}`)
   log.info(accounts === undefined
     ? 'configuration  open: anyone who reaches the address can read and change every entry'
     : `configuration  protected: ${counted(accounts.users().length, 'user')}, ` +
       counted(accounts.tokens().length, 'token'))
   if (rateLimit === 0) log.warn('the rate limit is off')
+  if (accounts === undefined && trustProxy !== undefined) {
+    log.warn('whoever reaches the proxy can read and change every entry: AUTH=bearer asks for a password')
+  }
+  if (accounts !== undefined && isProduction && tokenTtlMinutes === undefined) {
+    log.warn('logins give tokens that never end; TOKEN_TTL_MINUTES=720 ends them after twelve hours')
+  }
   if (host === 'localhost' || isLoopback(host)) return
   if (accounts === undefined) {
     log.warn(`${host} is reachable from other machines, and this configuration asks for no password`)

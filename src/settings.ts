@@ -30,10 +30,13 @@ export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
 
 /** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
-  const values = readValues(SETTINGS, readFlags(SETTINGS, args), env)
-  const settings = { ...values, isProduction: env['NODE_ENV'] === 'production' }
+  const flags = readFlags(SETTINGS, args)
+  const settings = { ...readValues(SETTINGS, flags, env), isProduction: env['NODE_ENV'] === 'production' }
   validateCombinations(settings)
-  checkTransport(settings)
+  const { variable, flag } = SETTINGS.auth
+  // A mistyped variable would leave every entry open to whoever reaches the proxy.
+  const isOpenByDefault = settings.isProduction && !flags[flag] && !env[variable]
+  checkProduction(settings, isOpenByDefault ? [`${variable}=bearer, or ${variable}=none on purpose`] : [])
   return settings
 }
 
@@ -54,9 +57,12 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
   }
 }
 
-/** Throws `setting-invalid` where the service would listen without HTTPS and then refuse every request for it. */
-export function checkTransport({ tlsCert, isProduction, trustProxy }: ServiceSettings): void {
-  if (isProduction && tlsCert === undefined && trustProxy === undefined) {
-    throw new Failure('setting-invalid', 'NODE_ENV=production needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY')
-  }
+/** Throws `setting-invalid` if the service would listen without HTTPS and then refuse every request for it. */
+export function checkTransport(settings: ServiceSettings): void { checkProduction(settings, []) }
+
+/** Throws `setting-invalid` with all that production needs and is not set. */
+function checkProduction({ tlsCert, isProduction, trustProxy }: ServiceSettings, missing: readonly string[]): void {
+  const lacksTls = isProduction && tlsCert === undefined && trustProxy === undefined
+  const all = [...missing, ...lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : []]
+  if (all.length > 0) throw new Failure('setting-invalid', `NODE_ENV=production needs ${all.join('; and ')}`)
 }

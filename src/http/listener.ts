@@ -107,11 +107,16 @@ function statusOf(code: string): Refused | undefined {
   return code.startsWith('HPE_') ? 400 : undefined
 }
 
+function whyNot(error: unknown): string {
+  const code = systemCode(error)
+  return code === 'EADDRINUSE' ? `${code}; another program has that port: --port takes another one` : code
+}
+
 function bindTo(server: Server, place: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error): void => reject('path' in place
       ? cause
-      : new Failure('address-unusable', `HOST ${place.host}, PORT ${place.port}: ${systemCode(cause)}`, { cause }))
+      : new Failure('address-unusable', `HOST ${place.host}, PORT ${place.port}: ${whyNot(cause)}`, { cause }))
     server.once('error', onError)
     // A socket in a folder is this process's own, also in a worker of a cluster.
     server.listen({ ...place, exclusive: 'path' in place }, () => { server.off('error', onError); resolve() })

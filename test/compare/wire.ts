@@ -71,7 +71,7 @@ const CONFIGURATIONS: { readonly [name: string]: Configuration } = {
   'TLS, bearer': { flags: { ...bearer, ...certificateFiles(freshFolder(scope)), 'cors-origins': 'https://app.example' }, sort: { fields: bearers } },
   'production behind a proxy': { flags: { ...bearer, 'trust-proxy': '127.0.0.1' }, env: { NODE_ENV: 'production' },
     sort: { fields: bearers.flatMap(one => [`${one}\r\nX-Forwarded-Proto: https`, one]) } },
-  'production with TLS': { flags: { ...open, ...certificateFiles(freshFolder(scope)) }, env: { NODE_ENV: 'production' }, sort: { fields: [] }, share: 0.5 },
+  'production with TLS': { flags: { ...open, ...certificateFiles(freshFolder(scope)) }, env: { NODE_ENV: 'production', AUTH: 'none' }, sort: { fields: [] }, share: 0.5 },
   limited: { flags: { ...open, 'rate-limit': '5' }, sort: { fields: [] }, countsClients: true },
   'limited by user': { flags: { ...bearer, 'login-limit': '2', 'rate-limit': '1000', 'rate-limit-by': 'user' }, sort: { fields: bearers }, countsClients: true },
   'limited behind a proxy': { flags: { ...open, 'rate-limit': '8', 'trust-proxy': '127.0.0.0/8' }, sort: { fields: ['X-Forwarded-For: 10.0.0.1', 'X-Forwarded-For: 2001:db8::1'] }, share: 0.5 },

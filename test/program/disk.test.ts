@@ -119,6 +119,9 @@ test('§4.3 create on a full disk: `Error creating password`, also of a start on
   assert.equal(answer.text, REFUSED)
   await client.isListed()
   assert.equal((await client.create(60_000)).text, REFUSED)
+  const health = async ({ url }: typeof program): Promise<readonly number[]> =>
+    Promise.all(['healthz', 'livez'].map(async path => (await fetch(`${url}/${path}`)).status))
+  assert.deepEqual(await health(program), [503, 200])
   const { fault, bytes } = await statusOf(program)
   assert.deepEqual([fault, bytes], [undefined, statSync(join(folder, 'journal.jsonl')).size])
   await program.kill()
@@ -127,6 +130,7 @@ test('§4.3 create on a full disk: `Error creating password`, also of a start on
   assert.equal((await client.create(5_000)).text, REFUSED)
   rmSync(join(folder, 'filler'))
   await client.created()
+  assert.deepEqual(await health(again), [200, 200])
   await again.kill()
   await client.isListed(await startOn(t, folder))
 })

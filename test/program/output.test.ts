@@ -15,7 +15,7 @@ import { runProgram, startProgram, until } from '../support/program.ts'
 import { freshFolder, send } from '../support/service.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
-const PRODUCTION = { NODE_ENV: 'production', TRUST_PROXY: '127.0.0.1', PORT: '0' }
+const PRODUCTION = { NODE_ENV: 'production', AUTH: 'none', TRUST_PROXY: '127.0.0.1', PORT: '0' }
 
 test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person reads standard error', async t => {
   const program = await startProgram(t, { flags: { 'access-log': 'on' } })

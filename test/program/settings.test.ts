@@ -173,7 +173,8 @@ test('settings that do not go together are refused, and what makes them safe is 
   const pairs: readonly (readonly [env: Variables, names: RegExp])[] = [
     [{ TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
     [{ TLS_KEY: 'k' }, /TLS_CERT and TLS_KEY/],
-    [production, /NODE_ENV=production.*TLS_CERT.*TLS_KEY.*TRUST_P/],
+    [production, /NODE_ENV=production needs AUTH=bearer, or AUTH=none on purpose; and TLS_CERT and TLS_KEY, or a proxy in TRUST_P/],
+    [{ ...production, TRUST_PROXY: '127.0.0.1' }, /NODE_ENV=production needs AUTH=bearer, or AUTH=none on purpose$/],
     [{ ...production, AUTH: 'bearer' }, /NODE_ENV=production/],
     [{ ...production, TLS_CERT: 'c' }, /TLS_CERT and TLS_KEY/],
     [{ ...production, TRUST_PROXY: '' }, /NODE_ENV=production/],
@@ -187,7 +188,8 @@ test('settings that do not go together are refused, and what makes them safe is 
   const tls = { TLS_CERT: 'c', TLS_KEY: 'k' }
   assert.equal(readSettings([], tls).tlsKey, 'k')
   for (const env of [tls, { TRUST_PROXY: '127.0.0.1' }]) {
-    assert.equal(readSettings([], { ...env, ...production }).isProduction, true)
+    for (const AUTH of ['none', 'bearer']) assert.equal(readSettings([], { ...env, ...production, AUTH }).isProduction, true)
+    assert.equal(readSettings(['--auth=none'], { ...env, ...production }).auth, 'none')
   }
   const far = { ETCD_ENDPOINTS: 'http://10.0.0.1:1', ETCD_PLAIN_HTTP: 'on' }
   const near = { ETCD_ENDPOINTS: 'http://localhost:1,http://127.0.0.2:1,http://[::1]:1', JOURNAL: 'etcd' }
@@ -317,8 +319,9 @@ describe('the program', { concurrency: 2 }, () => {
     [{ 'rate-limit': '0' }, [/^the rate limit is off$/]],
     [{ journal: 'memory' }, [/^JOURNAL=memory keeps nothing beyond this process$/]],
     [{ host: '0.0.0.0' }, [/^0\.0\.0\.0 is reachable .* asks for no password/, /^0\.0\.0\.0 .* TLS_CERT/]],
-    [{ host: '0.0.0.0', auth: 'bearer' }, [/^0\.0\.0\.0 is reachable .* TLS_CERT/]],
-    [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, []]
+    [{ host: '0.0.0.0', auth: 'bearer' }, [/^nobody can log in yet: node dist\/admin\.js user add/, /^0\.0\.0\.0 is reachable .* TLS_CERT/]],
+    [{ host: '0.0.0.0', auth: 'bearer', 'trust-proxy': '10.0.0.1' }, [/^nobody can log in yet/]],
+    [{ 'trust-proxy': '10.0.0.1' }, [/^whoever reaches the proxy can read and change every entry: AUTH=bearer/]]
   ]
   test('warns of what is dangerous, and of nothing else', async t => {
     for (const [flags, lines] of WARNINGS) {
@@ -336,7 +339,7 @@ describe('the program', { concurrency: 2 }, () => {
     const data = freshFolder(t)
     const { code, stdout, stderr } = await runProgram(t, { flags: { data, port } })
     assert.equal(code, 1)
-    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE\n`)
+    assert.equal(stderr, `error: the address cannot be listened on: HOST 127.0.0.1, PORT ${port}: EADDRINUSE; another program has that port: --port takes another one\n`)
     assert.doesNotMatch(stdout, /^(address|ready)/m)
     assert.deepEqual(socketsIn(data), [])
     await startProgram(t, { flags: { data } })
@@ -349,7 +352,7 @@ describe('the program', { concurrency: 2 }, () => {
     const looped = freshFolder(t)
     symlinkSync('journal.jsonl', join(looped, 'journal.jsonl'))
     const long = join(data, 'x'.repeat(300))
-    const production = { env: { NODE_ENV: 'production', TRUST_PROXY: '127.0.0.1' } }
+    const production = { env: { NODE_ENV: 'production', AUTH: 'none', TRUST_PROXY: '127.0.0.1' } }
     const cases: readonly (readonly [flags: Given, line: string, more?: object])[] = [
       [{ data: looped }, `the data folder cannot be used: ${join(looped, 'journal.jsonl')} is a link; [^\n]+`],
       [{ data, 'key-file': data }, `the key file is not valid: ${data}: EISDIR`],

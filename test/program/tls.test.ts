@@ -78,7 +78,7 @@ async function ask(t: TestContext, url: string, method: string, path: string, bo
 test('§5.9 production with TLS_CERT and TLS_KEY serves the operations by HTTPS', async t => {
   const flags = { ...certificateFiles(freshFolder(t)), data: await initialized(t) }
   writeFileSync(flags['tls-key'], `# was ENCRYPTED once\n${readFileSync(flags['tls-key'], 'utf8')}`)
-  const { url } = await startProgram(t, { flags, env: { NODE_ENV: 'production' } })
+  const { url } = await startProgram(t, { flags, env: { NODE_ENV: 'production', AUTH: 'none' } })
   assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
   await shakeHands(t, url, { ca: readFileSync(flags['tls-cert']), rejectUnauthorized: true })
   const entry = '{"password":"p","sistema":"s","usuario":"u"}'

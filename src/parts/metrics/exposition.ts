@@ -54,7 +54,7 @@ export function exposition(
   { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
 ): string {
   const { count: entryCount, active: activeCount } = store.state.entries
-  const { fault, records, waiting } = store.status()
+  const { fault, fullSince, records, waiting } = store.status()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   return [
@@ -72,7 +72,8 @@ export function exposition(
     metric('counter', 'pes_journal_write_errors_total', 'Writes to the journal that failed.', [writeErrors]),
     metric('gauge', 'pes_journal_records', 'Records in the journal.', [records]),
     metric('gauge', 'pes_journal_queue_length', 'Changes that wait for the journal.', [waiting]),
-    metric('gauge', 'pes_journal_failed', '1 while the journal takes no writes.', [fault === undefined ? 0 : 1]),
+    metric('gauge', 'pes_journal_failed', '1 while the journal takes no writes, a full disk included.',
+      [fault === undefined && fullSince === undefined ? 0 : 1]),
     metric('gauge', 'pes_entries', 'Entries in the store.',
       [activeCount, { status: 'active' }], [entryCount - activeCount, { status: 'deleted' }]),
     metric('gauge', 'pes_rate_limit_clients', 'Clients in the table of the rate limit.', [rateLimitClients]),

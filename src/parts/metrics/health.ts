@@ -14,6 +14,7 @@ import type { Audience, MetricsSettings } from './part.ts'
 const HEALTHY = messageReply(200, 'OK')
 const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
+const FULL = messageReply(503, 'The disk of the journal is full: changes fail until there is room.')
 const behindReply = (percent: number): Reply =>
   messageReply(503, `The journal is being read: ${percent} % of what other instances wrote.`)
 const NOT_LOCAL =
@@ -25,7 +26,11 @@ const exposed = (text: string): Reply => ({ status: 200, body: text, kind: EXPOS
 
 const HEALTH: RouteDescription = {
   tag: 'service', summary: 'Ask for health', description: 'Whether the service takes changes.',
-  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING, behind: behindReply(40) }
+  answers: { healthy: HEALTHY, failed: FAILED, waiting: WAITING, full: FULL, behind: behindReply(40) }
+}
+const LIVE: RouteDescription = {
+  tag: 'service', summary: 'Ask whether it runs', description: 'Whether the process answers: for what restarts it.',
+  answers: { healthy: HEALTHY }
 }
 const METRICS: RouteDescription = {
   tag: 'service', summary: 'Read the metrics', description: 'What the service measures, for Prometheus.',
@@ -49,11 +54,12 @@ export function healthRoutes(
   return [
     // This looks at the file, which takes 2 µs, a sixth of a request: by so much a flood costs more than any other.
     ...routeFor(health, 'health', '/healthz', HEALTH, () => {
-      const { fault, mayHeal, readPercent } = journal.status()
-      if (fault === undefined) return HEALTHY
+      const { fault, mayHeal, readPercent, fullSince } = journal.status()
+      if (fault === undefined) return fullSince === undefined ? HEALTHY : FULL
       if (readPercent !== undefined) return behindReply(readPercent)
       return mayHeal === true ? WAITING : FAILED
     }),
+    ...routeFor(health, 'live', '/livez', LIVE, () => HEALTHY),
     ...routeFor(metrics, 'metrics', '/metrics', METRICS, () => exposed(measure()))
   ]
 }

@@ -17,7 +17,7 @@ export interface MetricsSettings {
 export const metrics: Part<MetricsSettings> = {
   settings: {
     health: setting('WHO', 'local', parseWord('local', 'public', 'off'),
-      'Who may read `/healthz`: `local`, this machine and anyone with a token; `public`, anyone; `off`.'),
+      'Who may read `/healthz` and `/livez`: `local`, this machine and anyone with a token; `public`, anyone; `off`.'),
     metrics: setting('WHO', 'local', parseWord('local', 'public', 'off'), 'Who may read `/metrics`; as `HEALTH`.')
   },
   open: async ({ settings, store, load }) => {
