@@ -1,6 +1,6 @@
 /** A request's body: read, parsed, validated; bounded in bytes and pieces, and with all others that are being read. */
 import { Buffer } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import {
   MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
 } from '../limits.ts'
@@ -44,6 +44,21 @@ function validated(shape: Shape, given: Given): unknown {
   return checked.value
 }
 
+/** A request that can leave its body out of its stream: a read of 64 KiB may be 10,000 chunks, each of which costs. */
+export class ListenerRequest extends IncomingMessage {
+  isDiscarded = false
+
+  override push(piece: Buffer | null): boolean {
+    return this.isDiscarded && piece !== null ? true : super.push(piece)
+  }
+}
+
+/** Throws away what is left of a body. */
+export function discard(request: IncomingMessage): void {
+  if (request instanceof ListenerRequest) request.isDiscarded = true
+  request.resume()
+}
+
 /** The bodies that are being read, those that began first in front, and what their pieces take together. */
 const reading = new Set<(refusal: Reply) => void>()
 let readingBytes = 0
@@ -66,7 +81,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
     const refuse = (refusal: Reply): void => {
       if (!reading.has(refuse)) return
       leave()
-      request.resume() // what is left of it is thrown away
+      discard(request)
       reject(refusal)
     }
     const gone = (): void => refuse(CLIENT_GONE)

@@ -9,6 +9,7 @@ import {
   DESCRIPTOR_RESERVE, HEADERS_TIMEOUT_MS, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, REQUEST_TIMEOUT_MS,
   SHUTDOWN_SWEEP_MS, TIMEOUT_CHECK_MS
 } from '../limits.ts'
+import { ListenerRequest } from './body.ts'
 import { Connections, type ConnectionsOptions, type Handle } from './connections.ts'
 import type { Refused } from './reply.ts'
 import type { Certificate } from './tls.ts'
@@ -70,7 +71,8 @@ export async function listen(place: ListenAddress, handle: Handle, options: List
   }
 }
 
-const SERVER_OPTIONS: ServerOptions & { requireHostHeader: boolean } = {
+const SERVER_OPTIONS: ServerOptions<typeof ListenerRequest> & { requireHostHeader: boolean } = {
+  IncomingMessage: ListenerRequest,
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   // The pipeline refuses a missing Host itself: node:http would answer without a body.

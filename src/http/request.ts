@@ -5,7 +5,7 @@ import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import { covers, type Session } from '../store/session.ts'
-import { bodyKind, bodyOf, isRestShort } from './body.ts'
+import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
 import { clientAddress, clientKey, isTrusted, peerOf, type AddressSet, type Peer } from './client.ts'
 import { forwardedFor, hasTooManyFields, readHead, type Head } from './head.ts'
 import { answerPreflight, corsHeaders, isFromOtherSite, isHostAllowed } from './origin.ts'
@@ -111,7 +111,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
         body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
         if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
         assertMay(options, asked.session, route)
-      } else if (bodyKind(head) !== 'none') request.resume() // nobody asked for it: it is thrown away
+      } else if (bodyKind(head) !== 'none') discard(request) // nobody asked for it
       const { client, session, socket } = asked
       const reply = route.handle({ head, params, body, client, session, isGone: () => socket.destroyed })
       answer(asked, 'then' in reply ? await reply : reply) // at once, where nothing had to be waited for

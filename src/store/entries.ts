@@ -135,7 +135,7 @@ export class Entries implements EntryTable {
       if (this.#pages[pageOf(at)]!.deleted === 0) { at = pageOf(at) * LIST_PAGE_ENTRIES + 1; continue }
       const text = this.#texts[at]
       if (text === undefined || !isDeleted(text)) continue
-      const piece = Buffer.from(text)
+      const piece = typeof text === 'string' ? bytesOf(text) : text // a long one is shared by its readers
       bytes += piece.length + COMMA.length
       if (bytes > maxBytes && pieces.length > 0) break
       pieces.push(COMMA, piece)
