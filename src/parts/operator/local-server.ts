@@ -8,6 +8,7 @@ import { VERSION } from '../../version.ts'
 import { OperatorError } from '../command.ts'
 import { explained, TEXTS_OF_SERVICE } from '../system-error.ts'
 import type { OperationName } from '../operation.ts'
+import { IN_MEMORY } from './check.ts'
 import { callOf, OPERATIONS, type Call, type Operated, type Operation } from './operation-table.ts'
 
 /** The field that names the version of either end: another version may mean something else by the same words. */
@@ -75,7 +76,8 @@ async function answerOf(request: IncomingMessage, response: ServerResponse, oper
     const why = explained(error, TEXTS_OF_SERVICE)
     const isPassing = why instanceof Failure && PASSING.includes(why.code)
     if (!(why instanceof Failure) && !(why instanceof OperatorError)) operated.warn(`${name}: ${(why as Error).stack}`)
-    return said(isPassing ? 503 : 409, (why as Error).message)
+    const hasFailed = why instanceof Failure && why.code === 'journal-failed' && operated.journal.file !== undefined
+    return said(isPassing ? 503 : 409, `${(why as Error).message}${hasFailed ? `; ${IN_MEMORY}` : ''}`)
   }
 }
 

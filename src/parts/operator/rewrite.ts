@@ -52,7 +52,9 @@ export function reencrypt(call: Call): Promise<Rewritten> {
 export async function compact(
   call: Call, keepsHistory: boolean, change: (made: Checkpoint) => Checkpoint = made => made
 ): Promise<Rewritten> {
-  await verifyFile(fileOf(call.journal)) // an archive that is damaged would be taken for a good one
+  const checked = fileOf(call.journal)
+  checked.assertWritable()
+  await verifyFile(checked) // an archive that is damaged would be taken for a good one
   return inTurn(call, async file => {
     const { path, files, end } = file
     if (end.records === 0) throw new Failure('input-invalid', `${path} has no records that could be compacted`)
