@@ -232,7 +232,7 @@ test('the first copy that the runbook makes of a damaged folder holds its files,
   mkdirSync(join(top, 'private'))
   writeFileSync(join(top, 'private/journal.jsonl'), 'damaged')
   symlinkSync('private', join(top, 'password-entry-service'))
-  execFileSync('cp', words.replace('/var/lib', top).replace('/root', top).split(' '))
+  execFileSync('cp', words.replace('/var/lib', top).replace('/var/backups/password-entry-service', top).split(' '))
   renameSync(join(top, 'private'), join(top, 'gone'))
   assert.equal(readFileSync(join(top, 'damaged/journal.jsonl'), 'utf8'), 'damaged')
 })
