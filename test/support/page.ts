@@ -1,5 +1,6 @@
 /** The page of a service in a browser. */
 import type { Store } from '../../src/store/store.ts'
+import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
@@ -206,10 +207,23 @@ export const everyday: Fill = entries(
   ['Biblioteca municipal', '0042-8817-3391', 'lectora']
 )
 
+/** After each test no stored secret is in the document, in a text, an attribute or a field, but those that are shown. */
+async function holdsNothing(browser: Browser, { state }: Store): Promise<void> {
+  const secrets = [...state.entries.entries()].filter(({ password, sistema }) => password !== sistema)
+    .map(({ password }) => password).filter(({ length }) => length > 8 && length < 1_000)
+  const held = await browser.run(`const shown = [...document.querySelectorAll('.revealed')].map(one => one.textContent).join()
+    const { outerHTML, textContent } = document.documentElement
+    const fields = [...document.querySelectorAll('input, textarea, output')].map(one => one.value).join()
+    return arguments[0].filter(secret => (outerHTML + textContent + fields).includes(secret) && !shown.includes(secret))`, secrets)
+  assert.deepEqual(held, [])
+}
+
 async function open(t: TestContext, start: (port: string) => Promise<Started>, fill: Fill): Promise<Opened> {
   const started = await start(PORT).catch(() => start('0')) // where another one of the test has it
   await fill(started.service.store)
-  return { ...started, browser: await openPage(t, started.url) }
+  const browser = await openPage(t, started.url)
+  atEnd(t, () => holdsNothing(browser, started.service.store))
+  return { ...started, browser }
 }
 
 export function openService(t: TestContext, flags: Record<string, string> = {}, fill: Fill = everyday): Promise<Opened> {

@@ -142,6 +142,7 @@ export class Bar {
       const own = make('button', { type: 'button', lang: language, ariaPressed: String(isOn) }, name)
       own.dataset['language'] = language
       own.addEventListener('click', () => {
+        this.menu.hidePopover()
         setLanguage(language)
         this.#options.onLanguage()
       })
