@@ -20,8 +20,13 @@ test('operator\'s work that waits behind a long rewrite is withdrawn after a few
   const { store, url } = await composeService(t)
   await send(url, 'POST', '/api/createPassword', fields('before'))
   let isHeld = true
-  const rewriting = compact(withAccounts(store), false, () => {}, made =>
-    ({ ...made, compare: () => held(() => isHeld) }))
+  let rewriting: Promise<unknown> | undefined
+  await new Promise<void>(hasBegun => {
+    rewriting = compact(withAccounts(store), false, () => {}, made => {
+      hasBegun()
+      return { ...made, compare: () => held(() => isHeld) }
+    })
+  })
   const never = async (): Promise<never> => assert.fail('it was begun')
   await assert.rejects(store.exclusive(never), { code: 'journal-busy' })
   const left = store.exclusive(never, () => true) // in time, but nobody waits for it any more
