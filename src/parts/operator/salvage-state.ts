@@ -151,9 +151,10 @@ export class Salvaging {
       if (!isKnown) this.mayLackUsers = true
       if (!isKnown || isOfEntries(type)) this.mayLackChanges = true
     }
+    // Nobody knows how the bytes of the gap were shared, so each lost line may have held all of them.
     for (const type of types) {
-      this.#free.entries += rowsIn(type, CREATED, ROWS_OF_ENTRIES, bytes / types.length)
-      this.#free.users += rowsIn(type, ['user.added'], ['users.kept'], bytes / types.length)
+      this.#free.entries += rowsIn(type, CREATED, ROWS_OF_ENTRIES, bytes)
+      this.#free.users += rowsIn(type, ['user.added'], ['users.kept'], bytes)
     }
     this.#claims.clear()
   }
