@@ -89,6 +89,8 @@ export interface Command {
   journal?(flags: Arguments['flags']): string
   /** Whether it makes what does not exist yet. */
   readonly mayCreate?: boolean
+  /** Whether it may be the first command on a folder, outside production. */
+  readonly mayBegin?: boolean
   /** Gives the program's exit code, if that is not 0. */
   run(context: Context): Promise<number | void>
 }

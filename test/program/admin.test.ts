@@ -342,6 +342,16 @@ test('an entry is found and shown by a running service in two requests, which re
   assert.match(stderr, /entry get has shown the passwords of entry 1 to operator:\w*, which is not recorded/)
 })
 
+test('the first user of a new folder needs no init outside production, and the folder is named', async t => {
+  const folder = join(freshFolder(t), 'data')
+  const add = (env: NodeJS.ProcessEnv): Promise<{ code: number | null, error: string }> => admin(folder, 'user add a@x --password-stdin', 'a long password', env)
+  const refusal = await add({ NODE_ENV: 'production' })
+  assert.deepEqual([refusal.code, /there is no journal/.test(refusal.error)], [1, true])
+  const { code, error } = await add({})
+  assert.deepEqual([code, error], [0, `new, empty store in ${folder}\n`])
+  assert.match(await done(folder, 'user list'), /a@x/)
+})
+
 test('of several `init` at once one says that it made the journal, and the others that they found it', async t => {
   const folder = join(freshFolder(t), 'data')
   const said = await Promise.all(Array.from({ length: 3 }, () => done(folder, 'init')))

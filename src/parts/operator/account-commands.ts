@@ -66,7 +66,7 @@ const revokeAll = byAddress('revokeTokens', 'all tokens revoked')
 /** `user …` and `token …`. */
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'user add', positionals: ['EMAIL'],
+    name: 'user add', positionals: ['EMAIL'], mayBegin: true,
     options: { name: { value: 'N', help: 'the name that logins are answered with' }, ...ABILITIES, ...PASSWORD_STDIN },
     help: 'adds a user, whose password it asks for; without --abilities the user may do everything',
     examples: ['user add ana@example.org --name Ana', 'user add ci@example.org --abilities password:read'],

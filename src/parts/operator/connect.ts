@@ -38,6 +38,12 @@ const MAX_NAME_CHARACTERS = 64
 
 type StoreSettings = StorageSettings & Pick<CoreSettings, 'abilities'>
 
+/** What a start says that has made a journal. */
+const NEW_STORE = 'new, empty store'
+
+/** Whether a journal is made if none is there: `mayBegin` as a start makes it, `mayCreate` on purpose. */
+export interface MayMake { readonly mayBegin: boolean, readonly mayCreate: boolean }
+
 /** What this process has opened, since no other process had it. */
 interface Opened {
   readonly operated: Operated
@@ -46,23 +52,23 @@ interface Opened {
 
 /**
  * Reaches a store. Asking rejects with a `Failure` if the folder cannot be opened either, and with an `OperatorError`
- * if no journal is there and `mayCreate` is false (a mistyped folder should not become a new one), or if the folder is
+ * if no journal is there and none may be made (a mistyped folder should not become a new one), or if the folder is
  * another user's.
  */
 export class StoreAccess implements Reached {
   readonly settings: StoreSettings
   readonly files: Files = disk
-  readonly #mayCreate: boolean
+  readonly #may: MayMake
   readonly #terminal: Terminal
   readonly #keyFile: string
   readonly #folder: string
   #opened: Opened | undefined
   #saysThatItWaits = false
 
-  constructor(settings: StoreSettings, mayCreate: boolean, terminal: Terminal) {
+  constructor(settings: StoreSettings, may: MayMake, terminal: Terminal) {
     const { keyFile, folder } = locationOf(settings)
     this.settings = settings
-    this.#mayCreate = mayCreate
+    this.#may = may
     this.#terminal = terminal
     this.#keyFile = keyFile
     this.#folder = folder
@@ -179,7 +185,8 @@ export class StoreAccess implements Reached {
 
   async #run<N extends OperationName>(name: N, body: Body<N>): Promise<Result<N>> {
     if (this.#opened === undefined) {
-      if (this.settings.journal === 'file' && !this.#mayCreate) this.#assertJournal()
+      const { mayBegin, mayCreate } = this.#may
+      if (this.settings.journal === 'file' && !mayBegin && !mayCreate) this.#assertJournal()
       this.assertOwner()
       this.#opened = await this.#open()
     }
@@ -193,14 +200,19 @@ export class StoreAccess implements Reached {
     const warn = (line: string): void => terminal.warn(line)
     const { store, journal, lock, close } = await openStorage(
       { ...settings, dataDir: this.#folder, keyFile: this.#keyFile }, JOURNALS,
-      { info: () => {}, warn, progress: (what, share) => terminal.progress(what, share) },
-      { mayCreate: this.#mayCreate, files: this.files })
+      { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
+      { mayCreate: this.#may.mayCreate, files: this.files })
     const operated: Operated = {
       store, journal: journal!, lock: lock!, abilities: abilitiesOf(settings), warn, progress: { share: 0 },
       stopping: new AbortController().signal
     }
     const end = serveOperations(lock!.server, operated) // other commands need not wait until this one has ended
     return { operated, close: async () => { await end(); await close() } }
+  }
+
+  /** `init` says by itself what it has made. */
+  #onInfo(line: string): void {
+    if (this.#may.mayBegin && line.startsWith(NEW_STORE)) this.#terminal.note(line)
   }
 
   #assertJournal(): void {

@@ -69,7 +69,8 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   const journal = command.journal?.(given.flags) ?? storage.journal
   const settings = { ...storage, ...abilities, journal }
   validateCombinations(settings)
-  const store = new StoreAccess(settings, command.mayCreate === true, terminal)
+  const mayBegin = command.mayBegin === true && process.env['NODE_ENV'] !== 'production'
+  const store = new StoreAccess(settings, { mayBegin, mayCreate: command.mayCreate === true }, terminal)
   try {
     return await command.run({ ...given, terminal, store })
   } finally {
