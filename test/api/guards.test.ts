@@ -35,7 +35,7 @@ test('a request waits for what others wrote, unless it is a GET that needs no to
 /** What spares a route a guard. Every other route has none of it. */
 const SPARED: { readonly [operation: string]: readonly string[] } = {
   login: ['isPublic'], logout: ['takesAnyToken'], page: ['isPublic'], openapi: ['isPublic'],
-  health: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'], status: ['isPublic']
+  health: ['isPublic', 'allowsHttp'], live: ['isPublic', 'allowsHttp'], metrics: ['isPublic', 'allowsHttp'], status: ['isPublic']
 }
 
 test('a route is spared a guard only where this table says so', async t => {

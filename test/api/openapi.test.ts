@@ -71,6 +71,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   storingFailed: { broken: refused(new Failure('write-failed', 'as the test asked')) },
   busy: { broken: busy },
   failed: { broken: faulty() },
+  full: { broken: faulty({ fault: undefined, fullSince: '2026-01-31T12:00:00.000Z' }) },
   waiting: { broken: faulty({ mayHeal: true }) },
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
@@ -83,7 +84,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
 
 const ALIKE = ['listEntries entries', 'loggedIn', 'exposed', 'description', 'history', 'deletedPasswords deleted', 'olderDeletedPasswords deleted']
 /** What nothing here can bring about: nothing can go wrong with bytes that are made at the start. */
-const NEVER = ['openapi unforeseen']
+const NEVER = ['openapi unforeseen', 'live unforeseen']
 
 async function descriptionOf(t: TestContext, url: string): Promise<any> {
   const { status, headers, json } = await call(t, url, 'GET', '/openapi.json')
@@ -135,12 +136,12 @@ test('each example is answered as the description says, open and protected', asy
   const open = await holdTrue(t, await startService(t, LIMIT), await startService(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(open.get('createPassword created')?.text, '{"message":"SE CREÓ UNA NUEVA CONTRASEÑA","status":200}')
   assert.equal(open.get('listPassword tooMany')?.text, '{"message":"Too Many Requests"}')
-  assert.equal(open.size, HAS_EXTRA ? 105 : 68, 'no status that an operation answers with is left out')
+  assert.equal(open.size, HAS_EXTRA ? 111 : 74, 'no status that an operation answers with is left out')
   const shut = await holdTrue(t, await startProtected(t, LIMIT), await startProtected(t, { ...LIMIT, 'rate-limit': '1' }))
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   if (HAS_EXTRA) assert.equal(shut.get('changeOwnPassword storingFailed')?.json.message, 'Error changing password')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
-  assert.equal(shut.size, HAS_EXTRA ? 128 : 80, 'nor is one in the protected configuration')
+  assert.equal(shut.size, HAS_EXTRA ? 133 : 85, 'nor is one in the protected configuration')
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */
@@ -167,7 +168,7 @@ test('§5.6 each route is described, with the ability that it needs; what a sett
   assert.deepEqual(tableOf(shut).map(row => [row[0], row[3]]), [
     ['listPassword', ['a:list']], ['getPassword', []], ['createPassword', ['password:create']],
     ['updatePassword', ['password:update']], ['deletePassword', ['password:delete']], ['login', undefined],
-    ['logout', []], ['health', undefined], ['metrics', undefined], ['openapi', undefined]
+    ['logout', []], ['health', undefined], ['live', undefined], ['metrics', undefined], ['openapi', undefined]
   ])
   // An entry that was changed again meanwhile has no ETag.
   assert.deepEqual(Object.entries<any>(shut.components.headers).map(([name, { required, schema }]) => [name, required, schema]), [

@@ -400,7 +400,10 @@ export const STEPS: { readonly [name: string]: Step } = {
         keep(world)
         put(world, random.pick([Buffer.alloc(0), undefined]), emptyState())
       }
-      await world.begin(`journal restore ${path}`, 'read', path, copyOf(state))
+      const restored = copyOf(state)
+      const keepsTokens = random.int(2) === 0
+      if (!keepsTokens) for (const token of restored.tokens) token.isLive = false
+      await world.begin(`journal restore ${path}${keepsTokens ? ' --keep-tokens' : ''}`, 'read', path, restored)
     }
   },
   release: { when: 'any', beside: true, run: world => world.release() },

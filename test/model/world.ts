@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HELD, hold, isReached, letGo } from '../support/hold.ts'
@@ -180,8 +180,10 @@ export class World {
     this.noteKeys()
     const { production, auth } = this.config
     const isNew = this.isMissing()
-    const mustNot = production && isNew && !this.isBegun
-    const may = this.pending !== undefined || (production && isNew) || this.lackingKeys().length > 0 || this.isSocketGone
+    // A key beside no journal says that something was stored there.
+    const isKeyLeft = isNew && dirname(this.keyFile) === this.data && existsSync(this.keyFile)
+    const mustNot = isNew && !this.isBegun && (production || isKeyLeft)
+    const may = this.pending !== undefined || (production && isNew) || isKeyLeft || this.lackingKeys().length > 0 || this.isSocketGone
     const args = ['--import', HELD, join(PROGRAM, 'dist/server.js'), '--port=0', '--rate-limit=0', '--login-limit=0',
       `--data=${this.data}`, `--key-file=${this.keyFile}`, '--extra-routes=on', ...auth ? ['--auth=bearer'] : [], '--trust-proxy=127.0.0.1']
     const env = { HOLD: this.hold, ...production && { NODE_ENV: 'production', AUTH: 'none' } }
@@ -200,7 +202,7 @@ export class World {
     this.server = { child, url, ended, agent: new Agent({ keepAlive: true }) }
     this.noteSealing()
     this.isSocketGone = this.isSplit = false
-    if (mustNot) throw new Defect('production starts on a journal that is gone, as on an empty one')
+    if (mustNot) throw new Defect('a service starts on a journal that is gone, as on an empty one')
     if (isNew) this.state = emptyState()
     return true
   }

@@ -20,8 +20,8 @@ import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
 import { told } from './find-entry.ts'
 import { WrittenAgain } from './same-file.ts'
 
-/** How often a backup begins again whose journal was written again meanwhile. */
-const BACKUP_TRIES = 5
+/** How often a command begins again whose journal was written again meanwhile. */
+const TRIES = 5
 
 /** A record's data for a person to read, without secrets. */
 function shown({ data }: JournalRecord, reveals: boolean): string {
@@ -138,19 +138,26 @@ async function backup(context: Context): Promise<void> {
   if (store.files.stat(resolve(name)) !== undefined) {
     throw new OperatorError(`${resolve(name)} exists already; --timestamp adds the time to the name`)
   }
-  for (let tries = 1; ; tries++) {
+  await again(async () => {
     const status = await statusOf({ ...context, positionals: [] })
     const keys = new Set<string>()
     const onText = (text: string): void => { for (const key of sealingKeys(text)) keys.add(key) }
+    const { records, head } = await saveJournal(store, name, status, { onText })
+      .catch(error => { throw withOpenable(context, status, error) })
+    terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
+      `${counted(records, 'record')}, head ${head}`,
+      `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
+    ])
+  })
+}
+
+/** Begins again if the journal was written again meanwhile. */
+async function again(act: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
     try {
-      const { records, head } = await saveJournal(store, name, status, { onText })
-        .catch(error => { throw withOpenable(context, status, error) })
-      return terminal.show({ path: resolve(name), records, head, keys: [...keys], keyFile: status.keyFile }, [
-        `${counted(records, 'record')}, head ${head}`,
-        `it is read with the keys ${[...keys].join(', ')} of ${status.keyFile}: keep a copy of that file elsewhere`
-      ])
+      return await act()
     } catch (error) {
-      if (!(error instanceof WrittenAgain) || tries === BACKUP_TRIES) throw error
+      if (!(error instanceof WrittenAgain) || tries === TRIES) throw error
     }
   }
 }
@@ -217,7 +224,7 @@ export const COMMANDS: readonly Command[] = [
     options: { head: { value: 'HEAD', help: 'also say where in the journal a noted head is' } },
     help: 'checks every hash and every seal, of the journal or of a copy; changes nothing',
     examples: ['journal verify', 'journal verify /mnt/backup/monday.jsonl'],
-    run: verify
+    run: context => again(() => verify(context))
   },
   {
     name: 'journal show', positionals: ['[FILE]'], options: REVEAL,
