@@ -89,7 +89,8 @@ export class Salvaging {
     const before = this.#previousHash
     // Behind lines that are there twice the next one follows the newest.
     const opened = openPiece(piece, before, this.#keys) ?? openPiece(piece, this.head, this.#keys)
-    const isNext = opened === undefined ? claim?.seq === this.#seamlessLast + 1 : true
+    // What begins as a line and has not its form may be several lines, of which the first shows its number alone.
+    const isNext = opened === undefined ? line !== undefined && claim?.seq === this.#seamlessLast + 1 : true
     if (isNext && at === this.#seamlessEnd + 1) {
       this.#seamlessEnd = end
       this.#seamlessLast = Math.max(this.#seamlessLast, claim!.seq)
