@@ -77,8 +77,7 @@ interface Asked {
 export function pipelineOf(options: PipelineOptions): Pipeline {
   const { observers = [], warn } = options
   let underWay = 0
-  let isStopping = false
-  let hasWarned = false
+  let [isStopping, hasWarned] = [false, false]
   let onIdle = (): void => {}
 
   /** The way of a request. Whatever refuses it throws the reply, and no body is read before it has to be. */
@@ -97,7 +96,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
       asked.session = sessionOf(options, head)
       count(options, asked)
       const route = routeOf(asked, head)
-      if (options.catchUp !== undefined && !(route.isPublic === true && route.method === 'GET')) {
+      if (options.catchUp !== undefined && needsOthers(options, route)) {
         asked.isStale = true
         await options.catchUp()
         asked.isStale = false
@@ -218,9 +217,8 @@ function describe(error: unknown): string {
   return String(error instanceof Error ? error.stack : error)
 }
 
-function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, head: Head): boolean {
-  return peer.isSecure ||
-    (head['x-forwarded-proto']?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
+function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, { 'x-forwarded-proto': said }: Head): boolean {
+  return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
 }
 
 /** Refuses a request without HTTPS where that is required (contract §5.9). */
@@ -287,6 +285,11 @@ function routeOf({ found }: Asked, { expect, path, method }: Head): Route {
   if (found === undefined) throw replies.NOT_FOUND
   if (found.target === undefined) throw otherMethod(method, found.allow)
   return found.target
+}
+
+/** Whether a request has to know what others have just written; a create is decided when its turn comes. */
+function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
+  return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }
 
 /** Refuses who has no valid token, or whose token lacks the ability of the route (contract §5.1, §5.2, §5.6). */

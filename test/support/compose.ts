@@ -27,7 +27,6 @@ import { Accounts } from '../../src/store/accounts.ts'
 import { Store, type JournalObserver } from '../../src/store/store.ts'
 import { checkState } from './check.ts'
 import { beginEmpty } from './journal.ts'
-import { rotateKey as rotate } from './rewrite.ts'
 import { atEnd, freshFolder } from './service.ts'
 
 export interface ComposeOptions {
@@ -79,7 +78,9 @@ export async function freshStore(t: TestContext, options: FileStoreOptions = {})
   return store
 }
 
-export function rotateKey(store: Store): Promise<Rotated> {
+/** Makes a new key; the operator's part may be out of the tree. */
+export async function rotateKey(store: Store): Promise<Rotated> {
+  const { rotateKey: rotate } = await import('./rewrite.ts')
   return store.exclusive(() => rotate(store.journal as DurableJournal))
 }
 
