@@ -134,7 +134,6 @@ const SHOWN: { readonly [bound: string]: string } = {
   MAX_HEADER_FIELDS: 'unfinished heads of many short fields',
   MAX_JSON_DEPTH_LEVELS: 'json/parse',
   MAX_JSON_KEYS: 'json/parse',
-  MAX_LOCAL_BODY_BYTES: 'operator/import-routes',
   MAX_LOGIN_PAIRS: 'api/session',
   MAX_LOGIN_PASSWORD_LENGTH: 'api/session',
   MAX_RATE_LIMIT_CLIENTS: 'api/rate-limit',

@@ -21,7 +21,6 @@ import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
 import type { Rewritten } from '../../src/parts/operation.ts'
-import { reencrypt, rotateKey } from './rewrite.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
@@ -42,8 +41,12 @@ export class FileBehindLoop {
 
   commit<T>(command: Command<T>): Promise<T> { return this.#store.commit(command) }
   record(data: unknown): Promise<void> { return this.commit(decisionOn({ type: 'test.noted', by: null, data })) }
-  rotateKey(): Promise<Rotated> { return this.#store.exclusive(() => rotateKey(this.inner)) }
-  reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
+  async rotateKey(): Promise<Rotated> {
+    const { rotateKey } = await import('./rewrite.ts') // the operator's part may be out of the tree
+    return this.#store.exclusive(() => rotateKey(this.inner))
+  }
+  async reencrypt(onProgress: (share: number) => void = () => {}): Promise<Rewritten> {
+    const { reencrypt } = await import('./rewrite.ts')
     return this.#store.exclusive(() => reencrypt({ journal: this.inner }, onProgress))
   }
   location(): JournalLocation { return this.inner.location() }
