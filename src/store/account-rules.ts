@@ -23,8 +23,10 @@ export const USER_SHAPE: ShapeOf<
   { email: string, password: string, name: string | undefined, abilities: readonly string[] | undefined }
 > = { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
 export const TOKEN_SHAPE: ShapeOf<
-  { email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined }
-> = { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+  { email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, name: string | undefined }
+> = {
+  email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text)
+}
 
 /** What is wrong with a new password; undefined: nothing. */
 export function passwordFault(password: string, email: string): string | undefined {

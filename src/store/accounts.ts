@@ -18,6 +18,10 @@ interface AccountsOptions {
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
   readonly abilities?: Iterable<string | undefined> | undefined
+  /** How many tokens from logins a user may have; beyond it the ones unused longest end, two with a login at most. */
+  readonly tokensPerUser?: number
+  /** Learns of each token that ends so. */
+  readonly warn?: (line: string) => void
 }
 
 /** A user as others may see it. */
@@ -27,7 +31,13 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
 
 /** A token as the operator sees it; its id is the beginning of its hash. */
-export type ListedToken = Omit<Token, 'user'> & { readonly id: string, readonly email: string }
+export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expires'> {
+  readonly id: string
+  readonly email: string
+  readonly name: string | null
+  /** ISO 8601; null if it was not used since the service began. */
+  readonly lastUsed: string | null
+}
 
 /** A token just issued: its text is known only now. */
 export interface Issued {
@@ -64,11 +74,17 @@ export class Accounts {
   readonly #hasher: PasswordHasher
   readonly #wallMs: () => number
   readonly #abilities: readonly string[] | undefined
+  readonly #tokensPerUser: number
+  readonly #warn: (line: string) => void
 
-  constructor(store: Commits, { hasher, wallMs, abilities }: AccountsOptions = {}) {
+  constructor(
+    store: Commits, { hasher, wallMs, abilities, tokensPerUser = Infinity, warn = () => {} }: AccountsOptions = {}
+  ) {
     this.#store = store
     this.#hasher = hasher ?? new PasswordHasher()
     this.#wallMs = wallMs ?? Date.now
+    this.#tokensPerUser = tokensPerUser
+    this.#warn = warn
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
   }
 
@@ -144,11 +160,11 @@ export class Accounts {
 
   /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
   async issue(
-    email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined
+    email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, name?: string
   ): Promise<Issued | undefined> {
-    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
+    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name })
     assertKnown(given.abilities ?? [], this.#abilities)
-    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null)
+    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null, given.name)
   }
 
   /**
@@ -171,7 +187,9 @@ export class Accounts {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
     const found = this.#state.tokens.get(hash)
-    if (found === undefined || isExpired(found, this.#wallMs())) return undefined
+    const nowMs = this.#wallMs()
+    if (found === undefined || isExpired(found, nowMs)) return undefined
+    this.#state.tokens.use(hash, nowMs)
     return { user: found.user, hash, abilities: found.abilities }
   }
 
@@ -184,10 +202,14 @@ export class Accounts {
   /** The tokens that have not expired. */
   tokens(): ListedToken[] {
     const nowMs = this.#wallMs()
-    return [...this.#state.tokens].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, { user, abilities, ...token }]) => ({
-        id: tokenId(hash), email: this.#state.users.get(user)!.email, abilities: [...abilities], ...token
-      }))
+    const { tokens, users } = this.#state
+    return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
+      .map(([hash, { user, abilities, issued, expires, name = null }]) => {
+        const usedMs = tokens.usedMs(hash)
+        const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
+        const { email } = users.get(user)!
+        return { id: tokenId(hash), email, name, abilities: [...abilities], issued, expires, lastUsed }
+      })
   }
 
   async #hash(email: string, password: string): Promise<string> {
@@ -218,10 +240,11 @@ export class Accounts {
 
   async #issue(
     find: (state: State) => User | undefined, wanted: readonly string[] | undefined, ttlMinutes: number | undefined,
-    by: number | null
+    by: number | null, name?: string
   ): Promise<Issued | undefined> {
+    let ended: readonly string[] = []
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    return this.#store.commitAlone<Issued | undefined>(() => {
+    const made = await this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
       if (user === undefined) return [[], undefined]
       if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
@@ -230,14 +253,35 @@ export class Accounts {
       }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const { id, email, name } = user
+      const { id, email } = user
       const abilities = [...wanted ?? user.abilities]
       const issued = new Date(nowMs).toISOString()
+      const data = { hash: hashOfToken(token), user: id, abilities, issued, expires }
+      ended = by === null ? [] : this.#beyondBound(id, nowMs)
       return [
-        [event('token.issued', by, { hash: hashOfToken(token), user: id, abilities, issued, expires })],
-        { token, abilities: [...abilities], user: { id, email, name }, expires }
+        [...ended.map(hash => event('token.revoked', null, { hash })),
+          event('token.issued', by, name === undefined ? data : { ...data, name })],
+        { token, abilities: [...abilities], user: { id, email, name: user.name }, expires }
       ]
     })
+    for (const hash of ended) {
+      this.#warn(`${made?.user.email} has more than ${this.#tokensPerUser} tokens from logins: ` +
+        `${tokenId(hash)}, unused longest, has ended`)
+    }
+    return made
+  }
+
+  /** The tokens from logins that end so that a user may have another one: those that were unused longest. */
+  #beyondBound(user: number, nowMs: number): readonly string[] {
+    const { tokens } = this.#state
+    const own = tokens.of(user).filter(hash => {
+      const token = tokens.get(hash)!
+      return token.isOfLogin === true && !isExpired(token, nowMs)
+    })
+    const usedMs = (hash: string): number => tokens.usedMs(hash) ?? 0
+    const unused = own.sort((a, b) =>
+      usedMs(a) - usedMs(b) || Date.parse(tokens.get(a)!.issued) - Date.parse(tokens.get(b)!.issued))
+    return unused.slice(0, Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser)))
   }
 }
 

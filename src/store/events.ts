@@ -27,6 +27,10 @@ export interface Token {
   /** When it was issued, and when it ends, if it does: ISO 8601. */
   readonly issued: string
   readonly expires: string | null
+  /** What the operator called it. */
+  readonly name?: string | undefined
+  /** Whether a login gave it. */
+  readonly isOfLogin?: true | undefined
 }
 
 /** A token with its hash. */
@@ -108,7 +112,7 @@ const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
   'password.rehashed': ['id', 'passwordHash'],
   'user.removed': ['id'],
   'user.changed': ['id', 'name', 'abilities'],
-  'token.issued': ['hash', 'user', 'abilities', 'issued', 'expires'],
+  'token.issued': ['hash', 'user', 'abilities', 'issued', 'expires', 'name'],
   'token.revoked': ['hash'],
   'tokens.revoked': ['user'],
   'journal.begun': [],
@@ -127,7 +131,7 @@ const FIELDS: { readonly [T in keyof Events]: Fields<Events[T]> } = {
 const FIRST_ROW: Fields<EntryRow> = [...FIRST_FIELDS, 'status']
 const KEPT_ROW: Fields<KeptRow> = [...ENTRY_FIELDS, 'status', 'changed']
 const USER_ROW: Fields<KeptUser> = ['email', 'name', 'abilities', 'passwordHash']
-const TOKEN_ROW: Fields<KeptToken> = ['hash', 'user', 'abilities', 'issued', 'expires']
+const TOKEN_ROW: Fields<KeptToken> = ['hash', 'user', 'abilities', 'issued', 'expires', 'name', 'isOfLogin']
 
 /** The fields of the rows of each type that has some, by the field that holds them. */
 const ROWS: { readonly [type: string]: readonly [list: string, fields: readonly string[]] } = {

@@ -23,8 +23,8 @@ export class State {
   userOf(email: string): User | undefined { return this.users.get(this.addresses.get(email.toLowerCase()) ?? 0) }
 
   /** Takes a durable record. Throws if it contradicts those before it, `journal-newer` if a newer version made it. */
-  readonly apply = ({ type, data, time }: JournalRecord): void => {
-    reduce(this, type, data, Date.parse(time))
+  readonly apply = ({ type, data, time, by }: JournalRecord): void => {
+    reduce(this, type, data, Date.parse(time), by)
     this.recorded = time
   }
 
@@ -37,9 +37,16 @@ export class State {
 /** Tokens by their hashes, and the hashes by users: whoever has many costs a change no more than others. */
 class Tokens extends Map<string, Token> {
   readonly #hashes = new Map<number, Set<string>>()
+  /** When each was last seen by this process, in milliseconds since 1970. */
+  readonly #usedMs = new Map<string, number>()
+
+  /** When a token was last used, as far as this process knows; undefined: not since it began. */
+  usedMs(hash: string): number | undefined { return this.#usedMs.get(hash) }
+
+  use(hash: string, wallMs: number): void { this.#usedMs.set(hash, wallMs) }
 
   override set(hash: string, token: Token): this {
-    this.delete(hash)
+    this.#hashes.get(this.get(hash)?.user ?? 0)?.delete(hash)
     const own = this.#hashes.get(token.user) ?? new Set()
     this.#hashes.set(token.user, own.add(hash))
     return super.set(hash, token)
@@ -48,6 +55,7 @@ class Tokens extends Map<string, Token> {
   override delete(hash: string): boolean {
     const { user } = this.get(hash) ?? {}
     if (user !== undefined) this.#hashes.get(user)?.delete(hash)
+    this.#usedMs.delete(hash)
     return super.delete(hash)
   }
 
@@ -154,7 +162,7 @@ const ENTRY_REDUCERS: { readonly [T in EntryEvent]: EntryReducer<Events[T]> } = 
 
 type StateEvent = Exclude<keyof Events, EntryEvent>
 
-const REDUCERS: { readonly [T in StateEvent]: (state: State, data: Events[T]) => void } = {
+const REDUCERS: { readonly [T in StateEvent]: (state: State, data: Events[T], by: number | null) => void } = {
   'user.added': (state, { id, email, name, abilities, passwordHash }) => {
     assertNext(state.users, id)
     if (state.addresses.has(email)) throw new Error(`user ${id} has another user's address`)
@@ -179,9 +187,10 @@ const REDUCERS: { readonly [T in StateEvent]: (state: State, data: Events[T]) =>
   },
   'password.rehashed': ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) },
 
-  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
+  'token.issued': ({ users, tokens }, { hash, user, abilities, issued, expires, name }, by) => {
     known(users, user)
-    tokens.set(hash, { user, abilities, issued, expires })
+    const more = { ...name !== undefined && { name }, ...by !== null && { isOfLogin: true as const } }
+    tokens.set(hash, { user, abilities, issued, expires, ...more })
   },
   'token.revoked': ({ tokens }, { hash }) => { tokens.delete(hash) },
   'tokens.revoked': ({ tokens }, { user }) => endTokens(tokens, user),
@@ -211,10 +220,10 @@ const REMOVED: Omit<KeptUser, 'passwordHash'> & Pick<User, 'passwordHash'> =
   { email: '', name: '', abilities: [], passwordHash: undefined }
 
 /** The only way that the state changes. */
-function reduce(state: State, type: string, data: unknown, timeMs: number): void {
+function reduce(state: State, type: string, data: unknown, timeMs: number, by: number | null): void {
   assertKnownEvent(type, data)
   if (Object.hasOwn(ENTRY_REDUCERS, type)) ENTRY_REDUCERS[type as EntryEvent](state.entries, data as never, timeMs)
-  else REDUCERS[type as StateEvent](state, data as never)
+  else REDUCERS[type as StateEvent](state, data as never, by)
 }
 
 function assertNext(table: { readonly size: number }, id: number): void {
