@@ -50,7 +50,6 @@ const LAYERS: readonly (readonly Module[])[] = [
     holds: ['part.ts', ...['command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
-  [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),
     part('access-log', 'node:buffer', 'node:crypto'),
@@ -62,7 +61,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
   [{ name: 'settings', holds: ['settings.ts'], ofNode: [] }],
-  [{ name: 'service', holds: ['service.ts'], ofNode: [] }],
+  [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
     { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
@@ -370,7 +369,7 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/errors.ts': ["import { MAX } from './limits.ts'"],
       'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../journal/d.ts'"],
       'src/service.ts': ["import { run } from './parts/operator/run.ts'", "import { SETTINGS } from './settings.ts'"],
-      'src/parts/operator/run.ts': ["import { open } from '../../storage.ts'", "import { e } from '../etcd/e.ts'"],
+      'src/parts/operator/run.ts': ["import { open } from '../../service.ts'", "import { e } from '../etcd/e.ts'"],
       'src/parts.ts': ["export { operator } from './parts/operator/part.ts'"],
       'src/parts/page/browser/main.ts': ["import { MAX } from '../../../limits.ts'", "import { Api } from './api.ts'"],
       'src/cellar/e.ts': []
