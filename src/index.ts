@@ -146,8 +146,9 @@ function readOptions(options: Options): Settings {
     }
     const { flag, fallback, parse } = SETTINGS[name as keyof Settings]
     const isAnyText = typeof fallback !== 'boolean' && ['on', 'off'].every(word => takes(parse, word))
-    if (typeof value === 'boolean' && isAnyText) throw wrong(`${name} must be a text`)
-    flags[flag] = typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
+    if (isAnyText) throw wrong(`${name} must be a text`)
+    flags[flag] = value ? 'on' : 'off'
   }
   return readValues(SETTINGS, flags, {}, name => name)
 }

@@ -369,7 +369,7 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/errors.ts': ["import { MAX } from './limits.ts'"],
       'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../journal/d.ts'"],
       'src/service.ts': ["import { run } from './parts/operator/run.ts'", "import { SETTINGS } from './settings.ts'"],
-      'src/parts/operator/run.ts': ["import { open } from '../../service.ts'", "import { e } from '../etcd/e.ts'"],
+      'src/parts/operator/run.ts': ["import { Part } from '../../part.ts'", "import { e } from '../etcd/e.ts'"],
       'src/parts.ts': ["export { operator } from './parts/operator/part.ts'"],
       'src/parts/page/browser/main.ts': ["import { MAX } from '../../../limits.ts'", "import { Api } from './api.ts'"],
       'src/cellar/e.ts': []
