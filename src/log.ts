@@ -1,7 +1,6 @@
 /** What the operator learns: messages, and what is measured. */
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
-import type { Params } from './http/router.ts'
 import type { Session } from './store/session.ts'
 
 /** Takes the lines that an operator should see, and those of the access log. */
@@ -38,7 +37,8 @@ export interface Ended {
   readonly method: string
   /** Undefined where no route was reached. */
   readonly route: Route | undefined
-  readonly params: Params
+  /** The id in its path; 0 if there is none. */
+  readonly entry: number
   /** The client's address. */
   readonly client: string
   readonly session: Session | undefined

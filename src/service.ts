@@ -8,7 +8,7 @@ import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
 import { RateLimit } from './http/rate-limit.ts'
 import { pipelineOf, type Pipeline } from './http/request.ts'
-import { routerOf, withAbility, type Route } from './http/route.ts'
+import { Router, withAbility, type Route } from './http/route.ts'
 import { entryRoutes, sessionRoutes } from './http/routes.ts'
 import type { FollowedCertificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
@@ -147,7 +147,7 @@ async function compose(
   routes = [...routes, ...parts.flatMap(part => part.routes ?? [])].map(route => withAbility(route, abilities))
   const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
   const pipeline = pipelineOf({
-    router: routerOf(routes), rateLimit, limitsByUser: settings.rateLimitBy === 'user', trustedProxies: trustProxy,
+    router: new Router(routes), rateLimit, limitsByUser: settings.rateLimitBy === 'user', trustedProxies: trustProxy,
     asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
     corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
     authenticate: accounts && (token => accounts.session(token)),

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import type { Head } from '../../http/head.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { idOf, route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
+import { route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -51,8 +51,7 @@ export function extraRoutes(
     },
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
-      handle: ({ params }) => {
-        const id = idOf(params)
+      handle: ({ id }) => {
         // A purged id is one that can be asked from as well.
         return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id)
       }
@@ -60,8 +59,8 @@ export function extraRoutes(
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
       before: unknownId, storingFailed: 'Error restoring password',
-      handle: async ({ head, params, session }) =>
-        await restoreEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
+      handle: async ({ head, id, session }) =>
+        await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
@@ -69,8 +68,8 @@ export function extraRoutes(
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
       before: unknownId,
-      handle: async ({ params }) => {
-        const changes = await historyOf(idOf(params))
+      handle: async ({ id }) => {
+        const changes = await historyOf(id)
         return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
       }
     })
