@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', ...['coding', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
   [
@@ -56,7 +56,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
-    part('extra', 'node:buffer', 'node:crypto'),
+    part('extra', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
