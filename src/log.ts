@@ -1,4 +1,5 @@
 /** What the operator learns: messages, and what is measured. */
+import { Buffer } from 'node:buffer'
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
 import type { Session } from './store/session.ts'
@@ -18,6 +19,21 @@ export interface AccessLogSink {
   /** Throws where the line is lost. */
   write(line: string): void
   pendingBytes(): number
+}
+
+/**
+ * Gives what writes lines to a file by what appends some of the bytes. It throws if a line is not whole, as on a disk
+ * that fills up; the next one then begins on a line of its own.
+ */
+export function lineAppender(append: (bytes: Buffer) => number): (line: string) => void {
+  let isCut = false
+  return line => {
+    const bytes = Buffer.from(isCut ? `\n${line}` : line)
+    for (let at = 0; at < bytes.length;) {
+      at += append(bytes.subarray(at))
+      isCut = at < bytes.length
+    }
+  }
 }
 
 /** Shows on a terminal how much of some long work is done; nothing in a pipe. 1 clears the line. */

@@ -13,7 +13,7 @@ import { entryRoutes, sessionRoutes } from './http/routes.ts'
 import type { FollowedCertificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
-import type { DurableJournal } from './journal/journal.ts'
+import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
 import { lockFolder, type Lock } from './journal/lock.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
@@ -49,7 +49,6 @@ export async function openStorage(
 ): Promise<Storage> {
   const state = new State()
   if (settings.journal === 'memory') {
-    const { openMemoryJournal } = await import('./journal/memory-journal.ts')
     log.warn('JOURNAL=memory keeps nothing beyond this process')
     const store = new Store(openMemoryJournal(Date.now, state.apply), state, observers)
     return { store, journal: undefined, lock: undefined, readMs: 0, close: () => store.close() }

@@ -1,6 +1,5 @@
 /** The events that the journal may hold, and users and tokens, which they are about. */
 import { Failure } from '../errors.ts'
-import type { Continued } from '../journal/journal.ts'
 import { ENTRY_FIELDS, FIELDS as OF_ENTRY, type EntryChanges, type EntryFields, type EntryRow } from './entry.ts'
 
 /** Who may log in (contract §5). A removed user is kept, so that the journal's `by` can still be shown. */
@@ -39,6 +38,8 @@ export type KeptToken = Token & { readonly hash: string }
 /** What a compaction keeps of an entry: also when its password was set, ISO 8601, if that is known. */
 export type KeptRow = EntryRow & { readonly changed?: string | undefined }
 
+const CONTINUED_FIELDS = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const
+
 /**
  * The data of each type of record. Records with fields beyond the contract's three are of the types `fields.…`:
  * versions that would drop those fields do not know these types, and refuse the journal. `hash` is the
@@ -71,9 +72,9 @@ export interface Events {
   'tokens.revoked': { readonly user: number }
   /** The operator's `init` has made this journal. */
   'journal.begun': {}
-  /** A journal before ended so; the second one: this one was written from it, whole or not at all. */
-  'journal.continued': Continued
-  'journal.rewritten': Continued
+  /** The operator wrote the journal again: how one before ended; the second one: how the one that it was written from did. */
+  'journal.continued': { readonly [F in typeof CONTINUED_FIELDS[number]]?: unknown }
+  'journal.rewritten': Events['journal.continued']
   /** What was written from the journal before ends here, after so many records. */
   'journal.whole': { readonly records: number }
   /** What a compaction kept of each id from `first` on; null for what was purged, and for users who were removed. */
@@ -93,8 +94,6 @@ export function isOfEntries(type: string): boolean { return /^(entry|entries|fie
 export const OPERATOR = 'operator'
 
 type Fields<T> = readonly (keyof T)[]
-
-const CONTINUED_FIELDS: Fields<Continued> = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost']
 
 const FIRST_FIELDS = ENTRY_FIELDS.filter(field => OF_ENTRY[field].isRequired)
 
