@@ -1,11 +1,9 @@
 /**
- * The writer of the journal in a file. The file is opened with `O_APPEND|O_DSYNC`: a write that has returned is on the
- * device.
+ * The journal in a file, opened with `O_APPEND|O_DSYNC`: a write that has returned is on the device.
  *
- * A failed write is cut back to the last good length. If that does not work, or the device reports any error but a
- * lack of room, nobody knows what the device holds from there on, and asking again may well say that all is fine when
- * it is not (fsyncgate). Then the journal fails: it takes no more writes until a restart has read the file and written
- * its end again, or until another whole file has taken its place.
+ * A failed write is cut back. If that does not work, or the device reports any error but a lack of room, nobody knows
+ * what it holds from there on, and asking again may well say that all is fine (fsyncgate). Then the journal fails: it
+ * takes no more writes until a restart has written its end again, or another whole file has taken its place.
  */
 import { Buffer } from 'node:buffer'
 import { Failure, systemCode } from '../errors.ts'

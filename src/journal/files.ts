@@ -1,20 +1,16 @@
-/**
- * The file layer: every contact of this program with the disk. The journal gets it passed in, so that a test can make
- * the Nth call fail or simulate a disk.
- */
+/** Every contact of this program with the disk. It is passed in, so that a test can make calls fail. */
 import {
   chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, lstatSync, mkdirSync,
   openSync, readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync,
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
-import { constants as system } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
 export interface FileStat {
-  /** Whether it is a regular one, and no device, pipe or folder. */
+  /** Whether it is a regular file, and no device, pipe or folder. */
   readonly isFile: boolean
   readonly device: number
   readonly inode: number
@@ -22,7 +18,7 @@ export interface FileStat {
   readonly bytes: number
   readonly owner: number
   readonly group: number
-  /** The permissions, and the bits for the owner's user, the group and the sticky ones above them. */
+  /** The permissions, with the bits for set-user-ID, set-group-ID and sticky. */
   readonly mode: number
   /** When it was last changed in any way, by the system's clock. */
   readonly changedMs: number
@@ -37,7 +33,7 @@ const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRON
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  makeFolder: (path: string): void => makeFolder(path),
+  makeFolder: (path: string): void => { mkdirSync(path, { recursive: true, mode: 0o700 }) },
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
   stat: (path: string): FileStat | undefined => {
@@ -80,7 +76,7 @@ export const disk = {
 
 export type Files = typeof disk
 
-/** What Node puts in the place of bytes that are not UTF-8: a path with it may mean several files. */
+/** Node's place-holder for bytes that are not UTF-8: a path with it may mean several files. */
 export const NOT_UTF8 = '\uFFFD'
 
 /** The working folder; undefined if it was removed, or has a name that is not UTF-8. */
@@ -93,14 +89,8 @@ export function workingFolder(): string | undefined {
   }
 }
 
-const EDQUOT = -system.errno.EDQUOT
-
 /** Whether an error says that there is no room, which may change. */
-export function isFull(error: unknown): boolean {
-  // Node 20 has no name for the error of an exhausted quota.
-  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
-    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
-}
+export function isFull(error: unknown): boolean { return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) }
 
 const FORBIDDEN: readonly string[] = ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED']
 
@@ -141,7 +131,7 @@ export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>)
   }
 }
 
-/** Reads a part of an open file, a piece at a time, each at its offset; a piece is valid until the next one. */
+/** Reads a part of an open file in pieces, each with its offset; a piece is valid until the next one. */
 export function * piecesOf(
   files: Files, descriptor: Descriptor, start: number, end: number = Infinity
 ): Generator<readonly [piece: Buffer, at: number], void, void> {
@@ -162,19 +152,6 @@ function withFile<T>(descriptor: Descriptor, act: (descriptor: Descriptor) => T)
     return act(descriptor)
   } finally {
     closeSync(descriptor)
-  }
-}
-
-/** Not with `recursive`, which never returns if a parent exists but nothing can be made in it (`/proc`). */
-function makeFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
-  const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    // Another process that is starting too may have made it.
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }
 

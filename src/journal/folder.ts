@@ -109,7 +109,9 @@ function prepare(
   if (tornBytes > 0) writeWhole(files, tail, pieces())
   const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
   // Nothing looked at the lock while the journal was read: another process may have taken it, and written.
-  if (lock?.isHeld() === false) throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
+  if (lock?.isHeld() === false) {
+    throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
+  }
   if (tornBytes > 0) {
     cutBack(files, overwritten, goodBytes)
     const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'

@@ -1,6 +1,6 @@
 /**
  * What a journal is to the store: events in order, each durable and applied before `append` resolves. It does not know
- * what an event means, and keeps no queue. `JOURNAL=memory` is the simplest one.
+ * what an event means, and keeps no queue. The simplest one, `JOURNAL=memory`, is here.
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
@@ -82,9 +82,8 @@ export interface JournalOptions {
 
 /** A journal, whatever it is kept in. */
 export interface Journal {
-  /** How many events one append may have. */
+  /** What one append may have: events, bytes of JSON before its last event, bytes of one event. */
   readonly maxRecords: number
-  /** How many bytes of JSON an append may have before its last event. */
   readonly maxBytes: number
   readonly maxEventBytes: number
   /** The key of entries' tags, 32 bytes: the same for all who share the journal, also after a rotation. */
@@ -102,7 +101,7 @@ export interface Journal {
    */
   readonly catchUp?: () => Promise<void>
   status(): Status
-  /** Releases everything that it holds. Not to be called while an append is under way. */
+  /** Releases all that it holds. Not to be called while an append is under way. */
   close(): Promise<void>
 }
 

@@ -26,7 +26,7 @@ export const KEY_BYTES = 32
 
 /** Makes a keyring of keys, the newest last; there must be one. */
 export function keyring(secrets: readonly Buffer[]): Keyring {
-  const all = secrets.map(secret => ({ name: hash('sha256', secret, 'hex').slice(0, 8), secret: createSecretKey(secret) }))
+  const all = secrets.map(key => ({ name: hash('sha256', key, 'hex').slice(0, 8), secret: createSecretKey(key) }))
   const newest = all.at(-1)
   if (newest === undefined) throw new Error('a keyring needs a key')
   const byName = new Map(all.map(key => [key.name, key]))

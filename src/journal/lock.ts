@@ -1,12 +1,11 @@
 /**
  * At most one process has a data folder: the one that listens on a Unix socket in it, on which a part may serve.
  *
- * A process that wants the folder makes a socket of its own in it, and then probes every other one there. If one
- * answers, the folder is taken, and the process withdraws. If none does, the others are left by processes that are
- * gone, and are removed. Of two that start at once, the one that probes later finds the other listening; so they never
- * both win. (Both may withdraw; they try again after different times.) The kernel closes a dead process's socket,
- * however it died, so nothing has to be cleaned up by hand, and no process number can be mistaken. A socket gets its
- * name only once it is listened on: if it does not answer, it is dead, not just slow.
+ * A process makes a socket of its own in the folder, and then probes every other one there. If one answers, the folder
+ * is taken, and the process withdraws. If none does, the others are left by dead processes, whose sockets the kernel
+ * has closed, and are removed. Of two that start at once, the later probe finds the other process: they never both win.
+ * (Both may withdraw; they try again after different times.) A socket gets its name only once it is listened on: if it
+ * does not answer, it is dead, not just slow.
  *
  * Deleting the socket releases the lock. So it is looked at before and after each write.
  */
@@ -146,6 +145,6 @@ function remove(files: Files, path: string): void {
   try {
     files.remove(path)
   } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error
+    if (systemCode(error) !== 'ENOENT') throw error // another start may have removed it
   }
 }

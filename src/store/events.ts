@@ -72,7 +72,7 @@ export interface Events {
   'tokens.revoked': { readonly user: number }
   /** The operator's `init` has made this journal. */
   'journal.begun': {}
-  /** The operator wrote the journal again: how one before ended; the second one: how the one that it was written from did. */
+  /** The operator wrote the journal again: how a journal before ended; the second: that which it was written from. */
   'journal.continued': { readonly [F in typeof CONTINUED_FIELDS[number]]?: unknown }
   'journal.rewritten': Events['journal.continued']
   /** What was written from the journal before ends here, after so many records. */
