@@ -14,7 +14,7 @@ import type { FollowedCertificate } from './http/tls.ts'
 import { disk, type Files } from './journal/files.ts'
 import { locationOf, openFolder } from './journal/folder.ts'
 import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
-import { lockFolder, type Lock } from './journal/lock.ts'
+import type { Lock } from './journal/lock.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
 import type { OpenPart } from './part.ts'
@@ -61,8 +61,8 @@ export async function openStorage(
   }
   const kind = JOURNALS[settings.journal]
   const beganMs = nowMs()
-  const { journal, lock } = kind === undefined ? await openFolder(options, state.apply)
-    : await locked(files, folder, () => kind.open(settings as never, options, state.apply))
+  const open = kind && (() => kind.open(settings as never, options, state.apply))
+  const { journal, lock } = await openFolder(options, state.apply, open)
   const store = new Store(journal, state, observers)
   announceStorage(settings.journal, state, journal, folder, log)
   const close = async (): Promise<void> => {
@@ -73,19 +73,6 @@ export async function openStorage(
     }
   }
   return { store, journal, lock, readMs: nowMs() - beganMs, close }
-}
-
-/** Opens a journal that a part offers, behind the lock of the data folder. */
-async function locked(
-  files: Files, folder: string, open: () => Promise<DurableJournal>
-): Promise<{ readonly journal: DurableJournal, readonly lock: Lock }> {
-  const lock = await lockFolder(files, folder)
-  try {
-    return { journal: await open(), lock }
-  } catch (error) {
-    await lock.release().catch(() => {}) // why it does not open says more
-    throw error
-  }
 }
 
 /** An open service. Embedders get more: see `index.ts`. */

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
 import { closeOwn, FileJournal, openOwn, type FolderOptions, type OwnFile } from './file-journal.ts'
 import { fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, writeWhole, type Files } from './files.ts'
-import { BEGUN, type Apply } from './journal.ts'
+import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
 import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
 import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 import { lockFolder, type Lock } from './lock.ts'
@@ -22,21 +22,22 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
 }
 
 /**
- * Locks a data folder, opens its journal, makes it (and its key file) on the first start, and applies every record.
- * Rejects with `folder-held`, or as `openJournalFile` does, holding nothing.
+ * Locks a data folder and opens its journal, or by `open` another one that a part offers. Rejects with `folder-held`,
+ * or as `openJournalFile` does, holding nothing.
  */
 export async function openFolder(
-  options: FolderOptions, apply: Apply
-): Promise<{ readonly journal: FileJournal, readonly lock: Lock }> {
+  options: FolderOptions, apply: Apply, open?: () => Promise<DurableJournal>
+): Promise<{ readonly journal: DurableJournal, readonly lock: Lock }> {
   const { files, folder, mustExist = false, mayCreate = false } = options
   try {
-    if (mustExist && !mayCreate && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
+    const mustBeThere = mustExist && !mayCreate && open === undefined
+    if (mustBeThere && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
   } catch (error) {
     throw unusable(files, error, folder)
   }
   const lock = await lockFolder(files, folder)
   try {
-    return { journal: openJournalFile({ ...options, lock }, apply), lock }
+    return { journal: await open?.() ?? openJournalFile({ ...options, lock }, apply), lock }
   } catch (error) {
     await lock.release().catch(() => {}) // why it does not open says more
     throw error
@@ -44,7 +45,8 @@ export async function openFolder(
 }
 
 /**
- * Opens the journal of a folder that is locked. Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`,
+ * Opens the journal of a folder that is locked, makes it (and its key file) on the first start, and applies every
+ * record. Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`,
  * `key-unwritable`, `journal-damaged`, `journal-newer` or `folder-unusable`; but for the last one, nothing was changed.
  */
 export function openJournalFile(options: FolderOptions, apply: Apply): FileJournal {
