@@ -32,7 +32,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
   ],
   [{
-    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'os', 'path'].map(name => `node:${name}`)
+    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'path'].map(name => `node:${name}`)
   }],
   [{ name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }],
   [{
