@@ -68,8 +68,10 @@ const ROWS: readonly Row[] = [
     sends: [Buffer.concat(Array<Buffer>(1_000).fill(GET))] },
   { way: 'short requests in a series, not read', connections: 300, mostMiB: 150, not: 'embedded',
     sends: ['GET / HTTP/1.1\r\n\r\n'.repeat(3_600)] },
-  { way: 'bodies that stop before their end', connections: 1_500, mostMiB: 220, not: 'embedded', sends: [message(
-    'POST', '/api/createPassword', 'x'.repeat(65_000)).subarray(0, -9)] },
+  // 64 MiB of bodies; over TLS 55 MiB of connections, 37 KB each; what bodies have outgrown, which V8 collects once it
+  // is 64 MiB; and the young generation of the heap, 32 MiB at most: 215 MiB.
+  { way: 'bodies that stop before their end', connections: 1_500, mostMiB: 240, not: 'embedded',
+    sends: [message('POST', '/api/createPassword', 'x'.repeat(65_000)).subarray(0, -9)] },
   { way: 'whole bodies at once', connections: 480, mostMiB: 190, isRead: true, sends: [message('POST', '/api/createPassword',
     JSON.stringify({ password: `ł${'x'.repeat(65_000)}`, sistema: 's', usuario: 'u' }))] },
   { way: 'long heads, whose connections stay when they are answered', connections: 4_000, clients: 5, mostMiB: 90, not: 'TLS',
