@@ -460,8 +460,8 @@ test('§5 users and tokens are held to the operator\'s rules: what is not one is
   ]
   for (const [name, given] of wrong) assert.equal(await codeOf(loose[name]!(...given)), 'input-invalid', name)
   assert.equal(await loose['revokeToken']!(5), false)
-  assert.deepEqual(accounts.users().map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
-  assert.deepEqual(accounts.tokens(), [])
+  assert.deepEqual((await accounts.users()).map(({ email, name }) => [email, name]), [[ana[0], ana[1]]])
+  assert.deepEqual(await accounts.tokens(), [])
   assert.equal((await accounts.addUser('eva@example.org', undefined as never, undefined as never, ana[3]))?.name,
     'eva@example.org')
 })
@@ -488,7 +488,7 @@ test('what a caller changes in what it has given, or was given, changes nothing 
     scramble(await result)
   }
   const kept = async (): Promise<unknown> => structuredClone([
-    accounts.users(), accounts.tokens().map(({ id, ...token }) => token), await service.listPassword(), await service.getPassword(1)])
+    await accounts.users(), (await accounts.tokens()).map(({ id, ...token }) => token), await service.listPassword(), await service.getPassword(1)])
   await call('createPassword', ENTRY)
   await call('updatePassword', 1, { usuario: 'd' })
   await call('updatePassword', 1, { usuario: 'e' }, { ifUnchanged: await service.getPassword(1) })
