@@ -91,7 +91,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
     count(options, asked)
     const { route, id } = foundFor(asked, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
-      const mustBeNewest = head.token !== undefined && asked.session === undefined // it may be a new token
+      const mustBeNewest = tokenIn(head) !== undefined && asked.session === undefined // it may be a new token
       await catchUp(() => options.catchUp!(mustBeNewest), route)
       asked.session = sessionOf(options, head)
     }

@@ -71,6 +71,33 @@ describe('an outage', { concurrency: true }, () => {
     }
   })
 
+  test('in an outage STALE_READS answers tokens that are known, 503 to others, and no login or logout leaves a line', { skip: NO_ETCD }, async t => {
+    const { members: [member] } = await startCluster(t)
+    const proxy = await startProxy(t, member!.url)
+    proxy.hidesChanges = true
+    const secret = randomBytes(32)
+    const one = await startService(t, { ...await flagsOf(t, member!.url, secret), auth: 'bearer' })
+    const [email, password] = ['ana@example.org', 'a long password']
+    await one.service.accounts!.addUser(email, 'Ana', ['*'], password)
+    const issue = async (): Promise<string> => (await one.service.accounts!.issue(email, undefined, undefined))!.token
+    const known = await issue()
+    const stale = await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer', 'stale-reads': 'on' })
+    const ask = async (path: string, token: string): Promise<number> =>
+      (await fetch(`${stale.url}/api/${path}`, { method: path === 'logout' ? 'POST' : 'GET', headers: { Authorization: `Bearer ${token}` } })).status
+    proxy.treat = () => 'answer lost'
+    assert.equal((await send(stale.url, 'POST', '/api/login', { email, password })).status, 500, 'it may have been done')
+    const fresh = await issue()
+    proxy.isCut = true
+    assert.deepEqual(await Promise.all([ask('listPassword', known), ask('listPassword', fresh), ask('logout', known)]), [404, 503, 500])
+    proxy.isCut = false
+    proxy.treat = () => 'passed'
+    await until(() => faultOf(stale) === undefined)
+    await done(one.folder, `journal close --etcd-endpoints ${member!.url}`)
+    assert.equal((await send(stale.url, 'POST', '/api/login', { email, password })).status, 500)
+    assert.deepEqual([await ask('logout', fresh), await ask('listPassword', fresh)], [500, 404])
+    assert.deepEqual(stale.warnings.filter(line => /^request /.test(line)), [])
+  })
+
   test('an outage is over once etcd answers any request', { skip: NO_ETCD }, async t => {
     const { members: [member] } = await startCluster(t)
     const deaf = await startProxy(t, member!.url)
