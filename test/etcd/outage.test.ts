@@ -84,7 +84,7 @@ describe('an outage', { concurrency: true }, () => {
     const stale = await startService(t, { ...await flagsOf(t, proxy.url, secret), auth: 'bearer', 'stale-reads': 'on' })
     const ask = async (path: string, token: string): Promise<number> =>
       (await fetch(`${stale.url}/api/${path}`, { method: path === 'logout' ? 'POST' : 'GET', headers: { Authorization: `Bearer ${token}` } })).status
-    proxy.treat = () => 'answer lost'
+    proxy.treat = () => 'request lost'
     assert.equal((await send(stale.url, 'POST', '/api/login', { email, password })).status, 500, 'it may have been done')
     const fresh = await issue()
     proxy.isCut = true
