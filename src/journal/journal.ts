@@ -97,7 +97,8 @@ export interface Journal {
   append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
    * Of a journal that others write: resolves once every record is applied that was acknowledged before this call,
-   * unless the operator allows stale reads and it need not be the newest. Rejects with `journal-unreachable` or `journal-failed`.
+   * or, unless `mustBeNewest`, at once if the operator allows stale reads. Rejects with `journal-unreachable` or
+   * `journal-failed`.
    */
   readonly catchUp?: (mustBeNewest?: boolean) => Promise<void>
   status(): Status
