@@ -1,16 +1,50 @@
-/** Users and their tokens (contract §5). */
+/** Users and their tokens (contract §5): the same rules for the operator's program, for embedders, and for logins. */
 import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
-import {
-  ADDRESS_SHAPE, assertKnown, assertPassword, CHANGE_SHAPE, TOKEN_SHAPE, USER_SHAPE
-} from './account-rules.ts'
-import type { Token, User } from './events.ts'
-import { PasswordHasher } from './passwords.ts'
-import { covers, tokenId, type Session } from './session.ts'
-import { event, isExpired, type State } from './state.ts'
+import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
+import { event, isExpired, type Token, type User } from './events.ts'
+import { LONE_SURROGATE, PasswordHasher } from './passwords.ts'
+import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
+import type { State } from './state.ts'
 import type { Commits } from './store.ts'
-import { shaped } from './validate.ts'
+import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
+
+/** A password that is to be set; older ones may be shorter. */
+const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
+  if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
+  if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
+  return `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
+})
+
+type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
+type Abilities = readonly string[] | undefined
+
+export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
+export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
+export const CHANGE_SHAPE: ShapeOf<{ email: string, name: string | undefined, abilities: Abilities }> =
+  { email, name: optional(text), abilities: optional(texts) }
+export const USER_SHAPE: ShapeOf<{ email: string, password: string, name: string | undefined, abilities: Abilities }> =
+  { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
+export const TOKEN_SHAPE: ShapeOf<{ email: string, abilities: Abilities, ttlMinutes: number | undefined }> =
+  { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+
+/** What is wrong with a new password; undefined: nothing. */
+export function passwordFault(password: string, email: string): string | undefined {
+  return newPassword.fault('password', password) ??
+    // Anybody would try that first.
+    (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
+}
+
+function assertPassword(email: string, password: string): void {
+  shaped(PASSWORD_SHAPE, { email, password })
+  const fault = passwordFault(password, email)
+  if (fault !== undefined) throw invalid('password', fault)
+}
+
+function invalid(field: string, why: string): Failure {
+  return new Failure('input-invalid', why, { errors: { [field]: [why] } })
+}
 
 interface AccountsOptions {
   /** By default one of its own: passwords that wait to be hashed for others do not delay it. */
@@ -40,6 +74,8 @@ export interface Issued {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
+
+export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
 /** The user whose password was checked, unless removed or given another one since. */
 function stillAs({ id, passwords }: User): (state: State) => User | undefined {
@@ -79,7 +115,7 @@ export class Accounts {
     email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
   ): Promise<ListedUser | undefined> {
     const given = shaped(USER_SHAPE, { email, name, abilities, password })
-    assertKnown(given.abilities ?? [], this.#abilities)
+    this.#assertKnown(given.abilities)
     const passwordHash = await this.#hash(email, password)
     return this.#store.commitAlone<ListedUser | undefined>(() => {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
@@ -116,7 +152,7 @@ export class Accounts {
     email: string, name: string | undefined, abilities: readonly string[] | undefined
   ): Promise<boolean> {
     const given = shaped(CHANGE_SHAPE, { email, name, abilities })
-    assertKnown(given.abilities ?? [], this.#abilities)
+    this.#assertKnown(given.abilities)
     const changes = {
       ...given.name !== undefined && { name: given.name }, ...given.abilities && { abilities: given.abilities }
     }
@@ -147,7 +183,7 @@ export class Accounts {
     email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
-    assertKnown(given.abilities ?? [], this.#abilities)
+    this.#assertKnown(given.abilities)
     return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null)
   }
 
@@ -190,6 +226,13 @@ export class Accounts {
       }))
   }
 
+  /** Throws `input-invalid` for an ability that no operation asks for. */
+  #assertKnown(wanted: readonly string[] = []): void {
+    const known = this.#abilities
+    if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one))) return
+    throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
+  }
+
   async #hash(email: string, password: string): Promise<string> {
     assertPassword(email, password)
     return this.#hasher.hash(password)
@@ -225,8 +268,7 @@ export class Accounts {
       const user = find(this.#state)
       if (user === undefined) return [[], undefined]
       if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
-        const why = 'a token may do no more than its user; user list shows what that is'
-        throw new Failure('input-invalid', why, { errors: { abilities: [why] } })
+        throw invalid('abilities', 'a token may do no more than its user; user list shows what that is')
       }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
@@ -240,5 +282,3 @@ export class Accounts {
     })
   }
 }
-
-export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }

@@ -9,13 +9,13 @@ import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
 import { textUpTo } from '../../store/validate.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH } from '../../limits.ts'
-import { PASSWORD_SHAPE, passwordFault } from '../../store/account-rules.ts'
-import type { Accounts } from '../../store/accounts.ts'
+import { PASSWORD_SHAPE, passwordFault, type Accounts } from '../../store/accounts.ts'
 import { covers } from '../../store/session.ts'
 import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
+import { deletedBelow } from './deleted.ts'
 import { historyReader, type Change } from './history.ts'
 import { listingOf } from './listing.ts'
 
@@ -84,9 +84,8 @@ function isKnown({ 'if-none-match': known = '' }: Head, tag: string): boolean {
   return known.split(',').some(one => ['*', `"${tag}"`].includes(one.trim().replace(/^W\//, '')))
 }
 
-/** The deleted entries below an id: their bytes are shared by all readers. */
 function deletedReply(store: Store, id: number): Reply {
-  const entries = store.state.entries.deletedBelow(id, MAX_ANSWER_BYTES)
+  const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES)
   const body = [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')]
   return { status: 200, body, logged: { entry: 'all' } }
 }

@@ -6,8 +6,8 @@ import { CONTINUATIONS, type Continued, type JournalRecord, type LostLines } fro
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
-import { isOfEntries, assertKnownEvent, type Events, type KeptToken } from '../../store/events.ts'
-import { event, State } from '../../store/state.ts'
+import { assertKnownEvent, event, isOfEntries, type Events, type KeptToken } from '../../store/events.ts'
+import { State } from '../../store/state.ts'
 import { OperatorError } from '../command.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
