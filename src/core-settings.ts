@@ -1,6 +1,8 @@
 /** The core's settings: one table, from which reading, `--help` and the README's table come. */
 import type { AddressSet } from './http/client.ts'
-import { LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS } from './limits.ts'
+import {
+  LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS, TOKENS_PER_USER
+} from './limits.ts'
 import {
   parseAbilities, parseAddresses, parseHostName, parseInteger, parseList, parseListenAddress, parseMinutes,
   parseNonEmpty, parseOrigin, parseWord
@@ -26,6 +28,8 @@ export interface CoreSettings {
   readonly auth: 'none' | 'bearer'
   /** The lifetime of a token from a login, in minutes; without it, until it is revoked. */
   readonly tokenTtlMinutes: number | undefined
+  /** Tokens from logins that a user may have, 1,000 unless given; beyond it the one unused longest ends. */
+  readonly tokensPerUser: number
   /** The ability that a token needs for an operation, as `operation=ability,…`; the others keep their defaults. */
   readonly abilities: ReadonlyMap<string, string | undefined>
   /** Origins whose pages may use the service, exactly as a browser sends them, separated by commas. */
@@ -98,6 +102,8 @@ export const coreSettings = (
   // contract §5.5
   tokenTtlMinutes: setting('N', undefined, parseMinutes,
     'The lifetime of a token from a login, in minutes, fractions allowed; without it, until it is revoked.'),
+  tokensPerUser: setting('N', TOKENS_PER_USER, parseInteger(1, 1_000_000),
+    'Tokens from logins that a user may have; beyond it the one unused longest ends.'),
   abilities: setting('OP=ABILITY,…', parseAbilities(abilities)(''), parseAbilities(abilities),
     'The ability that a token needs for an operation, `any` for none; one that is not named keeps its default.',
     { shown: 'one of its own for each operation' }),

@@ -68,6 +68,8 @@ export const LAST_LINE_TIMEOUT_MS: number = 500
 export const RATE_LIMIT_REQUESTS: number = 60
 /** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
+/** Tokens from logins of a user, unless a setting says otherwise. */
+export const TOKENS_PER_USER: number = 1_000
 /** Passwords that are hashed at once: each takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
 /** How long a password may wait to be hashed; then it is answered 503. */

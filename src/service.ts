@@ -55,7 +55,7 @@ async function compose(
   const { store, journal, lock, readMs } = storage
   const rateLimit = limitOf(settings.rateLimit)
   const stopping = new AbortController()
-  const { accounts, routes: ofSession } = await openSession(settings, store)
+  const { accounts, routes: ofSession } = await openSession(settings, store, log)
   let routes: readonly Route[] = [...entryRoutes(store, prefix), ...ofSession]
   let listener: Listener | undefined
   const parts = await openParts({
@@ -111,11 +111,11 @@ function optionsOf(settings: ServiceSettings, accounts: Accounts | undefined) {
 
 /** Users, tokens, and the routes of a session, in the protected configuration. */
 async function openSession(
-  { auth, abilities, loginLimit, tokenTtlMinutes: ttlMinutes }: ServiceSettings, store: Store
+  { auth, abilities, loginLimit, tokenTtlMinutes: ttlMinutes, tokensPerUser }: ServiceSettings, store: Store, log: Log
 ): Promise<{ readonly accounts: Accounts | undefined, readonly routes: readonly Route[] }> {
   if (auth !== 'bearer') return { accounts: undefined, routes: [] }
   const { Accounts } = await import('./store/accounts.ts')
-  const accounts = new Accounts(store, { abilities: abilities.values() })
+  const accounts = new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
   return { accounts, routes: sessionRoutes(accounts, loginLimit, ttlMinutes) }
 }
 

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 export const CONTRACT_FILE: string = join(ROOT, 'test', 'CONTRACT.md')
 
-/** Every clause that asks for something; what the contract leaves open ("not shown") is in the README. */
+/** Every clause that asks for something; what it leaves open ("not shown") is in `src/api/README.md`. */
 export const CLAUSES: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   '§1': [
     'Five operations, all under `/api`.', 'Requests with a body send JSON; responses are JSON.',

@@ -60,7 +60,7 @@ interface Operations {
   changeUser: [Email & { name: string | undefined, abilities: Names }, {}]
   removeUser: [Email, {}]
   listTokens: [{}, readonly ListedToken[]]
-  issueToken: [Email & { abilities: Names, ttlMinutes: number | undefined }, Issued]
+  issueToken: [Email & { abilities: Names, ttlMinutes: number | undefined, name: string | undefined }, Issued]
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
   findEntries: [{ text: string | undefined, among: Among }, readonly Listed[]]

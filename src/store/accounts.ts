@@ -26,8 +26,10 @@ export const CHANGE_SHAPE: ShapeOf<{ email: string, name: string | undefined, ab
   { email, name: optional(text), abilities: optional(texts) }
 export const USER_SHAPE: ShapeOf<{ email: string, password: string, name: string | undefined, abilities: Abilities }> =
   { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
-export const TOKEN_SHAPE: ShapeOf<{ email: string, abilities: Abilities, ttlMinutes: number | undefined }> =
-  { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)) }
+export const TOKEN_SHAPE: ShapeOf<
+  { email: string, abilities: Abilities, ttlMinutes: number | undefined, name: string | undefined }
+> =
+  { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text) }
 
 /** What is wrong with a new password; undefined: nothing. */
 export function passwordFault(password: string, email: string): string | undefined {
@@ -52,6 +54,10 @@ interface AccountsOptions {
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
   readonly abilities?: Iterable<string | undefined> | undefined
+  /** How many tokens from logins a user may have; beyond it the ones unused longest end, two with a login at most. */
+  readonly tokensPerUser?: number
+  /** Learns of each token that ends so. */
+  readonly warn?: (line: string) => void
 }
 
 /** A user as others may see it. */
@@ -61,7 +67,13 @@ export type PublicUser = Pick<User, 'id' | 'email' | 'name'>
 export type ListedUser = PublicUser & Pick<User, 'abilities'>
 
 /** A token as the operator sees it; its id is the beginning of its hash. */
-export type ListedToken = Omit<Token, 'user'> & { readonly id: string, readonly email: string }
+export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expires'> {
+  readonly id: string
+  readonly email: string
+  readonly name: string | null
+  /** ISO 8601; null if it was not used since the service began. */
+  readonly lastUsed: string | null
+}
 
 /** A token just issued: its text is known only now. */
 export interface Issued {
@@ -99,12 +111,18 @@ export class Accounts {
   readonly #store: Commits
   readonly #hasher: PasswordHasher
   readonly #wallMs: () => number
-  readonly #abilities: readonly string[] | undefined
+  readonly #abilities: Abilities
+  readonly #tokensPerUser: number
+  readonly #warn: (line: string) => void
 
-  constructor(store: Commits, { hasher, wallMs, abilities }: AccountsOptions = {}) {
+  constructor(
+    store: Commits, { hasher, wallMs, abilities, tokensPerUser = Infinity, warn = () => {} }: AccountsOptions = {}
+  ) {
     this.#store = store
     this.#hasher = hasher ?? new PasswordHasher()
     this.#wallMs = wallMs ?? Date.now
+    this.#tokensPerUser = tokensPerUser
+    this.#warn = warn
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
   }
 
@@ -112,7 +130,7 @@ export class Accounts {
 
   /** Undefined if the address is taken. Without a name it is the address; without abilities the user may do nothing. */
   async addUser(
-    email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
+    email: string, name: string | undefined, abilities: Abilities, password: string
   ): Promise<ListedUser | undefined> {
     const given = shaped(USER_SHAPE, { email, name, abilities, password })
     this.#assertKnown(given.abilities)
@@ -149,7 +167,7 @@ export class Accounts {
 
   /** Gives a user another name or other abilities, and the user's tokens no more; false for an unknown address. */
   async changeUser(
-    email: string, name: string | undefined, abilities: readonly string[] | undefined
+    email: string, name: string | undefined, abilities: Abilities
   ): Promise<boolean> {
     const given = shaped(CHANGE_SHAPE, { email, name, abilities })
     this.#assertKnown(given.abilities)
@@ -180,11 +198,11 @@ export class Accounts {
 
   /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
   async issue(
-    email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined
+    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string
   ): Promise<Issued | undefined> {
-    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes })
+    const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name })
     this.#assertKnown(given.abilities)
-    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null)
+    return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null, given.name)
   }
 
   /**
@@ -207,7 +225,9 @@ export class Accounts {
     if (!TOKEN.test(token)) return undefined
     const hash = hashOfToken(token)
     const found = this.#state.tokens.get(hash)
-    if (found === undefined || isExpired(found, this.#wallMs())) return undefined
+    const nowMs = this.#wallMs()
+    if (found === undefined || isExpired(found, nowMs)) return undefined
+    this.#state.tokens.usedMs.set(hash, nowMs)
     return { user: found.user, hash, abilities: found.abilities }
   }
 
@@ -220,10 +240,14 @@ export class Accounts {
   /** The tokens that have not expired. */
   tokens(): ListedToken[] {
     const nowMs = this.#wallMs()
-    return [...this.#state.tokens].filter(([, token]) => !isExpired(token, nowMs))
-      .map(([hash, { user, abilities, ...token }]) => ({
-        id: tokenId(hash), email: this.#state.users.get(user)!.email, abilities: [...abilities], ...token
-      }))
+    const { tokens, users } = this.#state
+    return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
+      .map(([hash, { user, abilities, issued, expires, name = null }]) => {
+        const usedMs = tokens.usedMs.get(hash)
+        const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
+        const { email } = users.get(user)!
+        return { id: tokenId(hash), email, name, abilities: [...abilities], issued, expires, lastUsed }
+      })
   }
 
   /** Throws `input-invalid` for an ability that no operation asks for. */
@@ -260,11 +284,12 @@ export class Accounts {
   }
 
   async #issue(
-    find: (state: State) => User | undefined, wanted: readonly string[] | undefined, ttlMinutes: number | undefined,
-    by: number | null
+    find: (state: State) => User | undefined, wanted: Abilities, ttlMinutes: number | undefined, by: number | null,
+    name?: string
   ): Promise<Issued | undefined> {
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
-    return this.#store.commitAlone<Issued | undefined>(() => {
+    let ended: readonly string[] = []
+    const made = await this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
       if (user === undefined) return [[], undefined]
       if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
@@ -272,13 +297,32 @@ export class Accounts {
       }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const { id, email, name } = user
       const abilities = [...wanted ?? user.abilities]
       const issued = new Date(nowMs).toISOString()
+      const named = name === undefined ? {} : { name }
+      const data = { hash: hashOfToken(token), user: user.id, abilities, issued, expires, ...named }
+      ended = by === null ? [] : this.#beyondBound(user.id, nowMs)
+      const { id, email, name: userName } = user
       return [
-        [event('token.issued', by, { hash: hashOfToken(token), user: id, abilities, issued, expires })],
-        { token, abilities: [...abilities], user: { id, email, name }, expires }
+        [...ended.map(hash => event('token.revoked', null, { hash })), event('token.issued', by, data)],
+        { token, abilities: [...abilities], user: { id, email, name: userName }, expires }
       ]
     })
+    for (const hash of ended) {
+      this.#warn(`${made?.user.email} has more than ${this.#tokensPerUser} tokens from logins: ` +
+        `${tokenId(hash)}, unused longest, has ended`)
+    }
+    return made
+  }
+
+  /** The tokens from logins that end so that a user may have another one: those that were unused longest. */
+  #beyondBound(user: number, nowMs: number): readonly string[] {
+    const { tokens } = this.#state
+    const own = [...tokens].filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
+    const usedMs = (hash: string): number => tokens.usedMs.get(hash) ?? 0
+    own.sort(([a, { issued: issuedA }], [b, { issued: issuedB }]) =>
+      usedMs(a) - usedMs(b) || Date.parse(issuedA) - Date.parse(issuedB))
+    const excess = Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser))
+    return own.slice(0, excess).map(([hash]) => hash)
   }
 }

@@ -1,6 +1,6 @@
 /** The events that the journal may hold: for each type its data, its fields, and what it does to the state. */
 import { Failure } from '../errors.ts'
-import type { Continued, EncodedEvent } from '../journal/journal.ts'
+import type { Continued, EncodedEvent, Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
@@ -31,6 +31,10 @@ export interface Token {
   /** When it was issued, and when it ends, if it does: ISO 8601. */
   readonly issued: string
   readonly expires: string | null
+  /** What the operator called it. */
+  readonly name?: string | undefined
+  /** Whether a login gave it. */
+  readonly isOfLogin?: true | undefined
 }
 
 /** A token with its hash: SHA-256, 64 hexadecimal digits. */
@@ -38,6 +42,17 @@ export type KeptToken = Token & { readonly hash: string }
 
 export function isExpired({ expires }: Token, wallMs: number): boolean {
   return expires !== null && Date.parse(expires) <= wallMs
+}
+
+/** Tokens by their hashes. */
+export class Tokens extends Map<string, Token> {
+  /** When each was last used, as far as this process knows: milliseconds since 1970. */
+  readonly usedMs: Map<string, number> = new Map()
+
+  override delete(hash: string): boolean {
+    this.usedMs.delete(hash)
+    return super.delete(hash)
+  }
 }
 
 /** What a compaction keeps of an entry: also when its password was set, ISO 8601, if that is known. */
@@ -50,8 +65,7 @@ export interface Tables {
   readonly users: Map<number, User>
   /** The ids of users who were not removed, by address. */
   readonly addresses: Map<string, number>
-  /** By hash. */
-  readonly tokens: Map<string, Token>
+  readonly tokens: Tokens
 }
 
 interface Id { readonly id: number }
@@ -114,13 +128,13 @@ interface EventType<D> {
   readonly fields: readonly (keyof D)[]
   /** The field that holds rows, and the fields of those. */
   readonly rows?: readonly [list: string, fields: readonly string[]]
-  /** What it does to the state; `timeMs` is when it was recorded. */
-  readonly reduce: (tables: Tables, data: D, timeMs: number) => void
+  /** What it does to the state; `timeMs` is when it was recorded, `by` the user who caused it. */
+  readonly reduce: (tables: Tables, data: D, timeMs: number, by: number | null) => void
 }
 
 const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
-const TOKEN = ['hash', 'user', 'abilities', 'issued', 'expires'] as const
+const TOKEN = ['hash', 'user', 'abilities', 'issued', 'expires', 'name'] as const
 const PASSWORD = ['id', 'passwordHash'] as const
 const CONTINUED =
   ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const satisfies (keyof Continued)[]
@@ -197,13 +211,15 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     }
   },
   'password.rehashed': {
-    fields: PASSWORD, reduce: ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) }
+    fields: PASSWORD,
+    reduce: ({ users }, { id, passwordHash }) => { users.set(id, { ...known(users, id), passwordHash }) }
   },
   'token.issued': {
     fields: TOKEN,
-    reduce: ({ users, tokens }, { hash, user, abilities, issued, expires }) => {
+    reduce: ({ users, tokens }, { hash, user, abilities, issued, expires, name }, _timeMs, by) => {
       known(users, user)
-      tokens.set(hash, { user, abilities, issued, expires })
+      const more = { ...name !== undefined && { name }, ...by !== null && { isOfLogin: true as const } }
+      tokens.set(hash, { user, abilities, issued, expires, ...more })
     }
   },
   'token.revoked': { fields: ['hash'], reduce: ({ tokens }, { hash }) => { tokens.delete(hash) } },
@@ -220,7 +236,7 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
     }
   },
   'tokens.kept': {
-    fields: ['tokens'], rows: ['tokens', TOKEN],
+    fields: ['tokens'], rows: ['tokens', [...TOKEN, 'isOfLogin']],
     reduce: ({ users, tokens }, { tokens: kept }) => {
       for (const { hash, ...token } of kept) {
         known(users, token.user)
@@ -241,15 +257,15 @@ const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined }
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
   isOfEntries: /^(entry|entries|fields)\./.test(type),
-  reduce: reduce as (tables: Tables, data: unknown, timeMs: number) => void
+  reduce: reduce as EventType<unknown>['reduce']
 }]))
 
 /** Whether a type of record is about entries, and about nothing else. */
 export function isOfEntries(type: string): boolean { return KNOWN.get(type)?.isOfEntries === true }
 
 /** The only way that the state, or a draft of it, changes. Throws if an event contradicts those before it. */
-export function reduce(tables: Tables, { type, data }: Pick<EncodedEvent, 'type' | 'data'>, timeMs: number): void {
-  KNOWN.get(type)!.reduce(tables, data, timeMs)
+export function reduce(tables: Tables, { type, data, by }: Event, timeMs: number): void {
+  KNOWN.get(type)!.reduce(tables, data, timeMs, by)
 }
 
 /**

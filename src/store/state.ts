@@ -4,7 +4,7 @@ import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import { entryText, type Entry } from './entry.ts'
 import {
-  assertKnownEvent, isExpired, isOfEntries, reduce, type Events, type Tables, type Token, type User
+  assertKnownEvent, isExpired, isOfEntries, reduce, Tokens, type Events, type Tables, type Token, type User
 } from './events.ts'
 import { tokenId, type Session } from './session.ts'
 
@@ -12,7 +12,7 @@ export class State implements Tables {
   readonly entries: Entries = new Entries()
   readonly users: Map<number, User> = new Map()
   readonly addresses: Map<string, number> = new Map()
-  readonly tokens: Map<string, Token> = new Map()
+  readonly tokens: Tokens = new Tokens()
   /** When the newest record was made; empty if there is none. */
   recorded = ''
 

@@ -15,7 +15,7 @@ const place = mkdtempSync(join(tmpdir(), 'pes-hosts-'))
 /** The packages that the row at work has installed, with their versions. */
 const versions = new Set<string>()
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const EXAMPLE = /^## Embedding\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
+const EXAMPLE = /^## Embed it\n[^]*?```js\n([^]*?)```/m.exec(README)![1]!
 
 /** Runs a program; throws with what it printed where it does not end with 0. */
 function run(cwd: string, command: string, ...args: readonly string[]): string {

@@ -42,6 +42,7 @@ const CASES: { readonly [N in Name]: Case } = {
   tokenTtlMinutes: [undefined, '0.5', 0.5, '52560000', [
     '0', '0.0', '-1', '1e3', '.5', '5.', 'never', '1h', 'Infinity', '52560001'
   ]],
+  tokensPerUser: [1000, '1', 1, '1000000', [...NOT_INTEGERS, '0', '1000001']],
   abilities: [
     new Map(Object.entries(ABILITIES)), 'listPassword=read, getPassword=a:b.c_d-1, createPassword=any',
     new Map(Object.entries({ ...ABILITIES, listPassword: 'read', getPassword: 'a:b.c_d-1', createPassword: undefined })),

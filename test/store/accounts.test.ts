@@ -359,3 +359,41 @@ test('check finds a token without a user', async () => {
   world.records.push(orphan)
   assert.throws(() => checkState(world.open().state), /token 000000000000 belongs to no user/)
 })
+
+test('beyond the bound the token of a login that was unused longest ends, which the log names; those of the operator stay', async () => {
+  const world = new World()
+  const store = world.open()
+  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const lines: string[] = []
+  const accounts = new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, tokensPerUser: 3, warn: line => lines.push(line) })
+  const login = async (): Promise<string> => {
+    world.nowMs += 1_000
+    return (await accounts.login(ANA, PASSWORD, undefined))!.token
+  }
+  const issued = (await accounts.issue(ANA, undefined, undefined, 'nightly build'))!.token
+  const [first, second, third] = [await login(), await login(), await login()]
+  world.nowMs += 1_000
+  accounts.session(first)
+  const fourth = await login()
+  const stands = (tokens: readonly string[]): boolean[] => tokens.map(token => accounts.session(token) !== undefined)
+  assert.deepEqual(stands([first, second, third, fourth, issued]), [true, false, true, true, true])
+  assert.deepEqual(lines, [`${ANA} has more than 3 tokens from logins: ${tokenId(sha256(second))}, unused longest, has ended`])
+  const listed = accounts.tokens().find(({ name }) => name !== null)!
+  assert.deepEqual([listed.name, listed.lastUsed], ['nightly build', new Date(world.nowMs).toISOString()])
+
+  const { accounts: again } = world.open()
+  assert.deepEqual(again.tokens().map(({ name, lastUsed }) => [name, lastUsed]),
+    [['nightly build', null], [null, null], [null, null], [null, null]], 'a restart knows names, and no last use')
+})
+
+test('a user who has far more tokens than the bound loses two with a login, and not thousands at once', async () => {
+  const world = new World()
+  const store = world.open()
+  await store.accounts.addUser(ANA, 'Ana', ['*'], PASSWORD)
+  const login = (tokensPerUser?: number): Promise<unknown> =>
+    new Accounts(store, { hasher: new PasswordHasher(CHEAP), wallMs: () => world.nowMs, ...tokensPerUser && { tokensPerUser } }).login(ANA, PASSWORD, undefined)
+  for (let n = 0; n < 6; n++) await login()
+  const counts: number[] = []
+  for (let n = 0; n < 5; n++) { await login(2); counts.push(store.accounts.tokens().length) }
+  assert.deepEqual(counts, [5, 4, 3, 2, 2])
+})

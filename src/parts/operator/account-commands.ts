@@ -117,19 +117,22 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'token issue', positionals: ['EMAIL'],
-    options: { ...ABILITIES, 'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' } },
+    options: {
+      name: { value: 'N', help: 'what it is for, as token list shows it' }, ...ABILITIES,
+      'ttl-minutes': { value: 'N', help: 'how long it lives; without: until it is revoked' }
+    },
     help: 'issues a token and prints it, this once; without --abilities it may do what its user may',
-    examples: ['token issue ci@example.org --ttl-minutes 60'],
+    examples: ['token issue ci@example.org --name "nightly build" --ttl-minutes 60'],
     run: async context => {
       const { positionals: [email = ''], terminal } = context
-      const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context) }
+      const body = { email, abilities: abilitiesOf(context), ttlMinutes: ttlMinutesOf(context), name: nameOf(context) }
       const issued = await context.store.ask('issueToken', body)
       terminal.show(issued, issued.token)
     }
   },
   {
     name: 'token list', positionals: ['[EMAIL]'],
-    help: 'lists the tokens, all of them or a user\'s',
+    help: 'lists the tokens, all of them or a user\'s, and when each was last used since the service began',
     run: async ({ store, positionals: [email], terminal }) => {
       if (email !== undefined) await assertUser(store, email, true)
       const tokens = await store.ask('listTokens', {})

@@ -88,8 +88,8 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   listTokens: { shape: {}, run: ({ accounts }) => accounts.tokens() },
   issueToken: {
     shape: TOKEN_SHAPE,
-    run: async ({ accounts }, { email, abilities, ttlMinutes }) =>
-      assertFound(await accounts.issue(email, abilities, ttlMinutes), NO_USER)
+    run: async ({ accounts }, { email, abilities, ttlMinutes, name }) =>
+      assertFound(await accounts.issue(email, abilities, ttlMinutes, name), NO_USER)
   },
   revokeToken: {
     shape: { id: text },
