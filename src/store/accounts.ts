@@ -1,55 +1,19 @@
-/** Users and their tokens (contract §5): the same rules for the operator's program, for embedders, and for logins. */
+/** Users and their tokens (contract §5). */
 import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
-import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
-import { event, isExpired, type Token, type User } from './events.ts'
-import { LONE_SURROGATE, PasswordHasher } from './passwords.ts'
+import {
+  ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, invalid, TOKEN_SHAPE, USER_SHAPE, type Abilities
+} from './account-rules.ts'
+import { event } from './events.ts'
+import { PasswordHasher } from './passwords.ts'
 import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
 import type { State } from './state.ts'
 import type { Commits } from './store.ts'
-import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
-
-/** A password that is to be set; older ones may be shorter. */
-const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (field, password) => {
-  if (LONE_SURROGATE.test(password)) return `The ${field} field must be Unicode without halves of surrogate pairs.`
-  if ([...password.normalize('NFC')].length >= MIN_LOGIN_PASSWORD_CHARACTERS) return undefined
-  return `The ${field} field must be at least ${MIN_LOGIN_PASSWORD_CHARACTERS} characters.`
-})
-
-type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
-type Abilities = readonly string[] | undefined
-
-export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
-export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
-export const CHANGE_SHAPE: ShapeOf<{ email: string, name: string | undefined, abilities: Abilities }> =
-  { email, name: optional(text), abilities: optional(texts) }
-export const USER_SHAPE: ShapeOf<{ email: string, password: string, name: string | undefined, abilities: Abilities }> =
-  { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
-export const TOKEN_SHAPE: ShapeOf<
-  { email: string, abilities: Abilities, ttlMinutes: number | undefined, name: string | undefined }
-> =
-  { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text) }
-
-/** What is wrong with a new password; undefined: nothing. */
-export function passwordFault(password: string, email: string): string | undefined {
-  return newPassword.fault('password', password) ??
-    // Anybody would try that first.
-    (password.toLowerCase() === email.toLowerCase() ? 'the password must not be the address' : undefined)
-}
-
-function assertPassword(email: string, password: string): void {
-  shaped(PASSWORD_SHAPE, { email, password })
-  const fault = passwordFault(password, email)
-  if (fault !== undefined) throw invalid('password', fault)
-}
-
-function invalid(field: string, why: string): Failure {
-  return new Failure('input-invalid', why, { errors: { [field]: [why] } })
-}
+import { isExpired, type Token, type User } from './users.ts'
+import { shaped } from './validate.ts'
 
 interface AccountsOptions {
-  /** By default one of its own: passwords that wait to be hashed for others do not delay it. */
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
@@ -78,7 +42,6 @@ export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expir
 /** A token just issued: its text is known only now. */
 export interface Issued {
   readonly token: string
-  /** What it may do. */
   readonly abilities: readonly string[]
   readonly user: PublicUser
   readonly expires: string | null
@@ -115,12 +78,12 @@ export class Accounts {
   readonly #tokensPerUser: number
   readonly #warn: (line: string) => void
 
-  constructor(
-    store: Commits, { hasher, wallMs, abilities, tokensPerUser = Infinity, warn = () => {} }: AccountsOptions = {}
-  ) {
+  constructor(store: Commits, {
+    hasher = new PasswordHasher(), wallMs = Date.now, abilities, tokensPerUser = Infinity, warn = () => {}
+  }: AccountsOptions = {}) {
     this.#store = store
-    this.#hasher = hasher ?? new PasswordHasher()
-    this.#wallMs = wallMs ?? Date.now
+    this.#hasher = hasher
+    this.#wallMs = wallMs
     this.#tokensPerUser = tokensPerUser
     this.#warn = warn
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
@@ -166,14 +129,9 @@ export class Accounts {
   }
 
   /** Gives a user another name or other abilities, and the user's tokens no more; false for an unknown address. */
-  async changeUser(
-    email: string, name: string | undefined, abilities: Abilities
-  ): Promise<boolean> {
-    const given = shaped(CHANGE_SHAPE, { email, name, abilities })
-    this.#assertKnown(given.abilities)
-    const changes = {
-      ...given.name !== undefined && { name: given.name }, ...given.abilities && { abilities: given.abilities }
-    }
+  async changeUser(email: string, name: string | undefined, abilities: Abilities): Promise<boolean> {
+    const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities })
+    this.#assertKnown(changes.abilities)
     return this.#record(byAddress(email), ({ id }) => event('user.changed', null, { id, ...changes }))
   }
 

@@ -37,6 +37,8 @@ export class Entries implements EntryTable {
   /** Tags that were asked for, until their entries change. */
   readonly #tags = new Map<number, string>()
   readonly #pages: Page[] = []
+  /** How often any entry was changed. */
+  changes = 0
   #deleted = 0
   #purged = 0
   /** The list as it was last asked for; undefined since a change. */
@@ -103,6 +105,7 @@ export class Entries implements EntryTable {
     this.#deleted += change
     page.pieces = undefined
     page.changes++
+    this.changes++
     this.#list = undefined
     this.#texts[id] = text
     this.#tags.delete(id)

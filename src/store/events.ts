@@ -3,57 +3,10 @@ import { Failure } from '../errors.ts'
 import type { Continued, EncodedEvent, Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
 import {
-  changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type EntryChanges, type EntryFields, type EntryRow
+  changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
 } from './entry.ts'
 import { ANY_ABILITY, covers } from './session.ts'
-
-/** Who may log in (contract §5). A removed user is kept, so that the journal's `by` can still be shown. */
-export interface User {
-  readonly id: number
-  /** In lower case: addresses are compared without case. */
-  readonly email: string
-  readonly name: string
-  /** What tokens issued at login may do. */
-  readonly abilities: readonly string[]
-  /** A PHC string; undefined once the user was removed. */
-  readonly passwordHash: string | undefined
-  /** How many passwords the user has had so far. */
-  readonly passwords: number
-}
-
-/** What is kept of a user who was not removed. */
-export type KeptUser = Pick<User, 'email' | 'name' | 'abilities'> & { readonly passwordHash: string }
-
-/** A bearer token; the token itself is kept nowhere. */
-export interface Token {
-  readonly user: number
-  readonly abilities: readonly string[]
-  /** When it was issued, and when it ends, if it does: ISO 8601. */
-  readonly issued: string
-  readonly expires: string | null
-  /** What the operator called it. */
-  readonly name?: string | undefined
-  /** Whether a login gave it. */
-  readonly isOfLogin?: true | undefined
-}
-
-/** A token with its hash: SHA-256, 64 hexadecimal digits. */
-export type KeptToken = Token & { readonly hash: string }
-
-export function isExpired({ expires }: Token, wallMs: number): boolean {
-  return expires !== null && Date.parse(expires) <= wallMs
-}
-
-/** Tokens by their hashes. */
-export class Tokens extends Map<string, Token> {
-  /** When each was last used, as far as this process knows: milliseconds since 1970. */
-  readonly usedMs: Map<string, number> = new Map()
-
-  override delete(hash: string): boolean {
-    this.usedMs.delete(hash)
-    return super.delete(hash)
-  }
-}
+import type { KeptToken, KeptUser, Tokens, User } from './users.ts'
 
 /** What a compaction keeps of an entry: also when its password was set, ISO 8601, if that is known. */
 export type KeptRow = EntryRow & { readonly changed?: string | undefined }
@@ -78,7 +31,6 @@ interface Rows<R> { readonly first: number, readonly entries: readonly R[] }
 export interface Events {
   'entry.created': Id & EntryFields
   'fields.created': Id & EntryFields
-  /** The fields that changed. */
   'entry.updated': Id & EntryChanges
   'fields.updated': Id & EntryChanges
   'entry.deleted': Id
@@ -97,17 +49,15 @@ export interface Events {
   'entries.disclosed': { readonly command: string, readonly entries: number, readonly id?: number | undefined }
   'user.added': Id & KeptUser
   /** Another name, or other abilities: the user's tokens may do no more than these from then on. */
-  'user.changed': Id & Partial<Pick<User, 'name' | 'abilities'>>
+  'user.changed': Id & { readonly name?: string | undefined, readonly abilities?: readonly string[] | undefined }
   /** The user's tokens end; so they do with a new password. */
   'user.removed': Id
   'password.changed': Id & { readonly passwordHash: string }
-  /** The same password under stronger parameters. */
+  /** The same password, hashed at a higher cost. */
   'password.rehashed': Id & { readonly passwordHash: string }
   'token.issued': KeptToken
   'token.revoked': { readonly hash: string }
-  /** All of a user's tokens end. */
   'tokens.revoked': { readonly user: number }
-  /** The operator's `init` has made this journal. */
   'journal.begun': {}
   /** A journal before ended so; `rewritten`: this one was written from it, whole or not at all. */
   'journal.continued': Continued
@@ -124,12 +74,14 @@ export function event<T extends keyof Events>(type: T, by: number | null, data: 
   return { type, by, data, json: JSON.stringify(data) }
 }
 
+/** What an event does to the state; `timeMs` is when it was recorded, `by` the user who caused it. */
+type Reduce<D> = (tables: Tables, data: D, timeMs: number, by: number | null) => void
+
 interface EventType<D> {
   readonly fields: readonly (keyof D)[]
   /** The field that holds rows, and the fields of those. */
   readonly rows?: readonly [list: string, fields: readonly string[]]
-  /** What it does to the state; `timeMs` is when it was recorded, `by` the user who caused it. */
-  readonly reduce: (tables: Tables, data: D, timeMs: number, by: number | null) => void
+  readonly reduce: Reduce<D>
 }
 
 const ROWS = ['first', 'entries'] as const
@@ -139,17 +91,17 @@ const PASSWORD = ['id', 'passwordHash'] as const
 const CONTINUED =
   ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const satisfies (keyof Continued)[]
 
-const created: EventType<Events['entry.created']>['reduce'] = ({ entries }, data, timeMs) => {
+const created: Reduce<Events['entry.created']> = ({ entries }, data, timeMs) => {
   assertNext(entries, data.id)
   entries.set(entryOf(data.id, data, 1), timeMs)
 }
-const updated: EventType<Events['entry.updated']>['reduce'] = ({ entries }, data, timeMs) =>
+const updated: Reduce<Events['entry.updated']> = ({ entries }, data, timeMs) =>
   entries.set(changedEntry(known(entries, data.id), data), data.password === undefined ? undefined : timeMs)
-const imported: EventType<Events['entries.imported']>['reduce'] = ({ entries }, { first, entries: rows }, timeMs) => {
+const imported: Reduce<Events['entries.imported']> = ({ entries }, { first, entries: rows }, timeMs) => {
   assertNext(entries, first)
   for (const [i, row] of rows.entries()) entries.set(entryOf(first + i, row, row.status), timeMs)
 }
-const kept: EventType<Events['fields.kept']>['reduce'] = ({ entries }, { first, entries: rows }) => {
+const kept: Reduce<Events['fields.kept']> = ({ entries }, { first, entries: rows }) => {
   assertNext(entries, first)
   for (const [i, row] of rows.entries()) {
     if (row === null) { entries.delete(first + i); continue }
@@ -157,6 +109,8 @@ const kept: EventType<Events['fields.kept']>['reduce'] = ({ entries }, { first, 
     entries.set(entryOf(first + i, row, row.status), changedMs)
   }
 }
+const setting = (status: Entry['status']): Reduce<Id> => ({ entries }, { id }) =>
+  entries.set({ ...known(entries, id), status })
 const nothing = (): void => {}
 
 const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
@@ -164,12 +118,8 @@ const TYPES: { readonly [T in keyof Events]: EventType<Events[T]> } = {
   'fields.created': { fields: ['id', ...ENTRY_FIELDS], reduce: created },
   'entry.updated': { fields: ['id', ...REQUIRED_FIELDS], reduce: updated },
   'fields.updated': { fields: ['id', ...ENTRY_FIELDS], reduce: updated },
-  'entry.deleted': {
-    fields: ['id'], reduce: ({ entries }, { id }) => entries.set({ ...known(entries, id), status: 0 })
-  },
-  'entry.restored': {
-    fields: ['id'], reduce: ({ entries }, { id }) => entries.set({ ...known(entries, id), status: 1 })
-  },
+  'entry.deleted': { fields: ['id'], reduce: setting(0) },
+  'entry.restored': { fields: ['id'], reduce: setting(1) },
   'entry.purged': { fields: ['id'], reduce: ({ entries }, { id }) => entries.delete(known(entries, id).id) },
   'entries.imported': { fields: ROWS, rows: ['entries', FIRST_ROW], reduce: imported },
   'fields.imported': { fields: ROWS, rows: ['entries', [...ENTRY_FIELDS, 'status']], reduce: imported },
@@ -257,7 +207,7 @@ const REMOVED = { email: '', name: '', abilities: [], passwordHash: undefined }
 const KNOWN = new Map(Object.entries(TYPES).map(([type, { fields, rows, reduce }]) => [type, {
   fields: new Set<string>([...fields, OPERATOR]), list: rows?.[0], ofRows: new Set(rows?.[1]),
   isOfEntries: /^(entry|entries|fields)\./.test(type),
-  reduce: reduce as EventType<unknown>['reduce']
+  reduce: reduce as Reduce<unknown>
 }]))
 
 /** Whether a type of record is about entries, and about nothing else. */

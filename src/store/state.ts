@@ -3,10 +3,9 @@ import { Failure } from '../errors.ts'
 import type { EncodedEvent, JournalRecord } from '../journal/journal.ts'
 import { Entries, type EntryTable } from './entries.ts'
 import { entryText, type Entry } from './entry.ts'
-import {
-  assertKnownEvent, isExpired, isOfEntries, reduce, Tokens, type Events, type Tables, type Token, type User
-} from './events.ts'
+import { assertKnownEvent, isOfEntries, reduce, type Events, type Tables } from './events.ts'
 import { tokenId, type Session } from './session.ts'
+import { isExpired, Tokens, type Token, type User } from './users.ts'
 
 export class State implements Tables {
   readonly entries: Entries = new Entries()

@@ -1,4 +1,4 @@
-/** The validator: a shape is a table from field to rule. What has the shape comes back typed, with these fields only. */
+/** The validator: a shape is a table from field to rule. What has the shape comes back typed, with its fields only. */
 import { requiredText } from '../contract.ts'
 import { Failure, type FieldErrors } from '../errors.ts'
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'

@@ -2,7 +2,7 @@
 import { parseMinutes } from '../../setting-values.ts'
 import { email as emailRule } from '../../store/validate.ts'
 import { MIN_LOGIN_PASSWORD_CHARACTERS } from '../../limits.ts'
-import { passwordFault } from '../../store/accounts.ts'
+import { passwordFault } from '../../store/account-rules.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
 

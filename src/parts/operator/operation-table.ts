@@ -5,8 +5,9 @@
 import type { DurableJournal } from '../../journal/journal.ts'
 import type { Lock } from '../../journal/lock.ts'
 import {
-  Accounts, ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE
-} from '../../store/accounts.ts'
+  ADDRESS_SHAPE, CHANGE_SHAPE, PASSWORD_SHAPE, TOKEN_SHAPE, USER_SHAPE
+} from '../../store/account-rules.ts'
+import { Accounts } from '../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../store/commands.ts'
 import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '../../store/entry.ts'
 import { ANY_ABILITY } from '../../store/session.ts'

@@ -6,8 +6,9 @@ import { CONTINUATIONS, type Continued, type JournalRecord, type LostLines } fro
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
-import { assertKnownEvent, event, isOfEntries, type Events, type KeptToken } from '../../store/events.ts'
+import { assertKnownEvent, event, isOfEntries, type Events } from '../../store/events.ts'
 import { State } from '../../store/state.ts'
+import type { KeptToken } from '../../store/users.ts'
 import { OperatorError } from '../command.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
