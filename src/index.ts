@@ -100,28 +100,40 @@ const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {},
 /** Segments of what a path may hold (RFC 3986 §3.3): a request cannot have any other. */
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
-/** Calls a function of the host's log; what it throws, or rejects with, has nowhere else to be reported. */
-function safely(call: () => unknown): void {
-  try {
-    ignoreRejection(call())
-  } catch {}
-}
-
-/** A host's function may be asynchronous; a rejection that nobody takes would end its process. */
-function ignoreRejection(result: unknown): void {
-  if (result !== undefined) Promise.resolve(result).catch(ignore)
+/**
+ * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, having
+ * released everything; with the signal's reason if that was aborted.
+ */
+export async function openService(options: Options & HostOptions = {}): Promise<Service> {
+  if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
+  const { log: given = SILENT, signal, prefix = '', production = false, init = false, ...values } = options
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+    throw wrong('prefix must be a path such as /vault, encoded as in a request')
+  }
+  for (const [name, value] of Object.entries({ production, init })) {
+    if (typeof value !== 'boolean') throw wrong(`${name} must be true or false`)
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
+  const settings = { ...readOptions(values), isProduction: production }
+  validateCombinations(settings) // whether it can listen is checked when it does
+  const log = guarded(given, 'accessLog' in settings && settings.accessLog === true)
+  signal?.throwIfAborted()
+  const opened = await open(settings, log, prefix, init)
+  const service = embedded(opened, new Accounts(opened.store, { abilities: settings.abilities.values() }), prefix, log)
+  if (signal === undefined) return service
+  if (signal.aborted) await service.close()
+  signal.throwIfAborted()
+  const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
+  setMaxListeners(0, signal) // Node would warn of more than ten on the process's own standard error
+  signal.addEventListener('abort', onAbort, { once: true })
+  const close = (): Promise<void> => {
+    signal.removeEventListener('abort', onAbort)
+    return service.close()
+  }
+  return { ...service, close }
 }
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
-
-function takes(parse: (text: string) => unknown, text: string): boolean {
-  try {
-    parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Reads the settings; throws `setting-invalid`, also for an unknown name, or `true` where any text is one. */
 function readOptions(options: Options): Settings {
@@ -133,61 +145,51 @@ function readOptions(options: Options): Settings {
       throw wrong(`${name} must be a text, a number, true or false`)
     }
     const { flag, fallback, parse } = SETTINGS[name as keyof Settings]
-    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
     const isAnyText = typeof fallback !== 'boolean' && ['on', 'off'].every(word => takes(parse, word))
+    if (typeof value !== 'boolean') { flags[flag] = String(value); continue }
     if (isAnyText) throw wrong(`${name} must be a text`)
     flags[flag] = value ? 'on' : 'off'
   }
   return readValues(SETTINGS, flags, {}, name => name)
 }
 
-/**
- * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, having
- * released everything; with the signal's reason if that was aborted.
- */
-export async function openService(options: Options & HostOptions = {}): Promise<Service> {
-  if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
-  const { log: given = SILENT, signal, prefix = '', production = false, init = false, ...values } = options
-  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw wrong('prefix must be a path such as /vault, encoded as in a request')
+function takes(parse: (text: string) => unknown, text: string): boolean {
+  try {
+    parse(text)
+    return true
+  } catch {
+    return false
   }
-  if (typeof production !== 'boolean') throw wrong('production must be true or false')
-  if (typeof init !== 'boolean') throw wrong('init must be true or false')
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
-  const settings = { ...readOptions(values), isProduction: production }
-  validateCombinations(settings) // whether it can listen is checked when it does
+}
+
+/** The host's log. Nothing that its functions throw, or reject with, ends a change halfway, or the process. */
+function guarded(given: Log, isAccessLogged: boolean): Log {
   const { access } = given ?? {}
-  const isLogged = 'accessLog' in settings && settings.accessLog === true
   const methods = {
     'log.info': given?.info, 'log.warn': given?.warn,
-    ...isLogged && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
+    ...isAccessLogged && { 'log.access.write': access?.write, 'log.access.pendingBytes': access?.pendingBytes }
   }
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
-  // `log` may be any object, so its methods are called on it. What they throw must not end a change halfway.
-  const warn = (line: string): void => safely(() => given.warn(line))
-  const log: Log = {
-    info: line => safely(() => given.info(line)), warn,
+  // The log may be any object, so its methods are called on it.
+  return {
+    info: line => safely(() => given.info(line)),
+    warn: line => safely(() => given.warn(line)),
     progress: (what, share) => safely(() => given.progress?.(what, share)),
+    // What this throws says that the line is lost.
     access: access && { write: line => ignoreRejection(access.write(line)), pendingBytes: () => access.pendingBytes() }
   }
-  signal?.throwIfAborted()
-  const opened = await open(settings, log, prefix, init)
-  const accounts = new Accounts(opened.store, { abilities: settings.abilities.values() })
-  const service = embedded(opened, accounts, prefix, log)
-  if (signal?.aborted === true) await service.close()
-  signal?.throwIfAborted()
-  const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
-  if (signal !== undefined) {
-    setMaxListeners(0, signal) // Node would warn of more than ten on the process's own standard error
-    signal.addEventListener('abort', onAbort, { once: true })
-  }
-  const close = (): Promise<void> => {
-    signal?.removeEventListener('abort', onAbort)
-    return service.close()
-  }
-  return { ...service, close }
+}
+
+function safely(call: () => unknown): void {
+  try {
+    ignoreRejection(call())
+  } catch {}
+}
+
+function ignoreRejection(result: unknown): void {
+  if (result !== undefined) Promise.resolve(result).catch(() => {})
 }
 
 function embedded(
@@ -232,8 +234,6 @@ function embedded(
     close
   }
 }
-
-function ignore(): void {}
 
 /** An id, also one that is given as a text; 0, which no entry has, for what cannot be one. */
 function idFrom(id: unknown): number {

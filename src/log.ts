@@ -1,7 +1,7 @@
 /** What the operator learns: messages, and what is measured. */
+import { Buffer } from 'node:buffer'
 import type { Reply } from './http/reply.ts'
 import type { Route } from './http/route.ts'
-import type { Params } from './http/router.ts'
 import type { Session } from './store/session.ts'
 
 /** Takes the lines that an operator should see, and those of the access log. */
@@ -21,6 +21,21 @@ export interface AccessLogSink {
   pendingBytes(): number
 }
 
+/**
+ * Gives what writes lines to a file by what appends some of the bytes. It throws if a line is not whole, as on a disk
+ * that fills up; the next one then begins on a line of its own.
+ */
+export function lineAppender(append: (bytes: Buffer) => number): (line: string) => void {
+  let isCut = false
+  return line => {
+    const bytes = Buffer.from(isCut ? `\n${line}` : line)
+    for (let at = 0; at < bytes.length;) {
+      at += append(bytes.subarray(at))
+      isCut = at < bytes.length
+    }
+  }
+}
+
 /** Shows on a terminal how much of some long work is done; nothing in a pipe. 1 clears the line. */
 export function showProgress(terminal: NodeJS.WriteStream, what: string, share: number): void {
   if (terminal.isTTY) terminal.write(share < 1 ? `\r\x1b[K${what} ${Math.floor(share * 100)} %` : '\r\x1b[K')
@@ -38,7 +53,8 @@ export interface Ended {
   readonly method: string
   /** Undefined where no route was reached. */
   readonly route: Route | undefined
-  readonly params: Params
+  /** The id in its path; 0 if there is none. */
+  readonly entry: number
   /** The client's address. */
   readonly client: string
   readonly session: Session | undefined

@@ -1,9 +1,9 @@
 /** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
 import { calledAs, settingsHelp } from './read-settings.ts'
-import { disk, fileFault, isFile, lineAppender, workingFolder } from './journal/files.ts'
+import { disk, fileFault, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
 import { assertLimits, LAST_LINE_TIMEOUT_MS } from './limits.ts'
-import { showProgress, type Log } from './log.ts'
+import { lineAppender, showProgress, type Log } from './log.ts'
 import { openService } from './service.ts'
 import { SETTINGS, readSettings } from './settings.ts'
 import { VERSION } from './version.ts'
@@ -16,7 +16,8 @@ const WARNING = 4
  * fills up has taken only a part.
  */
 function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
-  return isFile(stream.fd) ? lineAppender(disk, stream.fd) : line => { stream.write(line) }
+  if (!disk.openStat(stream.fd).isFile) return line => { stream.write(line) }
+  return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
 }
 
 const writeError = writer(process.stderr)

@@ -1,29 +1,85 @@
-/** The composition: from settings to a service. It knows no signals and never ends the process. */
-import { entryRoutes, sessionRoutes } from './http/routes.ts'
-import { RateLimit } from './http/rate-limit.ts'
-import { pipelineOf, type Pipeline } from './http/request.ts'
-import { routerOf, withAbility, type Route } from './http/route.ts'
+/** The composition: from settings to a service, for the program and for embedders. It never ends the process. */
+import { randomBytes } from 'node:crypto'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
-import { disk } from './journal/files.ts'
+import type { StorageSettings } from './core-settings.ts'
 import { Failure } from './errors.ts'
 import { isLoopback } from './http/client.ts'
 import { listen, type Listener, type ListenOptions } from './http/listener.ts'
+import { RateLimit } from './http/rate-limit.ts'
+import { pipelineOf, type Pipeline } from './http/request.ts'
+import { Router, withAbility, type Route } from './http/route.ts'
+import { entryRoutes, sessionRoutes } from './http/routes.ts'
 import type { FollowedCertificate } from './http/tls.ts'
+import { disk, type Files } from './journal/files.ts'
+import { locationOf, openFolder } from './journal/folder.ts'
+import { openMemoryJournal, type DurableJournal } from './journal/journal.ts'
+import type { Lock } from './journal/lock.ts'
 import { HSTS_MAX_AGE_SECONDS, SHUTDOWN_TIMEOUT_MS, TOKEN_SWEEP_MS } from './limits.ts'
 import { counted, type Log, type Observer } from './log.ts'
-import type { OpenPart, PartContext } from './part.ts'
+import type { OpenPart } from './part.ts'
 import { checkTransport, JOURNALS, PARTS, type ServiceSettings } from './settings.ts'
-import { openStorage } from './storage.ts'
-import type { Accounts } from './store/accounts.ts'
-import type { Store } from './store/store.ts'
+import { Accounts } from './store/accounts.ts'
+import { State } from './store/state.ts'
+import { Store, type JournalObserver } from './store/store.ts'
+
+/** What is stored, open: the lock on the data folder, the journal, and the store that was read from it. */
+export interface Storage {
+  readonly store: Store
+  /** Undefined for a journal in memory, as is the lock. */
+  readonly journal: DurableJournal | undefined
+  readonly lock: Lock | undefined
+  /** How long the start took to read the journal. */
+  readonly readMs: number
+  /** Waits for what was queued, closes the journal, releases the lock. */
+  close(): Promise<void>
+}
+
+interface OpenOptions {
+  readonly observers?: readonly JournalObserver[]
+  /** Whether a missing journal is made, in production too, and even one that others share. */
+  readonly mayCreate?: boolean | undefined
+  readonly files?: Files
+}
+
+/** Opens what is stored. Rejects with a `Failure`, holding nothing. */
+export async function openStorage(
+  settings: StorageSettings & { readonly isProduction?: boolean }, log: Log,
+  { observers, mayCreate, files = disk }: OpenOptions = {}
+): Promise<Storage> {
+  const state = new State()
+  if (settings.journal === 'memory') {
+    log.warn('JOURNAL=memory keeps nothing beyond this process')
+    const store = new Store(openMemoryJournal(Date.now, state.apply), state, observers)
+    return { store, journal: undefined, lock: undefined, readMs: 0, close: () => store.close() }
+  }
+  const { folder, keyFile } = locationOf(settings)
+  log.info(`data folder    ${folder}`)
+  const options = {
+    files, folder, keyFile, mayCreate, mustExist: settings.isProduction === true, wallMs: Date.now,
+    random: randomBytes, warn: log.warn, onProgress: (share: number) => log.progress?.('reading the journal', share)
+  }
+  const kind = JOURNALS[settings.journal]
+  const beganMs = nowMs()
+  const open = kind && (() => kind.open(settings as never, options, state.apply))
+  const { journal, lock } = await openFolder(options, state.apply, open)
+  const store = new Store(journal, state, observers)
+  announceStorage(settings.journal, state, journal, folder, log)
+  const close = async (): Promise<void> => {
+    try {
+      await store.close()
+    } finally {
+      await lock.release()
+    }
+  }
+  return { store, journal, lock, readMs: nowMs() - beganMs, close }
+}
 
 /** An open service. Embedders get more: see `index.ts`. */
 export interface OpenService {
   readonly store: Store
   /** Users and tokens, in the protected configuration. */
   readonly accounts: Accounts | undefined
-  /** Answers requests. */
   readonly pipeline: Pipeline
   listen(): Promise<string>
   close(): Promise<void>
@@ -31,8 +87,7 @@ export interface OpenService {
 
 /**
  * Opens a service, which does not listen yet. `prefix` is the path below which an embedder serves it: empty, or
- * `/vault`; with `mayCreate` a missing journal is made, in production too. Rejects with a `Failure`, having released
- * everything.
+ * `/vault`. Rejects with a `Failure`, having released everything.
  */
 export async function openService(
   settings: ServiceSettings, log: Log, prefix: string = '', mayCreate: boolean = false
@@ -50,93 +105,81 @@ async function compose(
   settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
 ): Promise<OpenService> {
   const observers: Observer[] = [] // those of parts, which are opened with the store
-  const storage = await openStorage(settings, JOURNALS, log, { observers, mayCreate })
+  const storage = await openStorage(settings, log, { observers, mayCreate })
   closers.add(storage.close)
-  const { store, journal, lock, readMs } = storage
-  const rateLimit = limitOf(settings.rateLimit)
+  const { store } = storage
+  const { abilities, loginLimit, tokenTtlMinutes, tokensPerUser, tlsCert, tlsKey, trustProxy } = settings
+  const accounts = settings.auth !== 'bearer' ? undefined
+    : new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
+  const rateLimit = settings.rateLimit === 0 ? undefined : new RateLimit(settings.rateLimit, nowMs)
   const stopping = new AbortController()
-  const { accounts, routes: ofSession } = await openSession(settings, store, log)
-  let routes: readonly Route[] = [...entryRoutes(store, prefix), ...ofSession]
+  let routes: readonly Route[] = entryRoutes(store, prefix)
+  if (accounts !== undefined) routes = [...routes, ...sessionRoutes(accounts, loginLimit, tokenTtlMinutes)]
   let listener: Listener | undefined
-  const parts = await openParts({
-    settings, store, accounts, journal, lock, readMs, log, prefix, stopping: stopping.signal, routes: () => routes,
+  const context = {
+    ...storage, settings, accounts, log, prefix, stopping: stopping.signal, routes: () => routes,
     load: () => ({ connections: listener?.connections() ?? 0, rateLimitClients: rateLimit?.clients ?? 0 })
-  }, closers)
-  const certificate = await openCertificate(settings, log, closers)
-  for (const { observer } of parts) if (observer !== undefined) observers.push(observer)
-  routes = [...routes, ...parts.flatMap(part => part.routes ?? [])]
-    .map(route => withAbility(route, settings.abilities))
+  }
+  const parts: OpenPart[] = []
+  for (const part of PARTS) {
+    const open = await part.open?.(context) ?? {}
+    closers.add(() => open.close?.())
+    parts.push(open)
+    if (open.observer !== undefined) observers.push(open.observer)
+  }
+  const certificate = tlsCert === undefined || tlsKey === undefined ? undefined
+    : (await import('./http/tls.ts')).followCertificate(disk, tlsCert, tlsKey, log)
+  closers.add(() => certificate?.close())
+  routes = [...routes, ...parts.flatMap(part => part.routes ?? [])].map(route => withAbility(route, abilities))
   const headers = certificate ? ['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE_SECONDS}`] : []
   const pipeline = pipelineOf({
-    ...optionsOf(settings, accounts),
-    router: routerOf(routes), rateLimit, catchUp: store.journal.catchUp, headers, observers, warn: log.warn
+    router: new Router(routes), rateLimit, limitsByUser: settings.rateLimitBy === 'user', trustedProxies: trustProxy,
+    asksForHttps: settings.isProduction, guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
+    corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
+    authenticate: accounts && (token => accounts.session(token)),
+    catchUp: store.journal.catchUp, maxBodyBytes: settings.maxBodyBytes, headers, observers, warn: log.warn
   })
   closers.add(sweepTokens(store))
   const { begin, end } = listening(settings, pipeline, certificate, {
-    trustedProxies: settings.trustProxy, headers, warn: log.warn,
+    trustedProxies: trustProxy, headers, warn: log.warn,
     onRefusal: (...refused) => { for (const one of observers) one.malformedRefused?.(...refused) }
   })
   closers.add(async () => { await Promise.all([pipeline.stop(SHUTDOWN_TIMEOUT_MS), end()]) })
   closers.add(() => stopping.abort(new Failure('journal-closed', 'the service stops'))) // requests may wait for this
   let closed: Promise<void> | undefined
-  return {
-    store,
-    accounts,
-    pipeline,
-    listen: async () => {
-      listener = await begin()
-      const url = urlOf(settings, listener)
-      announce(settings, accounts, url, log)
-      for (const { place } of parts) {
-        if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
-      }
-      return url
-    },
-    close: () => closed ??= closers.close()
+  const announced = async (): Promise<string> => {
+    listener = await begin()
+    const { host } = settings
+    const url = `http${certificate ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+    announce(settings, accounts, url, log)
+    for (const { place } of parts) if (place !== undefined) log.info(`${place.name.padEnd(14)} ${url}${place.path}`)
+    return url
   }
+  return { store, accounts, pipeline, listen: announced, close: () => closed ??= closers.close() }
 }
 
-/** What the settings say of the way of a request. */
-function optionsOf(settings: ServiceSettings, accounts: Accounts | undefined) {
-  return {
-    limitsByUser: settings.rateLimitBy === 'user',
-    trustedProxies: settings.trustProxy,
-    asksForHttps: settings.isProduction,
-    guardedHosts: accounts === undefined ? settings.allowedHosts : undefined,
-    corsOrigins: settings.corsOrigins.size === 0 ? undefined : settings.corsOrigins,
-    authenticate: accounts && ((token: string) => accounts.session(token)),
-    maxBodyBytes: settings.maxBodyBytes
+/** Gives what begins to listen, once, and what ends that. */
+function listening(
+  settings: ServiceSettings, pipeline: Pipeline, certificate: FollowedCertificate | undefined, options: ListenOptions
+): { begin(): Promise<Listener>, end(): Promise<void> } {
+  const refused = (why: string): Failure => new Failure('address-unusable', `the service ${why}`)
+  let opening: Promise<Listener> | undefined
+  const begin = async (): Promise<Listener> => {
+    checkTransport(settings)
+    if (pipeline.isStopping()) throw refused('is closed')
+    if (opening !== undefined) throw refused('listens already')
+    const { host, port } = settings
+    opening = listen({ host, port }, pipeline, { ...options, certificate: certificate?.read() })
+    const listener = await opening.catch(error => {
+      opening = undefined
+      throw error
+    })
+    if (pipeline.isStopping()) throw refused('was closed meanwhile')
+    certificate?.follow(renewed => listener.renew?.(renewed))
+    return listener
   }
-}
-
-/** Users, tokens, and the routes of a session, in the protected configuration. */
-async function openSession(
-  { auth, abilities, loginLimit, tokenTtlMinutes: ttlMinutes, tokensPerUser }: ServiceSettings, store: Store, log: Log
-): Promise<{ readonly accounts: Accounts | undefined, readonly routes: readonly Route[] }> {
-  if (auth !== 'bearer') return { accounts: undefined, routes: [] }
-  const { Accounts } = await import('./store/accounts.ts')
-  const accounts = new Accounts(store, { abilities: abilities.values(), tokensPerUser, warn: log.warn })
-  return { accounts, routes: sessionRoutes(accounts, loginLimit, ttlMinutes) }
-}
-
-async function openParts(context: PartContext<object>, closers: Closers): Promise<OpenPart[]> {
-  const opened: OpenPart[] = []
-  for (const part of PARTS) {
-    const open = await part.open?.(context) ?? {}
-    opened.push(open)
-    closers.add(() => open.close?.())
-  }
-  return opened
-}
-
-async function openCertificate(
-  { tlsCert, tlsKey }: ServiceSettings, log: Log, closers: Closers
-): Promise<FollowedCertificate | undefined> {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined
-  const { followCertificate } = await import('./http/tls.ts')
-  const opened = followCertificate(disk, tlsCert, tlsKey, log)
-  closers.add(opened.close)
-  return opened
+  const end = async (): Promise<void> => (await opening?.catch(() => undefined))?.close(SHUTDOWN_TIMEOUT_MS)
+  return { begin, end }
 }
 
 /** Forgets expired tokens now and then; gives what ends that. */
@@ -147,59 +190,36 @@ function sweepTokens({ state }: Store): () => void {
   return () => clearInterval(timer)
 }
 
-/** Gives what begins to listen, once, and what ends that. */
-function listening(
-  settings: ServiceSettings, pipeline: Pipeline, certificate: FollowedCertificate | undefined, options: ListenOptions
-): { begin(): Promise<Listener>, end(): Promise<void> } {
-  let opening: Promise<Listener> | undefined
-  const begin = async (): Promise<Listener> => {
-    checkTransport(settings)
-    if (pipeline.isStopping()) throw new Failure('address-unusable', 'the service is closed')
-    if (opening !== undefined) throw new Failure('address-unusable', 'the service listens already')
-    const { host, port } = settings
-    opening = listen({ host, port }, pipeline, { ...options, certificate: certificate?.read() })
-    const listener = await opening.catch(error => {
-      opening = undefined
-      throw error
-    })
-    if (pipeline.isStopping()) throw new Failure('address-unusable', 'the service was closed meanwhile')
-    certificate?.follow(renewed => listener.renew?.(renewed))
-    return listener
-  }
-  const end = async (): Promise<void> => {
-    const listener = await opening?.catch(() => undefined)
-    await listener?.close(SHUTDOWN_TIMEOUT_MS)
-  }
-  return { begin, end }
+function announceStorage(
+  kind: string, { entries: { count, active } }: State, journal: DurableJournal, folder: string, log: Log
+): void {
+  const { records, head } = journal.status()
+  const { path, endpoints, isNew = false } = journal.location()
+  if (isNew && endpoints === undefined) log.info(`new, empty store in ${folder}`)
+  log.info(`journal        ${counted(records, 'record')}, ${counted(count, 'entry', 'entries')} (${active} active)`)
+  log.info(`chain head     ${head}`)
+  if (endpoints !== undefined) log.info(`${kind.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
 }
 
-function urlOf({ host, tlsCert }: ServiceSettings, { port }: Listener): string {
-  return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-function limitOf(requests: number): RateLimit | undefined {
-  return requests === 0 ? undefined : new RateLimit(requests, nowMs)
-}
-
+/** Says where the service is and who may use it, and warns of what is open to more people than may be meant. */
 function announce(settings: ServiceSettings, accounts: Accounts | undefined, url: string, log: Log): void {
   const { host, rateLimit, tlsCert, trustProxy, isProduction, tokenTtlMinutes } = settings
+  const isOpen = accounts === undefined
+  const isFar = host !== 'localhost' && !isLoopback(host)
+  const far = `${host} is reachable from other machines, and`
   log.info(`address        ${url}`)
-  log.info(accounts === undefined
-    ? 'configuration  open: anyone who reaches the address can read and change every entry'
+  log.info(isOpen ? 'configuration  open: anyone who reaches the address can read and change every entry'
     : `configuration  protected: ${counted(accounts.users().length, 'user')}, ` +
       counted(accounts.tokens().length, 'token'))
-  if (rateLimit === 0) log.warn('the rate limit is off')
-  if (accounts === undefined && trustProxy !== undefined) {
-    log.warn('whoever reaches the proxy can read and change every entry: AUTH=bearer asks for a password')
-  }
-  if (accounts !== undefined && isProduction && tokenTtlMinutes === undefined) {
-    log.warn('logins give tokens that never end; TOKEN_TTL_MINUTES=720 ends them after twelve hours')
-  }
-  if (host === 'localhost' || isLoopback(host)) return
-  if (accounts === undefined) {
-    log.warn(`${host} is reachable from other machines, and this configuration asks for no password`)
-  }
-  if (tlsCert === undefined && trustProxy === undefined) {
-    log.warn(`${host} is reachable from other machines, and without TLS_CERT anyone on the way can read everything`)
-  }
+  const warnings: readonly (readonly [isSo: boolean, line: string])[] = [
+    [rateLimit === 0, 'the rate limit is off'],
+    [isOpen && trustProxy !== undefined,
+      'whoever reaches the proxy can read and change every entry: AUTH=bearer asks for a password'],
+    [!isOpen && isProduction && tokenTtlMinutes === undefined,
+      'logins give tokens that never end; TOKEN_TTL_MINUTES=720 ends them after twelve hours'],
+    [isFar && isOpen, `${far} this configuration asks for no password`],
+    [isFar && tlsCert === undefined && trustProxy === undefined,
+      `${far} without TLS_CERT anyone on the way can read everything`]
+  ]
+  for (const [isSo, line] of warnings) if (isSo) log.warn(line)
 }

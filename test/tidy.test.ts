@@ -32,7 +32,7 @@ const LAYERS: readonly (readonly Module[])[] = [
     { name: 'browser', holds: ['parts/page/browser/'], ofNode: [] }
   ],
   [{
-    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'os', 'path'].map(name => `node:${name}`)
+    name: 'journal', holds: ['journal/'], ofNode: ['buffer', 'crypto', 'fs', 'http', 'net', 'path'].map(name => `node:${name}`)
   }],
   [{ name: 'store', holds: ['store/'], ofNode: ['node:buffer', 'node:crypto'] }],
   [{
@@ -47,22 +47,21 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['changes', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', ...['changes', 'coding', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
-  [{ name: 'storage', holds: ['storage.ts'], ofNode: ['node:crypto'] }],
   [
     part('etcd', 'node:assert', 'node:buffer', 'node:crypto', 'node:http', 'node:https', 'node:stream/promises'),
     part('access-log', 'node:buffer', 'node:crypto'),
     part('metrics', 'node:perf_hooks'),
     part('openapi'),
     part('operator', 'node:assert', 'node:buffer', 'node:crypto', 'node:events', 'node:http', 'node:path', 'node:stream/consumers'),
-    part('extra', 'node:buffer', 'node:crypto'),
+    part('extra', 'node:buffer', 'node:crypto', 'node:util', 'node:zlib'),
     part('page', 'node:buffer', 'node:crypto', 'node:path', 'node:zlib')
   ],
   [{ name: 'parts', holds: ['parts.ts'], ofNode: [] }],
   [{ name: 'settings', holds: ['settings.ts'], ofNode: [] }],
-  [{ name: 'service', holds: ['service.ts'], ofNode: [] }],
+  [{ name: 'service', holds: ['service.ts'], ofNode: ['node:crypto'] }],
   [
     { name: 'index', holds: ['index.ts'], ofNode: ['node:events'] },
     { name: 'server', holds: ['server.ts', 'main.ts'], ofNode: [] },
@@ -370,7 +369,7 @@ const RULES: { readonly [title: string]: Rule } = {
       'src/errors.ts': ["import { MAX } from './limits.ts'"],
       'src/store/c.ts': ["import { b } from '../http/b.ts'", "export * from '../journal/d.ts'"],
       'src/service.ts': ["import { run } from './parts/operator/run.ts'", "import { SETTINGS } from './settings.ts'"],
-      'src/parts/operator/run.ts': ["import { open } from '../../storage.ts'", "import { e } from '../etcd/e.ts'"],
+      'src/parts/operator/run.ts': ["import { Part } from '../../part.ts'", "import { e } from '../etcd/e.ts'"],
       'src/parts.ts': ["export { operator } from './parts/operator/part.ts'"],
       'src/parts/page/browser/main.ts': ["import { MAX } from '../../../limits.ts'", "import { Api } from './api.ts'"],
       'src/cellar/e.ts': []

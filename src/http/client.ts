@@ -90,15 +90,32 @@ export function clientKey(address: string): string {
   return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
+/** The host that was allowed last: mostly it is that of the next request as well. */
+const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
+
+/** Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. */
+export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  if (lastAllowed.get(allowed) === host) return true
+  const given = host.toLowerCase()
+  const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(given)?.[1] ?? ''
+  const isAllowed = name === 'localhost' || allowed.has(given) || allowed.has(name) || isOwnLiteral(name)
+  if (isAllowed) lastAllowed.set(allowed, host)
+  return isAllowed
+}
+
 /**
- * Whether the host of a URL is an IP literal that may be this machine's. The unspecified address and IPv4 mapped into
- * IPv6 are not: to browsers they are foreign, so that they let pages of other sites send there what they do not send to
- * 127.0.0.1, and without saying so.
+ * Whether a host is an IP literal that may be this machine's. The unspecified address and IPv4 mapped into IPv6 are
+ * not: browsers let pages of other sites send there what they do not send to 127.0.0.1, and without saying so.
  */
-export function isOwnLiteral(host: string): boolean {
+function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
   return isIPv6(address) && !isMapped(address) && groupsOf(address).some(group => group !== '0')
+}
+
+/** Whether a browser reports that another site's page sent a request (Fetch Metadata). */
+export function isFromOtherSite(site: string | undefined): boolean {
+  return site === 'cross-site' || site === 'same-site'
 }
 
 /** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */

@@ -115,25 +115,18 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
 export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
 
 /** Failures after which nothing was done, and the same may be asked again. */
-const BUSY_FAILURES: readonly FailureCode[] = ['queue-full', 'journal-busy', 'hashes-busy', 'session-changed']
+const BUSY_FAILURES: readonly FailureCode[] = [
+  'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
+]
 
-/**
- * How an expected failure is answered; undefined where it is not expected, or is not for clients. `isStale`: what
- * others have written could not be asked for.
- */
-export function failureReply(error: unknown, { isStale, storingFailed }: {
-  readonly isStale: boolean, readonly storingFailed: string | undefined
-}): Reply | undefined {
-  if (error instanceof Failure) {
-    if (error.code === 'entry-changed') return PRECONDITION_FAILED
-    if (error.code === 'entry-too-large') return TOO_LARGE
-    if (BUSY_FAILURES.includes(error.code)) return BUSY
-  }
-  // The operator's program gets the reason, and no 503: it repeats what was answered so, and this may have been done.
+/** How a failure is answered; undefined if it is not expected, or not for clients. */
+export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
-  if (error.code === 'journal-closed') return BUSY // a change is refused so before it is decided
+  if (error.code === 'entry-changed') return PRECONDITION_FAILED
+  if (error.code === 'entry-too-large') return TOO_LARGE
+  if (BUSY_FAILURES.includes(error.code)) return BUSY
   if (storingFailed !== undefined) return messageReply(500, storingFailed)
-  return isStale || error.code === 'journal-unreachable' ? BUSY : undefined
+  return error.code === 'journal-unreachable' ? BUSY : undefined
 }
 
 /**

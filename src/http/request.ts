@@ -1,4 +1,4 @@
-/** The way of a request, from its head to its answer: `pipelineOf` tells it from top to bottom. */
+/** The way of a request, from its head to its answer: `replyTo` tells it. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { nowMs } from '../clock.ts'
@@ -6,30 +6,30 @@ import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import { covers, type Session } from '../store/session.ts'
 import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
-import { clientAddress, clientKey, isTrusted, peerOf, type AddressSet, type Peer } from './client.ts'
-import { forwardedFor, hasTooManyFields, readHead, type Head } from './head.ts'
-import { answerPreflight, corsHeaders, isFromOtherSite, isHostAllowed } from './origin.ts'
+import {
+  clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
+} from './client.ts'
+import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
 import { limitHeaders, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
-import { failureReply, otherMethod, statusReply, type Reply } from './reply.ts'
-import type { Route } from './route.ts'
-import { NO_PARAMS, type Found, type Params, type Router } from './router.ts'
+import { failureReply, statusReply, type Reply } from './reply.ts'
+import type { Found, Route, Router } from './route.ts'
 import { endWith, sendReply } from './send.ts'
 
 /** The step of an option that is undefined is left out. */
 export interface PipelineOptions {
-  readonly router: Router<Route>
+  readonly router: Router
   /** The limit for everything under `/api`, and whether requests with a token count against its user. */
   readonly rateLimit?: RateLimit | undefined
   readonly limitsByUser?: boolean
   readonly trustedProxies?: AddressSet | undefined
   /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
   readonly asksForHttps?: boolean
-  /** The guard of the open configuration: the names that a `Host` may have besides its own. */
+  /** In the open configuration: the names that a `Host` may have besides this machine's own. */
   readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
-  /** The protected configuration: who a token belongs to. */
+  /** In the protected configuration: whose token it is. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   /** See `Journal.catchUp`. */
   readonly catchUp?: (() => Promise<void>) | undefined
@@ -41,7 +41,7 @@ export interface PipelineOptions {
   readonly warn: (line: string) => void
 }
 
-/** Answers requests; the target is another one than the request's where an embedder serves below a prefix. */
+/** Answers requests; the target is not the request's if an embedder serves below a prefix. */
 export interface Pipeline {
   (request: IncomingMessage, response: ServerResponse, target?: string): void
   readonly isStopping: () => boolean
@@ -55,141 +55,91 @@ interface Asked {
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
   readonly startMs: number
+  /** Undefined if it is malformed. */
   readonly head: Head | undefined
-  /** Whether it is for what is limited and shared with other origins (contract §8, §9). */
+  /** Whether it is limited, and shared with other origins (contract §8, §5.8). */
   readonly isUnderApi: boolean
   readonly peer: Peer
   /** The client's address. */
   readonly client: string
-  readonly found: Found<Route>
-  readonly route: Route | undefined
-  readonly params: Params
+  readonly found: Found
   session: Session | undefined
-  /** What the rate limit says of it, once it was counted. */
+  /** What the rate limit says, once the request was counted. */
   verdict: Verdict | undefined
-  /** Whether what others have written is being asked for. */
-  isStale: boolean
-  isAnswered: boolean
+  /** The id that the log has, if it was given out or may be asked for. */
+  id: string | undefined
   isEnded: boolean
+}
+
+/**
+ * The way of a request: each step throws the reply that refuses it, and no body is read before it has to be. If nothing
+ * has to be waited for, the answer is sent before a next request is looked at.
+ */
+async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineState): Promise<void> {
+  const { request, response, head, client, socket } = asked
+  let reply: Reply | Promise<Reply>
+  try {
+    if (head === undefined) {
+      count(options, asked)
+      throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
+    }
+    if (head.upgrade !== undefined) endWith(response) // none is supported; some versions of Node read on behind it
+    assertHttps(options, asked, head)
+    assertOwnPage(options, asked, head)
+    answerPreflight(options, asked, head)
+    asked.session = sessionOf(options, head)
+    count(options, asked)
+    const { route, id } = foundFor(asked, head)
+    if (options.catchUp !== undefined && needsOthers(options, route)) {
+      await catchUp(options.catchUp, route)
+      asked.session = sessionOf(options, head)
+    }
+    assertMay(options, asked.session, route)
+    const refusal = route.before?.(id)
+    if (refusal !== undefined) throw refusal
+    let body: unknown
+    if (route.shape !== undefined) {
+      body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
+      if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
+      assertMay(options, asked.session, route)
+    } else if (bodyKind(head) !== 'none') discard(request)
+    reply = route.handle({ head, id, body, client, session: asked.session, isGone: () => socket.destroyed })
+    if ('then' in reply) reply = await reply
+  } catch (thrown) {
+    reply = refusalOf(options, asked, thrown)
+  }
+  answer(options, asked, reply, state)
 }
 
 /** Makes the function that answers every request. */
 export function pipelineOf(options: PipelineOptions): Pipeline {
-  const { observers = [], warn } = options
+  const state = { isStopping: false, hasWarned: false }
   let underWay = 0
-  let [isStopping, hasWarned] = [false, false]
   let onIdle = (): void => {}
-
-  /** The way of a request. Whatever refuses it throws the reply, and no body is read before it has to be. */
-  async function carryOut(asked: Asked): Promise<void> {
-    const { request, response, head, params } = asked
-    try {
-      if (head === undefined) {
-        count(options, asked)
-        throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
-      }
-      // No upgrade is supported; whether node:http reads on behind the offer of one depends on its version.
-      if (head.upgrade !== undefined) endWith(response)
-      assertHttps(options, asked, head)
-      assertOwnPage(options, asked, head)
-      if (asked.isUnderApi) answerPreflight(head, options.corsOrigins)
-      asked.session = sessionOf(options, head)
-      count(options, asked)
-      const route = routeOf(asked, head)
-      if (options.catchUp !== undefined && needsOthers(options, route)) {
-        asked.isStale = true
-        await options.catchUp()
-        asked.isStale = false
-        asked.session = sessionOf(options, head)
-      }
-      assertMay(options, asked.session, route)
-      const refusal = route.before?.(params)
-      if (refusal !== undefined) throw refusal
-      let body: unknown
-      if (route.shape !== undefined) {
-        body = await bodyOf(request, response, head, route.shape, options.maxBodyBytes)
-        if (asked.session !== undefined) asked.session = sessionOf(options, head) // it may have been revoked meanwhile
-        assertMay(options, asked.session, route)
-      } else if (bodyKind(head) !== 'none') discard(request) // nobody asked for it
-      const { client, session, socket } = asked
-      const reply = route.handle({ head, params, body, client, session, isGone: () => socket.destroyed })
-      answer(asked, 'then' in reply ? await reply : reply) // at once, where nothing had to be waited for
-    } catch (thrown) {
-      fail(asked, thrown)
-    }
-  }
-
-  /** The one place where a request is answered. */
-  function answer(asked: Asked, reply: Reply, id?: string): void {
-    const { request, response, head } = asked
-    asked.isAnswered = true
-    if (asked.socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
-      response.destroy()
-      return end(asked, replies.CLIENT_GONE.status, reply.logged, id)
-    }
-    if (response.headersSent) {
-      if (!hasWarned) warn(ANSWERED_BY_HOST)
-      hasWarned = true
-      return end(asked, replies.CLIENT_GONE.status, reply.logged, id)
-    }
-    const extra = [...options.headers ?? []]
-    const verdict = asked.verdict ?? leftFor(options, asked)
-    if (verdict !== undefined) extra.push(...limitHeaders(verdict))
-    if (options.corsOrigins !== undefined && head !== undefined && asked.isUnderApi) {
-      extra.push(...corsHeaders(head.origin, options.corsOrigins))
-    }
-    const isLast = reply.isLast === true || isStopping || !(request.complete || isRestShort(head))
-    sendReply(response, reply, extra, isLast)
-    end(asked, reply.status, reply.logged, id)
-  }
-
-  /** A step has thrown: the reply, or what went wrong, as a rejected handler does. */
-  function fail(asked: Asked, thrown: unknown): void {
-    const { response, route, isStale } = asked
-    if (!asked.isAnswered) {
-      try {
-        if (isReply(thrown)) return answer(asked, thrown)
-        const expected = failureReply(thrown, { isStale, storingFailed: route?.storingFailed })
-        const id = randomUUID()
-        if (expected === undefined) warn(`request ${id} failed: ${describe(thrown)}`)
-        return answer(asked, expected ?? statusReply(500, ['X-Request-Id', id]), id)
-      } catch (error) {
-        return fail(asked, error)
-      }
-    }
-    const id = randomUUID()
-    warn(`request ${id} could not be answered: ${describe(thrown)}`)
-    if (!response.writableEnded) response.destroy()
-    if (!asked.isEnded) end(asked, 500, undefined, id)
-  }
-
-  function end(asked: Asked, status: number, logged: Reply['logged'], id: string | undefined): void {
-    asked.isEnded = true
-    const { request: { method = '' }, route, params, client, session, startMs } = asked
-    const ended = { id, method, route, params, client, session, logged, status, ms: nowMs() - startMs }
-    for (const one of observers) one.requestEnded?.(ended)
-  }
-
   const pipeline = (request: IncomingMessage, response: ServerResponse, target: string = request.url ?? ''): void => {
     const peer = peerOf(request.socket)
     if (peer === undefined) return // its client is gone
     underWay++
-    void carryOut(begun(options, peer, request, response, target)).then(() => {
+    void carryOut(options, begun(options, peer, request, response, target), state).then(() => {
       if (--underWay === 0) onIdle()
     })
   }
   const stop = (timeoutMs: number): Promise<void> => new Promise(resolve => {
-    isStopping = true
+    state.isStopping = true
     const timer = setTimeout(() => resolve(), timeoutMs)
     const before = onIdle
     onIdle = () => { clearTimeout(timer); resolve(); before() }
     if (underWay === 0) onIdle()
   })
-  return Object.assign(pipeline, { isStopping: () => isStopping, stop })
+  return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
-const ANSWERED_BY_HOST = 'a request was answered by the host while the service worked on it, and what it asked for ' +
-  'was done: a framework that answers by itself has to be told not to, such as Koa by ctx.respond = false'
+/** What requests share. */
+interface PipelineState {
+  readonly isStopping: boolean
+  /** Whether the operator knows that the host answers, too. */
+  hasWarned: boolean
+}
 
 function begun(
   { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
@@ -197,14 +147,76 @@ function begun(
 ): Asked {
   const head = readHead(request, target)
   const path = head?.path ?? target
-  const found = head && router.find(head.method, path)
   return {
     request, response, socket: request.socket, startMs: nowMs(), head, peer,
     isUnderApi: path.startsWith('/api/') || path === '/api',
     client: clientAddress(peer, forwardedFor(request, head), trustedProxies),
-    found, route: found?.target, params: found?.target === undefined ? NO_PARAMS : found.params,
-    session: undefined, verdict: undefined, isStale: false, isAnswered: false, isEnded: false
+    found: head && router.find(head.method, path),
+    session: undefined, verdict: undefined, id: undefined, isEnded: false
   }
+}
+
+/** The reply that a step has thrown, or the answer to what went wrong. */
+function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Reply {
+  if (isReply(thrown)) return thrown
+  asked.id = randomUUID()
+  const expected = failureReply(thrown, asked.found?.route?.storingFailed)
+  if (expected !== undefined) return expected
+  options.warn(`request ${asked.id} failed: ${describe(thrown)}`)
+  return statusReply(500, ['X-Request-Id', asked.id])
+}
+
+/** Answers a request, once, and tells the observers. Never throws. */
+function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): void {
+  try {
+    end(options, asked, send(options, asked, reply, state), reply.logged)
+  } catch (error) {
+    asked.id = randomUUID()
+    options.warn(`request ${asked.id} could not be answered: ${describe(error)}`)
+    if (!asked.response.writableEnded) asked.response.destroy()
+    if (!asked.isEnded) end(options, asked, 500)
+  }
+}
+
+/** Sends a reply, if anybody takes it; gives the status for the log. */
+function send(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): number {
+  const { request, response, head, socket } = asked
+  if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
+    response.destroy()
+    return replies.CLIENT_GONE.status
+  }
+  if (response.headersSent) {
+    if (!state.hasWarned) options.warn(ANSWERED_BY_HOST)
+    state.hasWarned = true
+    return replies.CLIENT_GONE.status
+  }
+  const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
+  sendReply(response, reply, extraFields(options, asked), isLast)
+  return reply.status
+}
+
+const ANSWERED_BY_HOST = 'a request was answered by the host while the service worked on it, and what it asked for ' +
+  'was done: a framework that answers by itself has to be told not to, such as Koa by ctx.respond = false'
+
+/** The header fields that an answer has besides its reply's. */
+function extraFields(options: PipelineOptions, asked: Asked): string[] {
+  const { headers = [], corsOrigins } = options
+  const fields = [...headers]
+  const verdict = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
+  // A request that was not counted is not refused either: it is told what is left.
+  if (verdict !== undefined) fields.push(...limitHeaders(asked.verdict ?? { ...verdict, allowed: true }))
+  if (corsOrigins !== undefined && asked.head !== undefined && asked.isUnderApi) {
+    fields.push(...corsFields(asked.head.origin, corsOrigins))
+  }
+  return fields
+}
+
+function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, logged?: Reply['logged']): void {
+  asked.isEnded = true
+  const { id, request: { method = '' }, found, client, session, startMs } = asked
+  const { route, id: entry } = found?.route === undefined ? { route: undefined, id: 0 } : found
+  const ended = { id, method, route, entry, client, session, logged, status, ms: nowMs() - startMs }
+  for (const one of observers) one.requestEnded?.(ended)
 }
 
 function isReply(thrown: unknown): thrown is Reply {
@@ -221,9 +233,9 @@ function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, { 'x-forw
   return peer.isSecure || (said?.toLowerCase() === 'https' && isTrusted(peer.address, trustedProxies))
 }
 
-/** Refuses a request without HTTPS where that is required (contract §5.9). */
+/** Contract §5.9. */
 function assertHttps(options: PipelineOptions, asked: Asked, head: Head): void {
-  if (options.asksForHttps !== true || asked.route?.allowsHttp === true) return
+  if (options.asksForHttps !== true || asked.found?.route?.allowsHttp === true) return
   if (!isHttps(options, asked, head)) throw replies.HTTPS_ONLY
 }
 
@@ -243,28 +255,48 @@ function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
-/** Who sent the request, in the protected configuration; a token that is not valid is refused where one is needed. */
-function sessionOf({ authenticate }: PipelineOptions, { token }: Head): Session | undefined {
+/** Answers what a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8). */
+function answerPreflight({ corsOrigins }: PipelineOptions, { isUnderApi }: Asked, head: Head): void {
+  const { method, origin, 'access-control-request-method': wanted } = head
+  if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
+  throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
+}
+
+/** What lets a page read an answer, if its origin may (contract §5.8); `Vary` in any case. */
+function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
+  const vary = ['Vary', 'Origin']
+  if (origin === undefined || !allowed.has(origin)) return vary
+  return [
+    ...vary, 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
+    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
+  ]
+}
+
+/** Who sent the request, in the protected configuration; a token that is not valid is refused if the route needs one. */
+function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | undefined {
+  const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token)
 }
 
-const generalLimit = ({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined =>
-  isUnderApi ? rateLimit : undefined
-const addressKey = ({ client, peer }: Asked): string => client === peer.address ? peer.key : clientKey(client)
+function limitOf({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined {
+  return isUnderApi ? rateLimit : undefined
+}
 
-/** Counts a request in the limits of `/api` and its route (contract §8, §8.4); if either is used up, in neither. */
+function addressKey({ client, peer }: Asked): string { return client === peer.address ? peer.key : clientKey(client) }
+
+/** Counts a request in the limits of `/api` and of its route (contract §8, §8.4); if either is used up, in neither. */
 function count(options: PipelineOptions, asked: Asked): void {
-  const { session, route } = asked
-  const general = generalLimit(options, asked)
-  const own = route?.limit
+  const general = limitOf(options, asked)
+  const own = asked.found?.route?.limit
   if (general === undefined && own === undefined) return
+  const { session } = asked
   const address = addressKey(asked)
   const key = options.limitsByUser === true && session !== undefined ? `user ${session.user}` : address
   const refused = own?.peek(address)
   if (refused?.allowed === false) {
-    const { limit, remaining, retryAfterSeconds } = general?.peek(key) ?? refused
-    const longest = Math.max(retryAfterSeconds, refused.retryAfterSeconds)
-    asked.verdict = { allowed: false, limit, remaining, retryAfterSeconds: longest }
+    const shown = general?.peek(key) ?? refused
+    const retryAfterSeconds = Math.max(shown.retryAfterSeconds, refused.retryAfterSeconds)
+    asked.verdict = { ...shown, allowed: false, retryAfterSeconds }
     throw replies.TOO_MANY
   }
   asked.verdict = general?.take(key)
@@ -273,23 +305,25 @@ function count(options: PipelineOptions, asked: Asked): void {
   asked.verdict ??= ownVerdict
 }
 
-/** What is left for a client whose request was not counted. */
-function leftFor(options: PipelineOptions, asked: Asked): Verdict | undefined {
-  const verdict = generalLimit(options, asked)?.peek(addressKey(asked))
-  return verdict && { ...verdict, allowed: true }
-}
-
-function routeOf({ found }: Asked, { expect, path, method }: Head): Route {
+function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly route: Route, readonly id: number } {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
   if (path === '*') throw replies.OPTIONS_OF_SERVER // it asks about the whole server (RFC 9110 §9.3.7)
   if (found === undefined) throw replies.NOT_FOUND
-  if (found.target === undefined) throw otherMethod(method, found.allow)
-  return found.target
+  if (found.route === undefined) throw replies.otherMethod(method, found.allow)
+  return found
 }
 
 /** Whether a request has to know what others have just written; a create is decided when its turn comes. */
 function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
+}
+
+async function catchUp(ask: () => Promise<void>, { storingFailed }: Route): Promise<void> {
+  try {
+    await ask()
+  } catch (error) {
+    throw error instanceof Failure ? failureReply(error, storingFailed) ?? replies.BUSY : error
+  }
 }
 
 /** Refuses who has no valid token, or whose token lacks the ability of the route (contract §5.1, §5.2, §5.6). */

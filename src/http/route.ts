@@ -1,23 +1,23 @@
-/** What a route is: a line of the contract's table, and the function that answers it. */
+/** What a route is, a line of the contract's table with the function that answers it; and the router that finds it. */
 import { Failure } from '../errors.ts'
-import type { Shape, Shaped } from '../store/validate.ts'
 import type { Session } from '../store/session.ts'
+import type { Shape, Shaped } from '../store/validate.ts'
 import type { Head } from './head.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
-import { Router, type Params } from './router.ts'
 
 /** A request that has come as far as its handler. */
 export interface Call<Body> {
   readonly head: Head
-  readonly params: Params
+  /** The id in the path; 0, which no entry has, if there is none or it is not valid. */
+  readonly id: number
   /** The validated body; undefined for a route without a shape. */
   readonly body: Body
   /** The client's address. */
   readonly client: string
   /** Whether the client has hung up. */
   readonly isGone: () => boolean
-  /** Who asks; undefined in the open configuration. */
+  /** Undefined in the open configuration. */
   readonly session: Session | undefined
 }
 
@@ -25,22 +25,23 @@ export interface Route<Body = unknown> {
   /** The operation's name, which settings and logs use. */
   readonly operation: string
   readonly method: 'GET' | 'POST'
+  /** A path, whose last segment may be `{id}`. */
   readonly path: string
   /** The ability that a token needs for it, which the settings give; undefined: any token will do. */
   readonly ability?: string | undefined
-  /** Whether it needs no token; if it is a GET, it also tells nothing of what is stored. */
+  /** Whether it needs no token; a GET then also tells nothing of what is stored. */
   readonly isPublic?: boolean
   /** Whether any token will do: it is about that token alone. */
   readonly takesAnyToken?: boolean
-  /** Whether it is answered without HTTPS where that is asked for: a probe on the same machine has no proxy. */
+  /** Whether it is answered without HTTPS in production: a probe on the same machine has no proxy. */
   readonly allowsHttp?: boolean
   /** A limit of its own, by client address, besides the general one. */
   readonly limit?: RateLimit | undefined
-  /** What the body must be; a route without one does not read its body. */
+  /** What the body must be; a route without a shape does not read its body. */
   readonly shape?: Shape
   /** Answers before the body is looked at: an unknown id goes before anything that is wrong with a body. */
-  readonly before?: (params: Params) => Reply | undefined
-  /** The message of the 500 when the journal fails; `Server Error` where there is none. */
+  readonly before?: (id: number) => Reply | undefined
+  /** The message of the 500 when the journal fails; `Server Error` if there is none. */
   readonly storingFailed?: string
   /** For `/openapi.json`, which knows the contract's routes by itself. */
   readonly description?: RouteDescription
@@ -61,7 +62,6 @@ export interface RouteDescription {
   /** The schema of the request's body, and examples of it. */
   readonly body?: Schema
   readonly isBodyOptional?: boolean
-  /** Whether it changes nothing where `If-Match` does not name the entry as it is. */
   readonly honoursIfMatch?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
   /** Examples of answers, and the schemas of those that are not all alike. */
@@ -74,7 +74,7 @@ export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shap
   return route as Route
 }
 
-/** A route with its ability. Throws `route-invalid` for one that has none by mistake: it would be open to any token. */
+/** A route with its ability. Throws `route-invalid` if that was forgotten: the route would be open to any token. */
 export function withAbility(route: Route, abilities: ReadonlyMap<string, string | undefined>): Route {
   const { operation, isPublic = false, takesAnyToken = false } = route
   if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
@@ -84,13 +84,56 @@ export function withAbility(route: Route, abilities: ReadonlyMap<string, string 
   return { ...route, ability: abilities.get(operation) }
 }
 
-export function routerOf(routes: readonly Route[]): Router<Route> {
-  const router = new Router<Route>()
-  for (const route of routes) router.add(route.method, route.path, route)
-  return router
+/** A route with the id of the path, or the methods that the path allows, or (undefined) no such path. */
+export type Found =
+  | { readonly route: Route, readonly id: number }
+  | { readonly route: undefined, readonly allow: readonly string[] }
+  | undefined
+
+/** The routes of a path by their methods. */
+type Methods = Map<string, Route>
+
+/** The router: two tables, of whole paths and of those whose last segment is an id. A whole path wins. */
+export class Router {
+  readonly #whole = new Map<string, Methods>()
+  /** By the path up to the id. */
+  readonly #beforeId = new Map<string, Methods>()
+
+  /** Throws if two routes have the same method and path, or `{` is anywhere but in a last segment `{id}`. */
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      const [, path, id] = /^(\/[^{]*?)((?<=\/)\{id\})?$/.exec(route.path) ?? []
+      if (path === undefined) throw new Error(`${route.path}: only the last segment may be {id}`)
+      const table = id === undefined ? this.#whole : this.#beforeId
+      const methods = table.get(path) ?? new Map<string, Route>()
+      if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} was added before`)
+      table.set(path, methods.set(route.method, route))
+    }
+  }
+
+  /** Finds the route of a path without its query. HEAD is found where GET is. Never throws. */
+  find(method: string, path: string): Found {
+    let methods = this.#whole.get(path)
+    let id = 0
+    if (methods === undefined) {
+      const start = path.lastIndexOf('/') + 1
+      if (start === path.length) return undefined
+      methods = this.#beforeId.get(path.slice(0, start))
+      if (methods === undefined) return undefined
+      id = idFrom(path.slice(start))
+    }
+    const route = methods.get(method === 'HEAD' ? 'GET' : method)
+    if (route !== undefined) return { route, id }
+    return { route, allow: [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'] }
+  }
 }
 
-/** The id of a path; 0, which no entry has, for what is not a positive integer in its canonical form. */
-export function idOf({ id }: Params): number {
-  return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : 0
+/** The positive integer in its canonical form that a segment is, percent-decoded (RFC 3986 §2.1); 0 for anything else. */
+function idFrom(segment: string): number {
+  try {
+    const text = segment.includes('%') ? decodeURIComponent(segment) : segment
+    return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : 0
+  } catch {
+    return 0
+  }
 }

@@ -12,8 +12,7 @@ import { clientKey } from './client.ts'
 import type { Head } from './head.ts'
 import { RateLimit } from './rate-limit.ts'
 import { jsonReply, messageReply, TOO_MANY, type Reply } from './reply.ts'
-import { idOf, route, type Route } from './route.ts'
-import type { Params } from './router.ts'
+import { route, type Route } from './route.ts'
 
 const NONE_ACTIVE = messageReply(404, TEXTS.noneActive)
 export const UNKNOWN: Reply = messageReply(404, TEXTS.unknownId)
@@ -46,8 +45,8 @@ export function preconditionIn({ 'if-match': tags }: Head): Precondition | undef
     tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
 
-export function unknownIdIn({ state }: Commits): (params: Params) => Reply | undefined {
-  return params => state.entries.has(idOf(params)) ? undefined : UNKNOWN
+export function unknownIdIn({ state }: Commits): (id: number) => Reply | undefined {
+  return id => state.entries.has(id) ? undefined : UNKNOWN
 }
 
 /** The routes of the five operations on a store; `prefix` is the path below which they are served. */
@@ -66,8 +65,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
     {
       // contract §3, §4.2
       operation: 'getPassword', method: 'GET', path: '/api/getPassword/{id}',
-      handle: ({ params }) => {
-        const id = idOf(params)
+      handle: ({ id }) => {
         const text = state.entries.text(id)
         if (text === undefined) return UNKNOWN
         return entryReply(text, state.entries.tag(id)!, '{"passwords":', BEHIND_READ)
@@ -86,8 +84,8 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       shape: UPDATE_SHAPE,
       before: unknownId,
       storingFailed: TEXTS.updateFailed,
-      handle: async ({ head, params, body, session }) => {
-        const entry = await updateEntry(store, idOf(params), body, session ?? null, preconditionIn(head))
+      handle: async ({ head, id, body, session }) => {
+        const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head))
         if (entry === undefined) return UNKNOWN
         const text = entryText(entry) // as this change has left it: another one may have followed in the same write
         return entryReply(text, state.entries.tagOf(text), '{"password":', BEHIND_UPDATED)
@@ -98,8 +96,8 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       operation: 'deletePassword', method: 'POST', path: '/api/deletePassword/{id}',
       before: unknownId,
       storingFailed: TEXTS.deleteFailed,
-      handle: async ({ head, params, session }) =>
-        await deleteEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
+      handle: async ({ head, id, session }) =>
+        await deleteEntry(store, id, session ?? null, preconditionIn(head)) ? DELETED : UNKNOWN
     }
   ]
 }

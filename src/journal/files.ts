@@ -1,20 +1,16 @@
-/**
- * The file layer: every contact of this program with the disk. The journal gets it passed in, so that a test can make
- * the Nth call fail or simulate a disk.
- */
+/** Every contact of this program with the disk. It is passed in, so that a test can make calls fail. */
 import {
   chmodSync, closeSync, constants, existsSync, fstatSync, fsyncSync, ftruncateSync, linkSync, lstatSync, mkdirSync,
   openSync, readFileSync, readSync, readdirSync, realpathSync, renameSync, statSync, unlinkSync, write, writeSync,
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
-import { constants as system } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
 export interface FileStat {
-  /** Whether it is a regular one, and no device, pipe or folder. */
+  /** Whether it is a regular file, and no device, pipe or folder. */
   readonly isFile: boolean
   readonly device: number
   readonly inode: number
@@ -22,7 +18,7 @@ export interface FileStat {
   readonly bytes: number
   readonly owner: number
   readonly group: number
-  /** The permissions, and the bits for the owner's user, the group and the sticky ones above them. */
+  /** The permissions, with the bits for set-user-ID, set-group-ID and sticky. */
   readonly mode: number
   /** When it was last changed in any way, by the system's clock. */
   readonly changedMs: number
@@ -37,7 +33,7 @@ const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRON
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  makeFolder: (path: string): void => makeFolder(path),
+  makeFolder: (path: string): void => { mkdirSync(path, { recursive: true, mode: 0o700 }) },
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
   stat: (path: string): FileStat | undefined => {
@@ -48,7 +44,7 @@ export const disk = {
   /** The path without links; the path itself if there is nothing. */
   real: (path: string): string => existsSync(path) ? realpathSync(path) : path,
   setMode: (path: string, mode: number): void => chmodSync(path, mode),
-  read: (path: string): Buffer => readWhole(path),
+  read: (path: string): Buffer => withFile(openToRead(path), file => readFileSync(file)),
   openToRead: (path: string): Descriptor => openToRead(path),
   /** Reads at an offset into the buffer from its start; gives the number of bytes, 0 at the end. */
   readAt: (descriptor: Descriptor, into: Buffer, offset: number): number =>
@@ -73,28 +69,17 @@ export const disk = {
   link: (path: string, name: string): void => linkSync(path, name),
   rename: (from: string, to: string): void => renameSync(from, to),
   remove: (path: string): void => unlinkSync(path),
-  /**
-   * Makes durable what the system's cache holds of a file, or the names in a folder. Throws ERR_ACCESS_DENIED under
-   * Node's permission model, as the next one does.
-   */
-  sync: (path: string): void => {
-    const descriptor = openSync(path, O_RDONLY)
-    try {
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
-  },
-  /** The same of an open file. */
+  /** Makes durable what the system's cache holds of a file, or the names in a folder. */
+  sync: (path: string): void => withFile(openSync(path, O_RDONLY), fsyncSync),
   syncOpen: (descriptor: Descriptor): void => fsyncSync(descriptor)
 }
 
 export type Files = typeof disk
 
-/** What Node puts in the place of bytes that are not UTF-8: a path with it may mean several files. */
+/** Node's place-holder for bytes that are not UTF-8: a path with it may mean several files. */
 export const NOT_UTF8 = '\uFFFD'
 
-/** The working folder; undefined where it was removed, or has a name that is not UTF-8. */
+/** The working folder; undefined if it was removed, or has a name that is not UTF-8. */
 export function workingFolder(): string | undefined {
   try {
     const folder = process.cwd()
@@ -104,40 +89,24 @@ export function workingFolder(): string | undefined {
   }
 }
 
-const EDQUOT = -system.errno.EDQUOT
-
 /** Whether an error says that there is no room, which may change. */
-export function isFull(error: unknown): boolean {
-  // Node 20 has no name for the error of an exhausted quota.
-  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) ||
-    (error as NodeJS.ErrnoException | null)?.errno === EDQUOT
-}
+export function isFull(error: unknown): boolean { return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error)) }
+
+const FORBIDDEN: readonly string[] = ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED']
 
 /** Whether an error says that this process may not do something, as with what is another user's, or read-only. */
-export function isForbidden(error: unknown): boolean {
-  return ['EACCES', 'EPERM', 'EROFS', 'ERR_ACCESS_DENIED'].includes(systemCode(error))
-}
+export function isForbidden(error: unknown): boolean { return FORBIDDEN.includes(systemCode(error)) }
 
-/** What the call gives; undefined if this process may not do that. */
-export function ifAllowed<T>(call: () => T): T | undefined {
-  try {
-    return call()
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    return undefined
-  }
-}
-
-/** What syncing gives where the file system cannot do it. */
+/** What syncing gives if the file system cannot do it. */
 export const WITHOUT_SYNC: readonly string[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP']
 
-/** Whether something could be made durable; false if it cannot be asked for here. Throws every other error. */
-export function isSynced(sync: () => void): boolean {
+/** Whether something could be made durable; false if it cannot be asked for here, as under Node's permission model. */
+export function trySync(sync: () => void): boolean {
   try {
     sync()
     return true
   } catch (error) {
-    if (![...WITHOUT_SYNC, 'ERR_ACCESS_DENIED'].includes(systemCode(error))) throw error
+    if (!isForbidden(error) && !WITHOUT_SYNC.includes(systemCode(error))) throw error
     return false
   }
 }
@@ -147,36 +116,22 @@ export function appendAll(files: Files, descriptor: Descriptor, bytes: Buffer): 
   for (let at = 0; at < bytes.length;) at += files.appendSync(descriptor, bytes.subarray(at))
 }
 
-/**
- * Gives what appends lines to an open file. It throws where one is not whole, as on a disk that fills up; the next one
- * then begins on a line of its own.
- */
-export function lineAppender(files: Files, descriptor: Descriptor): (line: string) => void {
-  let isCut = false
-  return line => {
-    const bytes = Buffer.from(isCut ? `\n${line}` : line)
-    for (let at = 0; at < bytes.length;) {
-      at += files.appendSync(descriptor, bytes.subarray(at))
-      isCut = at < bytes.length
-    }
-  }
-}
-
-export function isFile(descriptor: Descriptor): boolean { return fstatSync(descriptor).isFile() }
-
-/** Reads a part of a file, a piece at a time, each at its offset; a piece is valid until the next one. */
-export function * readPieces(
-  files: Files, path: string, start: number, end: number = Infinity
-): Generator<readonly [piece: Buffer, at: number], void, void> {
-  const descriptor = files.openToRead(path)
+/** Makes a file, mode 0600, durable but for its name; if that fails, nothing is left of it. */
+export function writeWhole(files: Files, path: string, pieces: Iterable<Buffer>): void {
+  const descriptor = files.createToAppend(path)
   try {
-    yield * piecesOf(files, descriptor, start, end)
-  } finally {
-    files.close(descriptor)
+    try {
+      for (const piece of pieces) appendAll(files, descriptor, piece)
+    } finally {
+      files.close(descriptor)
+    }
+  } catch (error) {
+    files.remove(path)
+    throw error
   }
 }
 
-/** The same of an open file. */
+/** Reads a part of an open file in pieces, each with its offset; a piece is valid until the next one. */
 export function * piecesOf(
   files: Files, descriptor: Descriptor, start: number, end: number = Infinity
 ): Generator<readonly [piece: Buffer, at: number], void, void> {
@@ -192,25 +147,11 @@ export function * piecesOf(
 /** Never waits for one who writes to a pipe; reading at an offset of that fails. */
 function openToRead(path: string): Descriptor { return openSync(path, O_RDONLY | O_NONBLOCK) }
 
-function readWhole(path: string): Buffer {
-  const descriptor = openToRead(path)
+function withFile<T>(descriptor: Descriptor, act: (descriptor: Descriptor) => T): T {
   try {
-    return readFileSync(descriptor)
+    return act(descriptor)
   } finally {
     closeSync(descriptor)
-  }
-}
-
-/** Not with `recursive`, which never returns where a parent exists but nothing can be made in it (`/proc`). */
-function makeFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
-  const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    // Another process that is starting too may have made it.
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }
 
@@ -222,17 +163,13 @@ function statOf(stats: Stats): FileStat {
   }
 }
 
-const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
-
-/** Which file a call has failed on (`path` where the error names none), why, and whose it is where that matters. */
+/** Which file a call has failed on (`path` if the error names none), why, and whose it is if that matters. */
 export function fileFault(files: Files, error: unknown, path: string): string {
   // The permission model has another word for it.
   const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string }
   const named = resolve(own ?? resource ?? path)
-  const code = systemCode(error)
-  const what = `${named}: ${code}`
-  if (code === 'EPERM') return `${what}; ${APPEND_ONLY}`
-  if (code !== 'EACCES') return what
+  const what = `${named}: ${systemCode(error)}`
+  if (systemCode(error) !== 'EACCES') return what
   try {
     const owner = files.stat(named)?.owner
     return owner === undefined ? what : `${what}; it belongs to user ${owner}`

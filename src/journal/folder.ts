@@ -1,18 +1,15 @@
 /** The data folder: the journal's file in it, `journal.jsonl`, how it is opened, and made on the first start. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure, systemCode } from '../errors.ts'
-import {
-  begin, isPartOf, missing, noKey, removeLeftovers, writeWhole, type FolderOptions
-} from './begin.ts'
-import { cutBack, settle } from './cut.ts'
-import { closeOwn, FileJournal, openOwn, type OwnFile } from './file-journal.ts'
-import { fileFault, ifAllowed, isForbidden, isFull, isSameFile, isSynced, piecesOf, type Files } from './files.ts'
-import type { Apply } from './journal.ts'
-import { readKeyFile, type KeyFinder } from './keys.ts'
-import { isoTime } from './line.ts'
+import { closeOwn, FileJournal, openOwn, type FolderOptions, type OwnFile } from './file-journal.ts'
+import { fileFault, isForbidden, isFull, isSameFile, piecesOf, trySync, writeWhole, type Files } from './files.ts'
+import { BEGUN, type Apply, type DurableJournal } from './journal.ts'
+import { KEY_BYTES, keyring, readKeyFile, type Keyring } from './keys.ts'
+import { FIRST_HASH, isoTime, nonces, sealBatch } from './line.ts'
 import { lockFolder, type Lock } from './lock.ts'
 import { readJournal, type Recovered } from './recover.ts'
+import { cutBack, settle } from './torn.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 
@@ -25,21 +22,22 @@ export function locationOf(settings: { readonly dataDir: string, readonly keyFil
 }
 
 /**
- * Locks a data folder, opens its journal, makes it (and its key file) on the first start, and applies every record.
- * Rejects with `folder-held`, or as `openJournalFile` does, holding nothing.
+ * Locks a data folder and opens its journal, or by `open` another one that a part offers. Rejects with `folder-held`,
+ * or as `openJournalFile` does, holding nothing.
  */
 export async function openFolder(
-  options: FolderOptions, apply: Apply
-): Promise<{ readonly journal: FileJournal, readonly lock: Lock }> {
+  options: FolderOptions, apply: Apply, open?: () => Promise<DurableJournal>
+): Promise<{ readonly journal: DurableJournal, readonly lock: Lock }> {
   const { files, folder, mustExist = false, mayCreate = false } = options
   try {
-    if (mustExist && !mayCreate && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
+    const mustBeThere = mustExist && !mayCreate && open === undefined
+    if (mustBeThere && files.stat(folder) === undefined) throw missing(join(folder, JOURNAL_FILE), false)
   } catch (error) {
     throw unusable(files, error, folder)
   }
   const lock = await lockFolder(files, folder)
   try {
-    return { journal: openJournalFile({ ...options, lock }, apply), lock }
+    return { journal: await open?.() ?? openJournalFile({ ...options, lock }, apply), lock }
   } catch (error) {
     await lock.release().catch(() => {}) // why it does not open says more
     throw error
@@ -47,7 +45,8 @@ export async function openFolder(
 }
 
 /**
- * Opens the journal of a folder that is locked. Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`,
+ * Opens the journal of a folder that is locked, makes it (and its key file) on the first start, and applies every
+ * record. Throws `journal-missing`, `key-missing`, `key-invalid`, `key-unknown`,
  * `key-unwritable`, `journal-damaged`, `journal-newer` or `folder-unusable`; but for the last one, nothing was changed.
  */
 export function openJournalFile(options: FolderOptions, apply: Apply): FileJournal {
@@ -66,33 +65,70 @@ function unusable(files: Files, error: unknown, path: string): Failure {
 }
 
 function open(options: FolderOptions, path: string, apply: Apply): FileJournal {
-  const { files, keyFile, mustExist = false, mayCreate = false } = options
+  const { files, keyFile, mustExist = false, mayCreate = false, warn } = options
   if (files.real(keyFile) === files.real(path)) throw new Failure('key-invalid', `${keyFile} is the journal itself`)
   const second = secondName(files, path)
   const found = readKeyFile(files, keyFile)
   const isNew = (files.stat(path)?.bytes ?? 0) === 0
   const keys = isNew ? begin(options, path, found) : found
   if (keys === undefined) throw noKey(path, keyFile)
-  let time: string | null = null
-  const usedKeys = new Set<string>()
-  const finder: KeyFinder = { names: keys.names, find: name => { usedKeys.add(name); return keys.find(name) } }
-  const read = readJournal(files, path, finder, record => { time = record.time; apply(record) }, options)
+  const read = readJournal(files, path, keys, apply, options)
   if (read.records === 0 && mustExist && !mayCreate) throw missing(path, true)
-  // What a killed compaction or restore has left, and a killed re-encryption of the first version.
-  for (const left of [second, `${path}.rewrite`]) if (left !== undefined && files.stat(left)) files.remove(left)
+  if (second !== undefined && files.stat(second) !== undefined) files.remove(second)
   removeLeftovers(files, path)
-  ifAllowed(() => removeLeftovers(files, files.real(keyFile)))
+  removeLeftovers(files, files.real(keyFile))
   keepPrivate(options, options.folder, 0o700)
-  keepPrivate(options, keyFile, 0o600)
-  keepPrivate(options, path, 0o600)
-  syncBeside(options, path, isNew)
+  for (const file of [keyFile, path]) keepPrivate(options, file, 0o600)
+  // What was read may be in the system's cache alone, as of a fresh copy.
+  trySync(() => files.sync(keyFile))
+  for (const folder of new Set([files.real(keyFile), path].map(file => dirname(file)))) {
+    if (trySync(() => files.sync(folder)) || !isNew) continue
+    warn(`the new files' names in ${folder} could not be made durable; ` +
+      'a crash of the machine within the next seconds could undo them')
+  }
   const own = openOwn(files, path)
   try {
     const fault = prepare(options, path, own, read)
-    return new FileJournal(options, apply, { path, isNew, own, keys, usedKeys, end: { ...read, time }, fault })
+    return new FileJournal(options, apply, { path, isNew, own, end: read, keys, usedKeys: read.keyNames, fault })
   } catch (error) {
     closeOwn(files, own)
     throw error
+  }
+}
+
+/**
+ * Moves a torn tail into a file of its own, cuts it off, and writes the last write again; gives why the journal cannot
+ * be written, if it cannot.
+ */
+function prepare(
+  { files, folder, lock, wallMs, warn }: FolderOptions, path: string, { overwritten }: OwnFile,
+  { goodBytes, tornBytes, lastWriteBytes }: Recovered
+): string | undefined {
+  const tail = `${path}.torn-${isoTime(wallMs())}`
+  const pieces = function * (): Generator<Buffer, void, void> {
+    for (const [piece] of piecesOf(files, overwritten, goodBytes)) yield piece
+  }
+  if (tornBytes > 0) writeWhole(files, tail, pieces())
+  const isNamed = tornBytes === 0 || trySync(() => files.sync(folder))
+  // Nothing looked at the lock while the journal was read: another process may have taken it, and written.
+  if (lock?.isHeld() === false) {
+    throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
+  }
+  if (tornBytes > 0) {
+    cutBack(files, overwritten, goodBytes)
+    const doubt = isNamed ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
+    warn(`the journal ended in ${tornBytes} bytes that are no record, as an unfinished write leaves them; ` +
+      `they were moved to ${tail}${doubt}`)
+  }
+  try {
+    settle(files, overwritten, lastWriteBytes)
+    return undefined
+  } catch (error) {
+    // Some file systems copy what is overwritten, which needs room.
+    if (!isFull(error)) throw error
+    const fault = `its last write could not be made durable: ${systemCode(error)}`
+    warn(`the journal takes no more writes until a restart: ${fault}`)
+    return fault
   }
 }
 
@@ -108,10 +144,7 @@ export function secondName(files: Files, path: string): string | undefined {
   if (stat === undefined) return undefined
   if (!stat.isFile) throw refused('is no regular file')
   if (stat.links === 1) return undefined
-  const archive = `${basename(path).replace(/\.jsonl$/, '')}-`
-  const isOurs = (name: string): boolean =>
-    isPartOf(path, name) || (name.startsWith(archive) && /-\d+-\d+\.jsonl$/.test(name))
-  const second = files.list(dirname(path)).filter(isOurs).map(name => join(dirname(path), name)).find(name => {
+  const second = namesIn(files, path, name => isPartOf(path, name) || isArchive(path, name)).find(name => {
     const other = files.stat(name)
     return other !== undefined && isSameFile(other, stat)
   })
@@ -119,73 +152,28 @@ export function secondName(files: Files, path: string): string | undefined {
   return second
 }
 
-/** Makes the key file and all names durable: what was read may be in the system's cache alone, as of a fresh copy. */
-function syncBeside({ files, keyFile, warn }: FolderOptions, path: string, isNew: boolean): void {
+/** Whether a name is that of an archive which a compaction of a journal has left. */
+export function isArchive(path: string, name: string): boolean {
+  return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
+}
+
+/** Whether a name is a temporary one of a file: that of a process that makes it, or died while it did. */
+export function isPartOf(path: string, name: string): boolean {
+  const start = `${basename(path)}.`
+  return name.startsWith(start) && /^\d+\.part$/.test(name.slice(start.length))
+}
+
+function namesIn(files: Files, path: string, fits: (name: string) => boolean): readonly string[] {
+  return files.list(dirname(path)).filter(fits).map(name => join(dirname(path), name))
+}
+
+/** Removes what processes have left that were killed while they made a file; nothing in a folder that is another's. */
+export function removeLeftovers(files: Files, path: string): void {
   try {
-    isSynced(() => files.sync(keyFile))
+    for (const part of namesIn(files, path, name => isPartOf(path, name))) files.remove(part)
   } catch (error) {
     if (!isForbidden(error)) throw error
-    warn(`${keyFile} could not be made durable (${systemCode(error)}); if it was just put there, run sync`)
   }
-  for (const folder of new Set([files.real(keyFile), path].map(file => dirname(file)))) {
-    if (ifAllowed(() => isSynced(() => files.sync(folder))) === true || !isNew) continue
-    warn(`the new files' names in ${folder} could not be made durable; ` +
-      'a crash of the machine within the next seconds could undo them')
-  }
-}
-
-/** Cuts a torn tail off, and writes the last write again; gives why the journal cannot be written, if it cannot. */
-function prepare(options: FolderOptions, path: string, own: OwnFile, read: Recovered): string | undefined {
-  const { files, lock } = options
-  if (read.tornBytes > 0) moveTail(options, path, own, read)
-  assertHeld(lock)
-  try {
-    settle(files, own.overwritten, read.lastWriteBytes)
-    return undefined
-  } catch (error) {
-    // As where what is overwritten is copied, which needs room.
-    if (!isFull(error)) throw error
-    const fault = `its last write could not be made durable: ${systemCode(error)}`
-    options.warn(`the journal takes no more writes until a restart: ${fault}`)
-    return fault
-  }
-}
-
-/** Nothing looked at the lock while the journal was read: another process may have taken it, and written. */
-function assertHeld(lock: FolderOptions['lock']): void {
-  if (lock?.isHeld() !== false) return
-  throw new Failure('folder-held', `${lock.socket} was removed while the journal was read`)
-}
-
-/** Moves a torn tail into a file of its own, and cuts it off. */
-function moveTail(
-  options: FolderOptions, path: string, { overwritten }: OwnFile, { goodBytes, tornBytes }: Recovered
-): void {
-  const { files, folder, lock, wallMs, warn } = options
-  const stem = `${path}.torn-${isoTime(wallMs())}`
-  let tail = stem
-  for (let n = 2; files.stat(tail) !== undefined; n++) tail = `${stem}-${n}`
-  const what = `${tornBytes} bytes that are no record, as an unfinished write leaves them`
-  let hasName = false
-  try {
-    writeWhole(files, tail, pieces(files, overwritten, goodBytes))
-    hasName = ifAllowed(() => isSynced(() => files.sync(folder))) === true
-  } catch (error) {
-    const how = isFull(error) ? '; make room, and start again' : ''
-    const why = `the journal ends in ${what}; they could not be moved to ${tail}: ${systemCode(error)}${how}`
-    throw new Failure('folder-unusable', why, { cause: error })
-  }
-  assertHeld(lock)
-  if (files.openStat(overwritten).bytes !== goodBytes + tornBytes) {
-    throw new Failure('folder-unusable', `${path} was changed by another program while it was read`)
-  }
-  cutBack(files, overwritten, goodBytes)
-  const doubt = hasName ? '' : '; a crash of the machine within the next seconds could undo the name of that file'
-  warn(`the journal ended in ${what}; they were moved to ${tail}${doubt}`)
-}
-
-function * pieces(files: Files, file: number, from: number): Generator<Buffer, void, void> {
-  for (const [piece] of piecesOf(files, file, from)) yield piece
 }
 
 const SET_GROUP = 0o2000
@@ -193,15 +181,75 @@ const SET_GROUP = 0o2000
 /** Removes other users' permissions, but those of a folder that is shared on purpose. */
 function keepPrivate({ files, warn }: FolderOptions, path: string, mode: number): void {
   const stat = files.stat(path)
-  if (stat === undefined || (stat.mode & ~mode & 0o077) === 0) return
+  if (stat === undefined || (stat.mode & 0o077) === 0) return
   const open = `${path} is open to others (mode ${stat.mode.toString(8)})`
   if (!stat.isFile && (stat.mode & SET_GROUP) !== 0) {
-    warn(`${open}, and stays so, since its group is passed on to what is made in it`)
-    return
+    return warn(`${open}, and stays so, since its group is passed on to what is made in it`)
   }
   try {
     files.setMode(path, mode)
   } catch (error) {
     warn(`${open} and could not be closed: ${systemCode(error)}`)
   }
+}
+
+/**
+ * Makes a journal with its first record, and its key unless there is one. That record lies beside it, in
+ * `journal.jsonl.0.part`, before the key gets its name: so a key without journal and part shows that the journal is
+ * lost, and with the part that a first start was killed.
+ */
+function begin(options: FolderOptions, path: string, found: Keyring | undefined): Keyring {
+  const { files, folder, keyFile, mustExist = false, mayCreate = false, random, wallMs, warn } = options
+  const part = `${path}.0.part`
+  const isThere = files.stat(path) !== undefined
+  const isElsewhere = dirname(keyFile) !== folder
+  if (isThere && found === undefined) throw noKey(path, keyFile)
+  if (!mayCreate) {
+    if (mustExist) throw missing(path, isThere)
+    if (found !== undefined && !isElsewhere && files.stat(part) === undefined) throw missing(path, isThere, keyFile)
+    const what = isThere ? 'is empty' : 'does not exist'
+    if (found !== undefined && isElsewhere) warn(`${path} ${what}, though its key does; starting a new journal`)
+  }
+  for (let at = folder; at !== dirname(at); at = dirname(at)) trySync(() => files.sync(dirname(at)))
+  removeLeftovers(files, path)
+  const secret = random(KEY_BYTES)
+  const keys = found ?? keyring([secret])
+  const event = { type: BEGUN, by: null, data: {}, json: '{}' }
+  const seal = { time: isoTime(wallMs()), key: keys.newest, nonce: nonces(random) }
+  writeWhole(files, part, [Buffer.from(`${sealBatch([event], 0, FIRST_HASH, seal).lines[0]}\n`)])
+  trySync(() => files.sync(folder))
+  try {
+    if (found === undefined) makeKeyFile(options, secret)
+  } catch (error) {
+    if (files.stat(keyFile) === undefined) files.remove(part) // else the next start goes on with it
+    if (isFull(error)) throw error
+    throw new Failure('key-unwritable', `${keyFile} could not be made: ${systemCode(error)}`, { cause: error })
+  }
+  files.rename(part, path)
+  return keys
+}
+
+/** Makes the key file whole or not at all; by a link, which replaces no other file. */
+function makeKeyFile({ files, keyFile, random }: FolderOptions, secret: Buffer): void {
+  const part = `${keyFile}.${random(4).readUInt32LE()}.part`
+  writeWhole(files, part, [Buffer.from(`${secret.toString('hex')}\n`)])
+  try {
+    files.link(part, keyFile)
+  } finally {
+    files.remove(part)
+  }
+  trySync(() => files.sync(dirname(keyFile)))
+}
+
+/** What refuses a journal that does not exist, or is empty. */
+function missing(path: string, isThere: boolean, besideKey: string = ''): Failure {
+  const key = besideKey === '' ? '' : `, though its key ${besideKey} is there`
+  const what = path + (isThere ? ' is empty' : ' does not exist') + key
+  const how = 'if something was stored there, restore it (the operator\'s command journal restore); if nothing was, ' +
+    'or a new, empty store is what you want, run the operator\'s command init'
+  return new Failure('journal-missing', `${what}; ${how}`)
+}
+
+function noKey(path: string, keyFile: string): Failure {
+  return new Failure('key-missing', `${path} needs ${keyFile}; is KEY_FILE right?`)
 }

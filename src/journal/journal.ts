@@ -1,14 +1,17 @@
 /**
  * What a journal is to the store: events in order, each durable and applied before `append` resolves. It does not know
- * what an event means, and keeps no queue.
+ * what an event means, and keeps no queue. The simplest one, `JOURNAL=memory`, is here.
  */
 import type { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { MAX_COMMIT_BYTES, MAX_COMMIT_RECORDS, MAX_EVENT_BYTES } from '../limits.ts'
 import type { FileJournal } from './file-journal.ts'
+import { FIRST_HASH } from './line.ts'
 
 /** An event to be recorded: its data is any JSON value. */
 export interface Event {
   readonly type: string
-  /** The id of the user who caused it; null for none: in the open configuration, or by the operator or embedder. */
+  /** The id of the user who caused it; null in the open configuration, and for the operator and embedders. */
   readonly by: number | null
   readonly data: unknown
 }
@@ -26,45 +29,12 @@ export interface JournalRecord extends Event {
   readonly time: string
 }
 
-/**
- * The types of the journal's own records. `begun`: it is new. `continued`: a journal before
- * ended so. `rewritten`: the same of the one that this one was written from; it is the first line, and all that belongs
- * to it ends with `whole`. What lacks that is damaged: such a file gets its name only when all of it is there.
- */
+/** The types of the journal's own records: it is new; it was written from another one; all of that is here. */
 export const BEGUN = 'journal.begun'
-export const CONTINUED = 'journal.continued'
 export const REWRITTEN = 'journal.rewritten'
 export const WHOLE = 'journal.whole'
 
-/** What a `continued` or `rewritten` record says of the journal before. */
-export interface Continued {
-  readonly why: 're-encrypted' | 'compacted' | 'salvaged' | 'repaired'
-  /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
-  readonly head: string
-  readonly records: number
-  readonly time: string | null
-  /**
-   * Of one that was salvaged: its file, the archive that took the place of its checkpoint, how many lines were opened,
-   * which are lost (the first 1,000 places).
-   */
-  readonly source?: string
-  readonly archive?: string
-  readonly opened?: number
-  readonly lost?: readonly LostLines[]
-}
-
-/** Lines that could not be opened; `to` is null for the newest, of which it is not known how many there were. */
-export interface LostLines {
-  readonly from: number
-  readonly to: number | null
-  /** How many bytes are where they should be. */
-  readonly bytes: number
-}
-
-/** The types of records that name the end of a journal before. */
-export const CONTINUATIONS: ReadonlySet<string> = new Set([CONTINUED, REWRITTEN])
-
-/** Takes each record once, in order; throws where one contradicts those before it. */
+/** Takes each record once, in order; throws if one contradicts those before it. */
 export type Apply = (record: JournalRecord) => void
 
 export interface Status {
@@ -76,7 +46,7 @@ export interface Status {
   readonly readPercent?: number | undefined
   /** Whether others may have written what is not read here. */
   readonly mayLack?: boolean
-  /** Since when, in milliseconds since 1970, the newest write has failed for want of room; undefined: it has not. */
+  /** Since when, in milliseconds since 1970, writes have failed for want of room; undefined: the newest has not. */
   readonly fullSince?: number | undefined
   readonly records: number
   /** The last line's hash, which covers everything up to it. */
@@ -84,14 +54,14 @@ export interface Status {
 }
 
 export interface JournalLocation {
-  /** A file, or what it is called where it is in none. */
+  /** A file, or what it is called elsewhere. */
   readonly path: string
   readonly keyFile: string
   /** The length of the file; 0 without one. */
   readonly bytes: number
   /** The servers that hold it; undefined for a file. */
   readonly endpoints?: readonly string[]
-  /** Whether it was made when it was opened; undefined: it is in no process yet. */
+  /** Whether it was made when it was opened; undefined: no process has opened it. */
   readonly isNew?: boolean
 }
 
@@ -102,7 +72,7 @@ export interface JournalOptions {
   readonly wallMs: () => number
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Buffer
-  /** Gets messages for the operator: a repaired tail, a failure, an outage, what the runtime does not allow. */
+  /** Gets messages for the operator. */
   readonly warn: (line: string) => void
   /** Whether a new one is made on purpose, though a key is there already, or others share it. */
   readonly mayCreate?: boolean | undefined
@@ -112,36 +82,36 @@ export interface JournalOptions {
 
 /** A journal, whatever it is kept in. */
 export interface Journal {
-  /** How many events one append may have. */
+  /** What one append may have: events, bytes of JSON before its last event, bytes of one event. */
   readonly maxRecords: number
-  /** How many bytes of JSON an append may have before its last event. */
   readonly maxBytes: number
   readonly maxEventBytes: number
   /** The key of entries' tags, 32 bytes: the same for all who share the journal, also after a rotation. */
   readonly tagKey: Buffer
   /**
    * Calls `decide` when it is its turn, makes the events that it gives durable after the newest record, and applies
-   * them; resolves then. Where others write too, it is called again once records of others that came first are applied,
-   * and nothing of what it gave before is or will be recorded. Never called while another call is under way. Rejects
-   * with `write-failed` or `journal-refused`, which concern this batch alone, or with a failure that the next batch
-   * would meet as well.
+   * them. If others have written first, their records are applied, and `decide` is called again; nothing of what it
+   * gave before is or will be recorded. Never called while another call is under way. Rejects with `write-failed` or
+   * `journal-refused`, which concern this batch alone, or with a failure that the next batch would meet as well.
    */
   append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
-   * Where others write too: resolves once every record is applied that was acknowledged when this was called, unless
-   * the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
+   * Of a journal that others write: resolves once every record is applied that was acknowledged before this call,
+   * unless the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
    */
   readonly catchUp?: () => Promise<void>
   status(): Status
-  /** Releases everything that it holds. Not to be called while an append is under way. */
+  /** Releases all that it holds. Not to be called while an append is under way. */
   close(): Promise<void>
 }
 
-export interface Rotated {
-  /** The name of the newest key. */
-  readonly key: string
-  /** Whether it seals from now on. */
-  readonly seals: boolean
+/** A journal that outlives its process. */
+export interface DurableJournal extends Journal {
+  location(): JournalLocation
+  /** The journal in a file itself, for what replaces its file or its keys; undefined if it is in none. */
+  readonly file?: FileJournal
+  /** Of one that others share: makes a new key, or has all seal with the one that was made. */
+  rotateKey?(): Promise<{ readonly key: string, readonly seals: boolean }>
 }
 
 /** Where a journal ends, and when its newest record was made. */
@@ -153,11 +123,19 @@ export interface End {
   readonly time: string | null
 }
 
-/** A journal that outlives its process. */
-export interface DurableJournal extends Journal {
-  location(): JournalLocation
-  /** The journal in a file itself, for what replaces its file or its keys; undefined if it is in none. */
-  readonly file?: FileJournal
-  /** Where others share it: makes a new key, or has all seal with the one that was made. */
-  rotateKey?(): Promise<Rotated>
+const TAG_KEY_BYTES = 32
+
+/** Opens an empty journal that keeps nothing; its records have no lines, so its head never moves. */
+export function openMemoryJournal(wallMs: () => number, apply: Apply): Journal {
+  let records = 0
+  return {
+    maxRecords: MAX_COMMIT_RECORDS, maxBytes: MAX_COMMIT_BYTES, maxEventBytes: MAX_EVENT_BYTES,
+    tagKey: randomBytes(TAG_KEY_BYTES),
+    append: async decide => {
+      const time = new Date(wallMs()).toISOString()
+      for (const { type, by, data } of decide()) apply({ seq: ++records, time, type, by, data })
+    },
+    status: () => ({ fault: undefined, records, head: FIRST_HASH }),
+    close: async () => {}
+  }
 }

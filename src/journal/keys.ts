@@ -1,5 +1,5 @@
 /**
- * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; every one opens what it
+ * The key file: one key a line, 64 hexadecimal digits, the newest last. The newest seals; every key opens what it
  * sealed, so that keys can be rotated while old lines stay readable.
  */
 import { Buffer } from 'node:buffer'
@@ -24,15 +24,13 @@ export type KeyFinder = Pick<Keyring, 'find'> & Partial<Pick<Keyring, 'names'>>
 
 export const KEY_BYTES = 32
 
-function nameOf(secret: Buffer): string { return hash('sha256', secret, 'hex').slice(0, 8) }
-
 /** Makes a keyring of keys, the newest last; there must be one. */
 export function keyring(secrets: readonly Buffer[]): Keyring {
-  const last = secrets.at(-1)
-  if (last === undefined) throw new Error('a keyring needs a key')
-  const keys = new Map<string, Key>()
-  for (const secret of secrets) keys.set(nameOf(secret), { name: nameOf(secret), secret: createSecretKey(secret) })
-  return { newest: keys.get(nameOf(last))!, names: secrets.map(nameOf), find: name => keys.get(name) }
+  const all = secrets.map(key => ({ name: hash('sha256', key, 'hex').slice(0, 8), secret: createSecretKey(key) }))
+  const newest = all.at(-1)
+  if (newest === undefined) throw new Error('a keyring needs a key')
+  const byName = new Map(all.map(key => [key.name, key]))
+  return { newest, names: all.map(({ name }) => name), find: name => byName.get(name) }
 }
 
 /** The key of entries' tags, which the key gives that sealed a journal's first record: it stays when keys rotate. */
@@ -42,32 +40,22 @@ export function tagKeyOf({ secret }: Key): Buffer {
 
 /** Reads a key file; undefined if there is none, a `key-invalid` failure if it is not one. */
 export function readKeyFile(files: Files, path: string): Keyring | undefined {
-  let bytes: Buffer | undefined
+  let lines: readonly string[]
   try {
-    bytes = files.stat(path) && files.read(path)
+    if (files.stat(path) === undefined) return undefined
+    lines = files.read(path).toString('latin1').replace(/\n$/, '').split('\n')
   } catch (error) {
     const code = systemCode(error) === 'EISDIR' ? 'key-invalid' : 'folder-unusable'
     throw new Failure(code, fileFault(files, error, path), { cause: error })
   }
-  return bytes && parseKeys(bytes, path)
-}
-
-function parseKeys(bytes: Buffer, path: string): Keyring {
-  const lines = bytes.toString('latin1').replace(/\n$/, '').split('\n')
-  lines.forEach((line, i) => {
-    if (!/^[0-9a-f]{64}$/.test(line)) {
-      throw new Failure('key-invalid', `${path}, line ${i + 1}: a key is 64 hexadecimal digits in lower case`)
-    }
-  })
-  return keyring(lines.map(line => Buffer.from(line, 'hex')))
+  const wrong = lines.findIndex(line => !/^[0-9a-f]{64}$/.test(line))
+  if (wrong < 0) return keyring(lines.map(line => Buffer.from(line, 'hex')))
+  throw new Failure('key-invalid', `${path}, line ${wrong + 1}: a key is 64 hexadecimal digits in lower case`)
 }
 
 const CLOCK_TICK_MS = 1_000
 
-/**
- * Watches whether a key file still holds the keys that a process seals with and reads by: what is sealed by a key that
- * no file holds is lost at the next start.
- */
+/** Watches whether a key file still holds what a process needs: what no file can open is lost at the next start. */
 export class KeyWatch {
   readonly #files: Files
   readonly #path: string
@@ -85,9 +73,12 @@ export class KeyWatch {
 
   /** What the file lacks; undefined: nothing. It is read only if it has changed. */
   fault(): string | undefined {
+    const seen = this.#seen
     try {
       const stat = this.#files.stat(this.#path)
-      if (stat !== undefined && this.#seen !== undefined && isUnchanged(stat, this.#seen)) return this.#fault
+      const isSame = stat !== undefined && seen !== undefined && isSameFile(stat, seen) &&
+        stat.changedMs === seen.changedMs && stat.bytes === seen.bytes
+      if (isSame) return this.#fault
       this.#seen = undefined
       this.#fault = this.#lackOf(readKeyFile(this.#files, this.#path))
       // What was changed just now may change again within the same tick of the clock of its file system.
@@ -105,8 +96,4 @@ export class KeyWatch {
     const what = missing.length === 1 ? 'key' : 'the keys'
     return `${this.#path} no longer holds ${what} ${missing.join(', ')}; put back the file that does`
   }
-}
-
-function isUnchanged(stat: FileStat, seen: FileStat): boolean {
-  return isSameFile(stat, seen) && stat.changedMs === seen.changedMs && stat.bytes === seen.bytes
 }

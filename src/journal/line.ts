@@ -1,30 +1,26 @@
 /**
- * A line of the journal: one record, keys in this order, no white space (here in two lines).
+ * A line of the journal: one record, sealed by AES-256-GCM (NIST SP 800-38D) and chained by SHA-256, as the README
+ * beside this file has it. Here in two lines:
  *
  * {"seq":1,"time":"2026-01-31T12:00:00.000Z","type":"entry.created","by":null,
  * "key":"9f86d081","sealed":"…","hash":"…"}
  *
- * - `hash` is the SHA-256 of the previous line's `hash` (64 zeros before the first) followed by this line up to, not
- *   including, `,"hash":`. So each line covers all before it, and that can be verified without a key.
- * - `sealed` is nonce ‖ ciphertext ‖ tag of AES-256-GCM (NIST SP 800-38D) over the record's data as JSON; additional
- *   data is the previous hash followed by this line up to, not including, `,"sealed":`. So without the key no one can
- *   read a line, nor change, move or insert one, nor cut out one that others follow, unnoticed. That the newest lines
- *   are missing shows only in a head that was noted elsewhere.
- * - The first bit of the nonce says whether the line is the first of its write; the other 95 are random. Recovery
- *   needs that to distinguish a write that a crash cut in pieces from damage to older lines.
+ * Each hash covers all lines before it, and each seal the hash before it. So without the key nobody can read a line,
+ * nor change, move or insert one, nor cut out one that others follow, unnoticed. That the newest lines are missing
+ * shows only in a head that was noted elsewhere.
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
-import { READ_CHUNK_BYTES } from '../limits.ts'
+import { MAX_LINE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
 import type { EncodedEvent, JournalRecord } from './journal.ts'
 import type { Key } from './keys.ts'
 
 /** The hash before the first line. */
 export const FIRST_HASH: string = '0'.repeat(64)
 
-/** The length of a nonce. */
 export const NONCE_BYTES = 12
 const TAG_BYTES = 16
+/** The bit of a nonce that marks the first line of a write; the other 95 are random. */
 const STARTS_WRITE = 0x80
 
 // Not with named groups: their object costs more than the match.
@@ -40,17 +36,18 @@ export interface Line {
   readonly type: string
   readonly by: number | null
   readonly key: string
-  /** The nonce, ciphertext and tag. */
+  /** Nonce, ciphertext and tag. */
   readonly sealed: Buffer
   readonly hash: string
-  /** What the seal's additional data ends with: the line up to `,"sealed":`. */
+  /** The line up to `,"sealed":`, which ends the seal's additional data. */
   readonly sealedHead: string
-  /** What the hash covers: the line up to `,"hash":`. */
+  /** The line up to `,"hash":`, which the hash covers. */
   readonly hashedHead: string
 }
 
-/** Parses a line, without its line end; undefined if it does not have exactly the form. */
+/** Parses a line, without its line end; undefined if it is too long, or does not have exactly the form. */
 export function parseLine(text: string): Line | undefined {
+  if (text.length > MAX_LINE_BYTES) return undefined
   const head = HEAD.exec(text)
   const hasHash = text.endsWith('"}') && text.startsWith('","hash":"', text.length - TAIL_BYTES)
   if (head === null || !hasHash) return undefined
@@ -66,7 +63,7 @@ export function parseLine(text: string): Line | undefined {
   }
 }
 
-/** In a loop, since a regular expression takes ten times as long. */
+// In a loop, since a regular expression takes ten times as long.
 function isHexadecimal(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
@@ -127,27 +124,18 @@ export function isoTime(wallMs: number): string {
   return new Date(Math.min(Math.max(wallMs, 0), LAST_MS)).toISOString()
 }
 
-/** What a new line needs besides its event. */
-export interface LineContext {
-  readonly seq: number
-  readonly time: string
-  readonly previousHash: string
-  readonly key: Key
-  /** 12 bytes, never used with this key before. */
-  readonly nonce: Buffer
-  readonly startsWrite: boolean
-}
+/** A record that is to become a line. */
+type Unsealed = Pick<EncodedEvent, 'type' | 'by' | 'json'> & Pick<JournalRecord, 'seq' | 'time'>
 
-/** Makes a line, without its line end, and its hash. */
+/** Makes a line, without its line end, and its hash. `nonce`: 12 bytes, never used with this key before. */
 export function sealLine(
-  event: Pick<EncodedEvent, 'type' | 'by' | 'json'>, context: LineContext
+  { seq, time, type, by, json }: Unsealed, previousHash: string, key: Key, nonce: Buffer, startsWrite: boolean
 ): readonly [text: string, hash: string] {
-  const { seq, time, previousHash, key, nonce } = context
-  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${event.type}","by":${event.by},"key":"${key.name}"`
-  nonce[0] = context.startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
+  const sealedHead = `{"seq":${seq},"time":"${time}","type":"${type}","by":${by},"key":"${key.name}"`
+  nonce[0] = startsWrite ? nonce[0]! | STARTS_WRITE : nonce[0]! & ~STARTS_WRITE
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce)
   cipher.setAAD(chained(previousHash, sealedHead))
-  const ciphertext = cipher.update(event.json, 'utf8')
+  const ciphertext = cipher.update(json, 'utf8')
   cipher.final()
   const sealed = Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
   const hashedHead = `${sealedHead},"sealed":"${sealed.toString('base64')}"`
@@ -171,10 +159,8 @@ export function sealBatch(
 ): Batch {
   const records: JournalRecord[] = []
   const lines: string[] = []
-  for (const event of events) {
-    const { type, by, data } = event
-    const context = { seq: ++seq, time, previousHash: head, key, nonce: nonce(), startsWrite: lines.length === 0 }
-    const [text, hash] = sealLine(event, context)
+  for (const { type, by, data, json } of events) {
+    const [text, hash] = sealLine({ seq: ++seq, time, type, by, json }, head, key, nonce(), lines.length === 0)
     records.push({ seq, time, type, by, data })
     lines.push(text)
     head = hash
@@ -194,21 +180,16 @@ export function nonces(random: (bytes: number) => Buffer): () => Buffer {
 }
 
 /** Opens a line's seal and returns its data; throws if it was sealed with another key or changed since. */
-export function openLine(line: Line, previousHash: string, key: Key): unknown {
+export function openLine({ sealed, sealedHead }: Line, previousHash: string, key: Key): unknown {
   try {
-    return JSON.parse(plainText(line, previousHash, key))
+    const end = sealed.length - TAG_BYTES
+    const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES))
+    decipher.setAAD(chained(previousHash, sealedHead))
+    decipher.setAuthTag(sealed.subarray(end))
+    const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
+    decipher.final() // which throws unless the tag is right; in this mode it gives no more bytes
+    return JSON.parse(plain.toString())
   } catch (cause) {
     throw new Error('its seal does not open', { cause })
   }
-}
-
-function plainText(line: Line, previousHash: string, key: Key): string {
-  const { sealed } = line
-  const end = sealed.length - TAG_BYTES
-  const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES))
-  decipher.setAAD(chained(previousHash, line.sealedHead))
-  decipher.setAuthTag(sealed.subarray(end))
-  const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
-  decipher.final() // which throws unless the tag is right; in this mode it gives no more bytes
-  return plain.toString()
 }

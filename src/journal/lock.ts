@@ -1,12 +1,11 @@
 /**
  * At most one process has a data folder: the one that listens on a Unix socket in it, on which a part may serve.
  *
- * A process that wants the folder makes a socket of its own in it, and then probes every other one there. If one
- * answers, the folder is taken, and the process withdraws. If none does, the others are left by processes that are
- * gone, and are removed. Of two that start at once, the one that probes later finds the other listening; so they never
- * both win. (Both may withdraw; they try again after different times.) The kernel closes a dead process's socket,
- * however it died, so nothing has to be cleaned up by hand, and no process number can be mistaken. A socket gets its
- * name only once it is listened on: one that does not answer is dead, not just slow.
+ * A process makes a socket of its own in the folder, and then probes every other one there. If one answers, the folder
+ * is taken, and the process withdraws. If none does, the others are left by dead processes, whose sockets the kernel
+ * has closed, and are removed. Of two that start at once, the later probe finds the other process: they never both win.
+ * (Both may withdraw; they try again after different times.) A socket gets its name only once it is listened on: if it
+ * does not answer, it is dead, not just slow.
  *
  * Deleting the socket releases the lock. So it is looked at before and after each write.
  */
@@ -30,15 +29,14 @@ export interface Lock {
 }
 
 const HELD = /^held-(\d+)-[0-9a-f]+\.sock$/
-const OPENING = /^opening-\d+-[0-9a-f]+\.sock$/
 const TRIES = 3
 const MAX_PAUSE_MS = 200
 /** What the kernel takes for the path of a Unix socket (sun_path, less the final zero). */
 const MAX_SOCKET_PATH_BYTES = 103
 
 /** The lock sockets in a folder; they may be those of dead processes. */
-export function heldSockets(files: Files, folder: string, kind: RegExp = HELD): string[] {
-  return files.list(folder).filter(name => kind.test(name)).map(name => join(folder, name))
+export function heldSockets(files: Files, folder: string): string[] {
+  return files.list(folder).filter(name => HELD.test(name)).map(name => join(folder, name))
 }
 
 /** Whether a process listens on a socket. */
@@ -85,20 +83,16 @@ export async function lockFolder(
 async function tryToLock(files: Files, folder: string, name: string): Promise<Lock> {
   const opening = join(folder, `opening-${name}`)
   const socket = join(folder, `held-${name}`)
-  const server = createServer()
-  await listenOn(server, opening).catch(async error => {
-    await deadSockets(files, folder, socket) // a folder that cannot be written may be another process's: that says more
-    throw error
+  await deadSockets(files, folder) // a folder that cannot be written may be another process's: that says more
+  const server = createServer(answerBusy)
+  // Who serves says when a body may come: what was not asked for was not taken.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    // A socket in a folder is this process's own, also in a worker of a cluster.
+    server.listen({ path: shortestPath(opening), exclusive: true }, resolve)
   })
-  let own: FileStat | undefined
-  const isHeld = (): boolean => {
-    try {
-      const found = files.stat(socket)
-      return found !== undefined && own !== undefined && isSameFile(found, own)
-    } catch {
-      return false
-    }
-  }
+  server.on('error', () => {}) // a connection that could not be accepted
   const release = async (): Promise<void> => {
     try {
       remove(files, socket) // no other socket ever has this name
@@ -109,18 +103,11 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
     }
   }
   try {
-    try {
-      files.setMode(opening, 0o600)
-      own = files.stat(opening)
-      files.rename(opening, socket)
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error
-      throw new Failure('folder-held', `${folder} was taken by another process meanwhile`)
-    }
+    files.setMode(opening, 0o600)
+    const own = files.stat(opening)!
+    files.rename(opening, socket)
     for (const dead of await deadSockets(files, folder, socket)) remove(files, dead)
-    // Left by those that died while they opened; one that opens just now fails, and tries again.
-    for (const left of heldSockets(files, folder, OPENING)) remove(files, left)
-    return { server, socket, isHeld, release }
+    return { server, socket, isHeld: () => isStill(files, socket, own), release }
   } catch (error) {
     await release().catch(() => {}) // what has failed first says more
     throw error
@@ -128,7 +115,7 @@ async function tryToLock(files: Files, folder: string, name: string): Promise<Lo
 }
 
 /** The sockets of dead processes. Rejects with `folder-held` if another process listens on one. */
-async function deadSockets(files: Files, folder: string, own: string): Promise<readonly string[]> {
+async function deadSockets(files: Files, folder: string, own?: string): Promise<readonly string[]> {
   const others = heldSockets(files, folder).filter(other => other !== own)
   for (const other of others) {
     if (!await probe(other)) continue
@@ -137,29 +124,27 @@ async function deadSockets(files: Files, folder: string, own: string): Promise<r
   return others
 }
 
-function listenOn(server: Server, path: string): Promise<void> {
-  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
-    if (server.listenerCount('request') > 1) return
-    response.writeHead(503, { 'Content-Type': 'application/json', Connection: 'close' })
-      .end('{"message":"the service opens or closes just now","status":503}')
-  })
-  // Who serves says when a body may come: what was not asked for was not taken.
-  server.on('checkContinue', (request, response) => server.emit('request', request, response))
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    // A socket in a folder is this process's own, also in a worker of a cluster.
-    server.listen({ path: shortestPath(path), exclusive: true }, () => {
-      server.off('error', reject)
-      server.on('error', () => {}) // a connection that could not be accepted
-      resolve()
-    })
-  })
+/** Whether a path leads to the same file as before. */
+function isStill(files: Files, path: string, own: FileStat): boolean {
+  try {
+    const found = files.stat(path)
+    return found !== undefined && isSameFile(found, own)
+  } catch {
+    return false
+  }
+}
+
+/** Answers until something else listens as well. */
+function answerBusy(this: Server, _request: IncomingMessage, response: ServerResponse): void {
+  if (this.listenerCount('request') > 1) return
+  response.writeHead(503, { 'Content-Type': 'application/json', Connection: 'close' })
+    .end('{"message":"the service opens or closes just now","status":503}')
 }
 
 function remove(files: Files, path: string): void {
   try {
     files.remove(path)
   } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error
+    if (systemCode(error) !== 'ENOENT') throw error // another start may have removed it
   }
 }

@@ -4,31 +4,28 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../errors.ts'
 import { MAX_LINE_BYTES, MAX_WRITE_BYTES, READ_CHUNK_BYTES } from '../limits.ts'
-import { readPieces, type Files } from './files.ts'
-import { REWRITTEN, WHOLE, type JournalRecord } from './journal.ts'
+import { piecesOf, type Files } from './files.ts'
+import { REWRITTEN, WHOLE, type End, type JournalRecord } from './journal.ts'
 import type { KeyFinder } from './keys.ts'
-import { FIRST_HASH, isChained, isOfNewerForm, openLine, startsWrite, type Line } from './line.ts'
-import { parseEnded, tornFault } from './torn.ts'
+import { FIRST_HASH, isChained, isOfNewerForm, openLine, parseLine, startsWrite, type Line } from './line.ts'
+import { tornFault } from './torn.ts'
 
 const LINE_FEED = 0x0a
 
-/** What reading a journal's file found. */
-export interface Recovered {
-  readonly records: number
-  /** The last line's hash. */
-  readonly head: string
-  /** The length of all whole lines; what follows is the torn tail. */
-  readonly goodBytes: number
+/** What reading a journal's file found; what follows its whole lines is the torn tail. */
+export interface Recovered extends End {
   /** The length of the torn tail, 0 if there is none. */
   readonly tornBytes: number
   /** Where the last write begins, which may not have been acknowledged. */
   readonly lastWriteBytes: number
+  /** The names of the keys that sealed its lines, that of the first line first. */
+  readonly keyNames: ReadonlySet<string>
 }
 
 interface ReadOptions {
   /** Where to stop, in bytes from the file's start. */
   readonly endBytes?: number
-  /** Gets the share that is done, 0 to 1, about a hundred times; 1 at the end, even after a failure. */
+  /** Gets the share that is done, 0 to 1, again and again; 1 at the end, even after a failure. */
   readonly onProgress?: (share: number) => void
 }
 
@@ -51,14 +48,10 @@ export function readJournal(
   const { onProgress = () => {}, endBytes = Infinity } = options
   const bytes = Math.min(endBytes, files.stat(path)?.bytes ?? 0)
   const steps = readInSteps(files, path, keys, onLine, endBytes)
-  let reported = 0
   try {
-    for (;;) {
-      const step = steps.next()
+    for (let step = steps.next(); ; step = steps.next()) {
       if (step.done === true) return step.value
-      if (step.value.goodBytes - reported <= bytes / 100) continue
-      reported = step.value.goodBytes
-      onProgress(reported / bytes)
+      onProgress(step.value.goodBytes / bytes)
     }
   } finally {
     onProgress(1)
@@ -69,20 +62,26 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const found = { records: 0, head: FIRST_HASH, goodBytes: 0, tornBytes: 0, lastWriteBytes: 0 }
-  const rewriting = new Rewriting()
+  const keyNames = new Set<string>()
+  const found = {
+    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0, keyNames
+  }
+  let isPart = false // of a journal that was written again, whose record `journal.whole` is still to come
   const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => new Failure(code,
     `${path}, line ${found.records + 1} at byte ${found.goodBytes}: ${what}; ${WAYS_ON[code]}`)
   const take = (lines: readonly Line[], texts: readonly string[]): void => {
     const { read, fault } = verifyAll(lines, found.records + 1, found.head, keys, path)
     try {
       for (const [i, record] of read.entries()) {
-        rewriting.take(record)
+        const line = lines[i]!
+        isPart = isStillPart(isPart, record)
         onLine(record, texts[i]!)
-        if (startsWrite(lines[i]!)) found.lastWriteBytes = found.goodBytes
+        if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
         found.records++
-        found.head = lines[i]!.hash
+        found.head = line.hash
+        found.time = line.time
         found.goodBytes += texts[i]!.length + 1
+        keyNames.add(line.key)
       }
       if (fault !== undefined) throw fault
     } catch (error) {
@@ -92,6 +91,7 @@ export function * readInSteps(
       throw refusal('journal-damaged', (error as Error).message)
     }
   }
+  let tail = '' // what has not the form, a character for each byte
   const descriptor = files.openToRead(path)
   try {
     let unread = Buffer.alloc(0) // what follows the lines that were taken
@@ -108,15 +108,13 @@ export function * readInSteps(
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
     }
-    if (rewriting.isOpen) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+    if (isPart) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
     if (unread.length === 0) return found
+    const end = Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    for (const [piece] of piecesOf(files, descriptor, found.goodBytes, end)) tail += piece.toString('latin1')
   } finally {
     files.close(descriptor)
   }
-  // What is left has to be one torn write; else it is damage.
-  let tail = '' // a character for each byte
-  const end = Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
-  for (const [piece] of readPieces(files, path, found.goodBytes, end)) tail += piece.toString('latin1')
   const [line] = tail.split('\n', 1)
   if (line!.length < tail.length && isOfNewerForm(line!, found.head)) {
     throw refusal('journal-newer', 'this version does not know the form of the line')
@@ -138,7 +136,7 @@ function linesOf(bytes: Buffer): {
   let start = 0
   for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
     const text = bytes.toString('latin1', start, end)
-    const line = parseEnded(text)
+    const line = parseLine(text)
     if (line === undefined) return { lines, texts, bytes: start, isMalformed: true }
     lines.push(line)
     texts.push(text)
@@ -148,24 +146,18 @@ function linesOf(bytes: Buffer): {
 }
 
 /**
- * Follows whether all of a journal was read that was written again: its first record says so, and `journal.whole` ends
- * what belongs to it. Such a file got its name when it was whole; so what lacks a part is damaged, and not torn.
+ * Whether a journal is a part after a record. A journal that was written again got its name when it was whole: if
+ * `journal.whole` is missing, it is damaged, and not torn. Throws if the record does not fit.
  */
-class Rewriting {
-  /** Whether the record that ends it is still to come. */
-  isOpen = false
-
-  /** Throws where a record does not fit. */
-  take({ seq, type, data }: JournalRecord): void {
-    if (type === REWRITTEN) {
-      if (seq !== 1) throw new Error(`a record ${type} is always the first`)
-      this.isOpen = true
-    } else if (type === WHOLE) {
-      const { records } = data as { readonly records: number }
-      if (!this.isOpen || records !== seq - 1) throw new Error(`it says that ${records} records come before it`)
-      this.isOpen = false
-    }
+function isStillPart(isPart: boolean, { seq, type, data }: JournalRecord): boolean {
+  if (type === REWRITTEN) {
+    if (seq !== 1) throw new Error(`a record ${type} is always the first`)
+    return true
   }
+  if (type !== WHOLE) return isPart
+  const { records } = data as { readonly records: number }
+  if (!isPart || records !== seq - 1) throw new Error(`it says that ${records} records come before it`)
+  return false
 }
 
 /**

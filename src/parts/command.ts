@@ -29,7 +29,7 @@ export type JournalStatus = JournalLocation & Partial<Status> & {
 export type OnRecord = (record: JournalRecord, state: State, text: string) => void
 
 /** A journal that was read to its end and found whole. */
-export interface JournalRead extends Omit<Recovered, 'lastWriteBytes'> {
+export interface JournalRead extends Pick<Recovered, 'records' | 'head' | 'goodBytes' | 'tornBytes'> {
   readonly state: State
 }
 

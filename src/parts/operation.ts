@@ -4,6 +4,9 @@ import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
 import type { Events } from '../store/events.ts'
 
+/** A new key: its name, and whether it seals from now on. */
+export interface Rotated { readonly key: string, readonly seals: boolean }
+
 /** What a journal is once it was written again. */
 export interface Rewritten {
   readonly path: string
@@ -76,7 +79,7 @@ interface Operations {
   purgeEntry: [Id, {}]
   disclose: [Events['entries.disclosed'], Disclosed<{}>]
   importEntries: [{ rows: readonly ImportRow[], keepsDuplicates: 0 | 1, isTrial: 0 | 1 }, Imported]
-  rotateKey: [{}, { key: string, seals: boolean }]
+  rotateKey: [{}, Rotated]
   rewriteJournal: [{}, Rewritten]
   compactJournal: [{ keepsHistory: 0 | 1 }, Rewritten]
   repairJournal: [{}, Rewritten]

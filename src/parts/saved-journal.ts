@@ -12,7 +12,7 @@ import { makeWhole, type NewFile } from './whole-file.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 import { ofFile } from './system-error.ts'
 
-/** As `makeWhole`, but throws an `OperatorError` where its name, or each temporary one, is taken. */
+/** As `makeWhole`, but throws an `OperatorError` if its name is taken. */
 export async function makeFile<T>(
   path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
 ): Promise<T> {

@@ -2,7 +2,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { appendAll, disk, isSynced, type Descriptor, type Files } from '../journal/files.ts'
+import { appendAll, disk, trySync, type Descriptor, type Files } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
 import type { JournalLocation } from '../journal/journal.ts'
 import { MAX_ENTRY_BYTES } from '../limits.ts'
@@ -121,7 +121,7 @@ export class Terminal {
   /** Makes durable what was passed, where standard output is a file. */
   sync(): void {
     const output = this.#output
-    if (output !== undefined) this.#orFail(() => isSynced(() => disk.syncOpen(output)))
+    if (output !== undefined) this.#orFail(() => trySync(() => disk.syncOpen(output)))
   }
 
   /** What goes wrong is an error of the stream, as it is where Node writes. */

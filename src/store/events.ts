@@ -1,6 +1,6 @@
 /** The events that the journal may hold: for each type its data, its fields, and what it does to the state. */
 import { Failure } from '../errors.ts'
-import type { Continued, EncodedEvent, Event } from '../journal/journal.ts'
+import type { EncodedEvent, Event } from '../journal/journal.ts'
 import type { EntryTable } from './entries.ts'
 import {
   changedEntry, ENTRY_FIELDS, entryOf, REQUIRED_FIELDS, type Entry, type EntryChanges, type EntryFields, type EntryRow
@@ -20,6 +20,8 @@ export interface Tables {
   readonly addresses: Map<string, number>
   readonly tokens: Tokens
 }
+
+const CONTINUED = ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const
 
 interface Id { readonly id: number }
 interface Rows<R> { readonly first: number, readonly entries: readonly R[] }
@@ -59,9 +61,9 @@ export interface Events {
   'token.revoked': { readonly hash: string }
   'tokens.revoked': { readonly user: number }
   'journal.begun': {}
-  /** A journal before ended so; `rewritten`: this one was written from it, whole or not at all. */
-  'journal.continued': Continued
-  'journal.rewritten': Continued
+  /** The operator wrote the journal again: how a journal before ended; the second: that which it was written from. */
+  'journal.continued': { readonly [F in typeof CONTINUED[number]]?: unknown }
+  'journal.rewritten': Events['journal.continued']
   /** What was written from the journal before ends here, after so many records. */
   'journal.whole': { readonly records: number }
 }
@@ -88,8 +90,6 @@ const ROWS = ['first', 'entries'] as const
 const FIRST_ROW = [...REQUIRED_FIELDS, 'status']
 const TOKEN = ['hash', 'user', 'abilities', 'issued', 'expires', 'name'] as const
 const PASSWORD = ['id', 'passwordHash'] as const
-const CONTINUED =
-  ['why', 'head', 'records', 'time', 'source', 'archive', 'opened', 'lost'] as const satisfies (keyof Continued)[]
 
 const created: Reduce<Events['entry.created']> = ({ entries }, data, timeMs) => {
   assertNext(entries, data.id)

@@ -3,44 +3,47 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failureReply } from '../../src/http/reply.ts'
 import { pipelineOf } from '../../src/http/request.ts'
-import type { Route } from '../../src/http/route.ts'
+import { Router, type Route } from '../../src/http/route.ts'
 import { Failure, type FailureCode } from '../../src/errors.ts'
 import { listen } from '../../src/http/listener.ts'
-import { Router } from '../../src/http/router.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
+import { answered } from '../support/compose.ts'
 import { atEnd } from '../support/service.ts'
 
 const STORING = 'Error creating password'
 
 test('a failure is answered by its code; that of a route which stores by the route\'s own text', () => {
-  const rows: readonly (readonly [code: FailureCode, route: number | undefined, storing: number, isStale: number])[] = [
-    ['entry-changed', 412, 412, 412], ['entry-too-large', 413, 413, 413], ['queue-full', 503, 503, 503], ['journal-busy', 503, 503, 503],
-    ['hashes-busy', 503, 503, 503], ['session-changed', 503, 503, 503], ['journal-closed', 503, 503, 503],
-    ['journal-unreachable', 503, 500, 503], ['write-failed', undefined, 500, 503], ['journal-failed', undefined, 500, 503]
+  const rows: readonly (readonly [code: FailureCode, route: number | undefined, storing: number])[] = [
+    ['entry-changed', 412, 412], ['entry-too-large', 413, 413], ['queue-full', 503, 503], ['journal-busy', 503, 503],
+    ['hashes-busy', 503, 503], ['session-changed', 503, 503], ['journal-closed', 503, 503],
+    ['journal-unreachable', 503, 500], ['write-failed', undefined, 500], ['journal-failed', undefined, 500]
   ]
-  for (const [code, route, storing, stale] of rows) {
+  for (const [code, route, storing] of rows) {
     const error = new Failure(code, 'why')
-    const ask = (isStale: boolean, storingFailed: string | undefined): unknown => failureReply(error, { isStale, storingFailed })
-    const status = (reply: unknown): unknown => (reply as { status: number } | undefined)?.status
-    assert.equal(status(ask(false, undefined)), route, code)
-    assert.equal(status(ask(false, STORING)), storing, code)
-    assert.equal(status(ask(true, undefined)), stale, code)
-    if (storing === 500) assert.match(JSON.stringify(ask(true, STORING)), new RegExp(STORING), code)
+    assert.equal(failureReply(error, undefined)?.status, route, code)
+    assert.equal(failureReply(error, STORING)?.status, storing, code)
+    if (storing === 500) assert.match(JSON.stringify(failureReply(error, STORING)), new RegExp(STORING), code)
   }
-  assert.equal(failureReply(new Error('a broken invariant'), { isStale: true, storingFailed: STORING }), undefined)
+  assert.equal(failureReply(new Error('a broken invariant'), STORING), undefined)
+})
+
+test('a request that cannot learn what others have written is answered 503', async () => {
+  for (const [code, status] of [['journal-failed', 503], ['journal-unreachable', 503], ['entry-too-large', 413]] as const) {
+    const catchUp = (): Promise<void> => Promise.reject(new Failure(code, 'why'))
+    assert.equal((await answered({ catchUp, guardedHosts: new Set() }, { host: 'localhost' })).status, status, code)
+  }
 })
 
 test('a request has one line and is counted once, also where its handler or whoever counts it throws', async t => {
   const found = { lines: [] as number[], warnings: [] as string[] }
   let throws = ''
-  const router = new Router<Route>()
-  router.add('GET', '/api/thing', {
+  const router = new Router([{
     operation: 'thing', method: 'GET', path: '/api/thing', description: '', tag: '', summary: '', answers: {},
     handle: () => {
       if (throws === 'handler') throw new Error('a broken handler')
       return { status: 200, body: '{}' }
     }
-  } as unknown as Route)
+  } as unknown as Route])
   const pipeline = pipelineOf({
     router, maxBodyBytes: MAX_BODY_BYTES, guardedHosts: new Set(),
     observers: [{ requestEnded: ({ status }) => {

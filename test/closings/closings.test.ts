@@ -10,9 +10,8 @@ import { disk } from '../../src/journal/files.ts'
 import { lockFolder } from '../../src/journal/lock.ts'
 import { listen } from '../../src/http/listener.ts'
 import { openService as embed } from '../../src/index.ts'
-import { openService } from '../../src/service.ts'
-import { JOURNALS, PARTS, readSettings } from '../../src/settings.ts'
-import { openStorage } from '../../src/storage.ts'
+import { openService, openStorage } from '../../src/service.ts'
+import { PARTS, readSettings } from '../../src/settings.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { breakDisk } from '../support/disk-faults.ts'
 import { leavesNothing, type Held } from '../support/left-over.ts'
@@ -42,9 +41,9 @@ const service = (...flags: readonly string[]): Open => async ({ folder, tls }) =
 const OPENINGS: { readonly [name: string]: Open } = {
   'the lock of a folder': async ({ folder }) => (await lockFolder(disk, folder)).release,
   'a storage': async ({ folder }) =>
-    (await openStorage({ dataDir: folder, keyFile: undefined, journal: 'file' }, JOURNALS, log)).close,
+    (await openStorage({ dataDir: folder, keyFile: undefined, journal: 'file' }, log)).close,
   'a storage in memory': async () =>
-    (await openStorage({ dataDir: '', keyFile: undefined, journal: 'memory' }, JOURNALS, log)).close,
+    (await openStorage({ dataDir: '', keyFile: undefined, journal: 'memory' }, log)).close,
   'a listener': async () => {
     const { close } = await listen({ host: '127.0.0.1', port: 0 }, () => {})
     return () => close(0)

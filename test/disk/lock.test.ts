@@ -1,7 +1,7 @@
 /** The lock of a data folder: one process has it, whatever dies, fails or starts at the same time. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -66,7 +66,7 @@ test('a folder in which no socket can be made is named, and why', async () => {
 test('what has failed first is the reason, also where the socket cannot be removed either', async t => {
   const fails = (code: string) => (): never => { throw Object.assign(new Error(code), { code }) }
   const files = { ...disk, setMode: fails('EPERM'), remove: fails('EACCES') }
-  await assert.rejects(hold(freshFolder(t), files), failure('folder-unusable', /: EPERM; .*chattr -a/))
+  await assert.rejects(hold(freshFolder(t), files), failure('folder-unusable', /: EPERM$/))
 })
 
 for (const [errno, name] of [[-122, 'EDQUOT'], [-116, 'ESTALE']] as const) {
@@ -79,9 +79,9 @@ for (const [errno, name] of [[-122, 'EDQUOT'], [-116, 'ESTALE']] as const) {
 }
 
 
-test('sockets that dead processes left are removed, of whatever stage; other files stay', async t => {
+test('sockets that dead processes left are removed; other files stay', async t => {
   const folder = freshFolder(t)
-  const dead = ['held-1-a.sock', 'held-2-b.sock', 'opening-3-c.sock'].map(name => join(folder, name))
+  const dead = ['held-1-a.sock', 'held-2-b.sock'].map(name => join(folder, name))
   for (const path of dead) await leaveDeadSocket(path)
   const others = ['held-x.sock', 'held-1-a.sock.old', 'journal.jsonl']
   for (const name of others) writeFileSync(join(folder, name), '')
@@ -124,22 +124,6 @@ test('of many that try at once in one process exactly one wins, and the others l
     assert.deepEqual(readdirSync(folder), [])
   }
   for (const contenders of [2, 3, 5]) await Promise.all(Array.from({ length: 12 }, () => round(contenders)))
-})
-
-test('of a folder whose winner sweeps its socket away while it opens, one is refused, or gets it once that has gone', async t => {
-  for (const sweeps of [1, 3]) {
-    const folder = freshFolder(t)
-    let swept = 0
-    const setMode: Files['setMode'] = (path, mode) => {
-      if (swept++ < sweeps) rmSync(path)
-      disk.setMode(path, mode)
-    }
-    const holding = hold(folder, { ...disk, setMode })
-    if (sweeps === 3) { await assert.rejects(holding, { code: 'folder-held' }); continue }
-    const held = await holding
-    assert.equal(await probe(held.socket), true)
-    await held.release()
-  }
 })
 
 test('a lock is held as long as its socket is where it was put, and can be looked at', async t => {

@@ -1,11 +1,13 @@
 /** The list without secrets, and the fields beyond the contract's three. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { LIST_PAGE_ENTRIES } from '../../src/limits.ts'
-import { listingOf } from '../../src/parts/extra/listing.ts'
+import { isPackable, listingOf, packer } from '../../src/parts/extra/listing.ts'
 import { createEntry, deleteEntry, updateEntry } from '../../src/store/commands.ts'
 import { ANA, PASSWORD, startProtected } from '../support/accounts.ts'
 import { fileStore, memoryStore } from '../support/compose.ts'
+import { ask, message, type RawAnswer } from '../support/raw.ts'
 import { randomOf } from '../support/random.ts'
 import { compact } from '../support/rewrite.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
@@ -147,6 +149,58 @@ test('whatever changes, both forms are what a look at every entry gives', async 
       assert.equal((await list(form)).bytes, Buffer.byteLength(text))
     }
   }
+})
+
+test('a large list comes compressed to who takes gzip, and as it is to anybody else; each has a tag of its own', async t => {
+  const { url, service: { store } } = await startService(t, FLAGS)
+  const get = (accept: string | undefined, known: string = '', method: string = 'GET'): Promise<RawAnswer> => ask(t, url,
+    message(method, LIST, undefined, [...accept === undefined ? [] : [`Accept-Encoding: ${accept}`], `If-None-Match: ${known}`]))
+  await createEntry(store, fields('p'), null)
+  const small = await get('gzip')
+  assert.deepEqual([small.headers['content-encoding'], small.headers['vary']], [undefined, 'Accept-Encoding'])
+  for (let n = 0; n < 200; n++) await createEntry(store, fields(`secret ${n}`, { sistema: `Ñandú ${n}` }), null)
+  const plain = await get(undefined)
+  for (const accept of ['', 'br', 'gzip;q=0', 'gzip;q=0.000, br', '*;q=0', 'identity', 'xgzip']) {
+    const { headers, body } = await get(accept)
+    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']], [undefined, plain.headers['etag'], 'Accept-Encoding'], accept)
+    assert.ok(body.equals(plain.body))
+  }
+  const packed = await get('gzip')
+  for (const accept of ['gzip', 'GZIP ; q=0.1', '*', 'gzip, deflate, br, zstd']) {
+    const { headers, body } = await get(accept)
+    assert.deepEqual([headers['content-encoding'], headers['etag'], headers['vary']], ['gzip', packed.headers['etag'], 'Accept-Encoding'], accept)
+    assert.equal(headers['content-length'], String(body.length))
+    assert.ok(gunzipSync(body).equals(plain.body) && body.length * 4 < plain.body.length)
+  }
+  const [plainTag = '', packedTag = ''] = [plain.headers['etag'], packed.headers['etag']]
+  assert.notEqual(packedTag, plainTag)
+  for (const [accept, known, status] of [
+    ['gzip', packedTag, 304], ['gzip', `W/${packedTag}`, 304], ['gzip', plainTag, 200], ['br', plainTag, 304], ['br', packedTag, 200]
+  ] as const) {
+    const answer = await get(accept, known)
+    assert.deepEqual([answer.status, answer.headers['vary']], [status, 'Accept-Encoding'], `${accept} ${known}`)
+    if (status === 304) assert.deepEqual([answer.headers['etag'], answer.headers['content-encoding'], answer.body.length], [known.replace('W/', ''), undefined, 0])
+  }
+  const head = await get('gzip', '', 'HEAD')
+  for (const name of ['content-encoding', 'content-length', 'etag', 'vary']) assert.equal(head.headers[name], packed.headers[name], name)
+  assert.equal(head.body.length, 0)
+  await updateEntry(store, 1, { usuario: 'new' }, null)
+  assert.match(gunzipSync((await get('gzip', packedTag)).body).toString(), /"usuario":"new"/)
+})
+
+test('one list is compressed at a time, and once; a list that is too large is not', async () => {
+  const store = memoryStore()
+  const list = listingOf(store.state.entries)
+  for (let n = 0; n < 100; n++) await createEntry(store, fields(`${n % 50}`), null)
+  const packedOf = packer()
+  const [plain, wide] = [await list(false), await list(true)]
+  const first = packedOf(plain, false)
+  assert.equal(packedOf(plain, false), first, 'who asks for the same meanwhile waits for it')
+  assert.equal(packedOf(wide, true), undefined, 'who asks for another one gets it as it is')
+  assert.ok(gunzipSync((await first)!).equals(Buffer.concat([...plain])))
+  assert.ok(gunzipSync((await packedOf(wide, true))!).equals(Buffer.concat([...wide])))
+  assert.equal(packedOf(plain, false), first, 'the last text of each form is kept')
+  assert.ok(!isPackable(Object.assign([], { bytes: 17 * 1024 * 1024, tag: '' })))
 })
 
 for (const [what, given, kept] of [

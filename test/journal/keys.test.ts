@@ -9,7 +9,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk, type Files } from '../../src/journal/files.ts'
 import { keyring, KeyWatch, readKeyFile } from '../../src/journal/keys.ts'
-import { makeKeyFile } from '../../src/journal/begin.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import { addKey } from '../../src/parts/new-keys.ts'
 import { FaultyFiles, whicheverCallFails } from '../support/faulty-files.ts'
@@ -108,33 +107,25 @@ function faulty(of: keyof Files, code: string): FaultyFiles {
   return made
 }
 
-test("a new key file takes no other file's place: it is read instead", t => {
-  const path = keyFile(t, 'something')
-  assert.throws(() => makeKeyFile(disk, path, a, `${path}.1.part`), { code: 'key-invalid' })
-  assert.equal(readFileSync(path, 'latin1'), 'something')
-})
-
-test('of first starts that share a key file each seals with the one that is there afterwards', async t => {
-  for (const call of ['createToAppend', 'appendSync', 'close', 'link', 'stat', 'remove'] as const) {
+test('a new key file takes the place of none that another process made meanwhile; the next start seals with that', async t => {
+  for (const call of ['createToAppend', 'appendSync', 'link'] as const) {
     const [folder, elsewhere] = [freshFolder(t), freshFolder(t)]
     const path = keyPath(elsewhere)
     let isOther = false
-    // The other one makes its file just before this call on its part.
     const files: Files = {
       ...disk,
       [call]: (...given: never[]) => {
-        if (!isOther && (typeof given[0] === 'number' || String(given[0]).startsWith(path))) {
-          isOther = true
-          makeKeyFile(disk, path, b, `${path}.2.part`)
-        }
+        if (!isOther && readdirSync(folder).length > 0) writeKeys(elsewhere, b)
+        isOther ||= readdirSync(folder).length > 0
         return Reflect.apply(disk[call], disk, given)
       }
     }
-    const { journal } = await openJournal(folder, { files, keyFile: path })
+    await assert.rejects(startAndStop(folder, { files, keyFile: path }), failure('key-unwritable', /could not be made: EEXIST/))
+    assert.deepEqual([isOther, readSecret(elsewhere)], [true, b], call)
+    const { journal } = await openJournal(folder, { keyFile: path })
     await journal.record(1)
     await journal.close()
-    const { records } = await startAndStop(folder, { keyFile: path })
-    assert.deepEqual([isOther, records.length], [true, 1], call)
+    assert.deepEqual(verify(journalBytes(folder), keysOf(elsewhere)).length, 2)
     assert.deepEqual(readdirSync(elsewhere), [KEY_FILE])
   }
 })

@@ -24,17 +24,15 @@ const parts: LineParts = {
 
 function format(given: LineParts): ReturnType<typeof sealLine> {
   const { seq, time, type, by, json, previousHash } = given
-  return sealLine({ type, by, json: JSON.stringify(JSON.parse(json)) }, {
-    seq, time, previousHash, key: keyring([given.secret]).newest, nonce: Buffer.from(given.nonce),
-    startsWrite: (given.nonce[0]! & 0x80) !== 0
-  })
+  const record = { seq, time, type, by, json: JSON.stringify(JSON.parse(json)) }
+  const startsWrite = (given.nonce[0]! & 0x80) !== 0
+  return sealLine(record, previousHash, keyring([given.secret]).newest, Buffer.from(given.nonce), startsWrite)
 }
 
 /** The line of some data, and of the first of a write unless it is said otherwise. */
 function lineOf(data: unknown, nonceGiven: Buffer = nonce, isFirst = true): string {
-  return sealLine({ type: 'a.b', by: null, json: JSON.stringify(data) }, {
-    seq: 1, time: parts.time, previousHash: NO_HASH, key, nonce: Buffer.from(nonceGiven), startsWrite: isFirst
-  })[0]
+  const record = { seq: 1, time: parts.time, type: 'a.b', by: null, json: JSON.stringify(data) }
+  return sealLine(record, NO_HASH, key, Buffer.from(nonceGiven), isFirst)[0]
 }
 
 function parsed(text: string): Line {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JournalRecord } from '../../src/journal/journal.ts'
+import { openMemoryJournal, type JournalRecord } from '../../src/journal/journal.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
-import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
 
 test('records get consecutive numbers and the time, and the head never moves', async () => {
   const applied: JournalRecord[] = []

@@ -115,7 +115,7 @@ test('when the old file cannot be closed after the swap, no descriptor is closed
 test('what a crash left beside the journal is removed by the next start', async t => {
   const folder = (await copies(t))()
   for (const left of ['', 'part of a line', journalBytes(folder)]) {
-    writeFileSync(`${journalPath(folder)}.rewrite`, left)
+    writeFileSync(`${journalPath(folder)}.17.part`, left)
     assert.equal((await startAndStop(folder)).records.length, 3)
     assert.deepEqual(readdirSync(folder).sort(), NAMES)
   }

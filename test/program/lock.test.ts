@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { disk } from '../../src/journal/files.ts'
 import { lockFolder, type Lock } from '../../src/journal/lock.ts'
-import { openStorage } from '../../src/storage.ts'
+import { openStorage } from '../../src/service.ts'
 import { ADMIN, admin, done, initialized, refused, type Done } from '../support/admin.ts'
 import { freshFolder, send } from '../support/service.ts'
 import { VERSION } from '../../src/version.ts'
@@ -177,7 +177,7 @@ test('a start that loses its lock before it cuts a torn write off leaves what an
     return disk.createToAppend(path)
   }
   const settings = { dataDir: folder, keyFile: undefined, journal: 'file' }
-  const opening = openStorage(settings, {}, { info: () => {}, warn: () => {} }, { files: { ...disk, createToAppend } })
+  const opening = openStorage(settings, { info: () => {}, warn: () => {} }, { files: { ...disk, createToAppend } })
   await assert.rejects(opening, { code: 'folder-held', message: /was removed while the journal was read/ })
   assert.ok(isTaken)
   assert.deepEqual(await systemsIn(folder), ['first', 'second'])

@@ -206,6 +206,7 @@ class Life {
   async #start(): Promise<void> {
     this.#applied = []
     this.#repaired = false
+    this.#nowMs++ // as any start is later than the one before
     const warn = (line: string): void => {
       if (line.includes('unfinished write')) { this.#repaired = true; this.seen['torn']!++ }
     }

@@ -1,7 +1,6 @@
 /** Users and tokens for tests: a store with a clock of its own that can be reopened, and a protected service. */
 import { Buffer } from 'node:buffer'
-import type { JournalRecord } from '../../src/journal/journal.ts'
-import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
+import { openMemoryJournal, type JournalRecord } from '../../src/journal/journal.ts'
 import { PasswordHasher, type ScryptCost } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
 import { Store } from '../../src/store/store.ts'

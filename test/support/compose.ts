@@ -12,14 +12,13 @@ import type { TestContext } from 'node:test'
 import type { Peer } from '../../src/http/client.ts'
 import { entryRoutes } from '../../src/http/routes.ts'
 import { pipelineOf, type PipelineOptions } from '../../src/http/request.ts'
-import type { Route } from '../../src/http/route.ts'
+import { Router, type Route } from '../../src/http/route.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RateLimit } from '../../src/http/rate-limit.ts'
-import { Router } from '../../src/http/router.ts'
-import type { DurableJournal, Rotated } from '../../src/journal/journal.ts'
+import { openMemoryJournal, type DurableJournal } from '../../src/journal/journal.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
-import { openMemoryJournal } from '../../src/journal/memory-journal.ts'
+import type { Rotated } from '../../src/parts/operation.ts'
 import { MAX_BODY_BYTES } from '../../src/limits.ts'
 import type { PasswordHasher } from '../../src/store/passwords.ts'
 import { State } from '../../src/store/state.ts'
@@ -97,8 +96,7 @@ export function answered(
   options: Partial<PipelineOptions>, fields: { readonly [name: string]: string | undefined },
   { address = '127.0.0.1', isSecure = false, path = '/api/thing', ...route }: Partial<Peer & Route> = {}
 ): Promise<{ readonly status: number, readonly headers: readonly string[] }> {
-  const router = new Router<Route>()
-  router.add('GET', path, { operation: 'thing', method: 'GET', path, handle: () => ({ status: 204 }), ...route })
+  const router = new Router([{ operation: 'thing', method: 'GET', path, handle: () => ({ status: 204 }), ...route }])
   const socket = Object.assign(new Socket(), isSecure ? { encrypted: true } : {})
   Object.defineProperty(socket, 'remoteAddress', { value: address })
   const request = new IncomingMessage(socket)
@@ -121,10 +119,8 @@ export async function composeService(t: TestContext, options: ComposeOptions = {
   const warnings: string[] = []
   const warn = (line: string): void => { warnings.push(line) }
   const store = await freshStore(t, { warn, ...files && { files } })
-  const router = new Router<Route>()
-  for (const route of [...entryRoutes(store), ...routes]) router.add(route.method, route.path, route)
   const listener = await listen({ host: '127.0.0.1', port: 0 }, pipelineOf({
-    router,
+    router: new Router([...entryRoutes(store), ...routes]),
     rateLimit: rateLimit === undefined ? undefined : new RateLimit(rateLimit, nowMs),
     trustedProxies: undefined,
     guardedHosts: new Set(),

@@ -9,18 +9,18 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, type FailureCode } from '../../src/errors.ts'
-import { FileJournal, openOwn, type FileOptions } from '../../src/journal/file-journal.ts'
+import { FileJournal, openOwn, type FolderOptions } from '../../src/journal/file-journal.ts'
 import { openJournalFile } from '../../src/journal/folder.ts'
 import { disk, type Files } from '../../src/journal/files.ts'
 import {
-  BEGUN, type Apply, type Event, type JournalLocation, type JournalRecord, type Rotated
+  BEGUN, type Apply, type Event, type JournalLocation, type JournalRecord
 } from '../../src/journal/journal.ts'
 import { readKeyFile } from '../../src/journal/keys.ts'
 import { FIRST_HASH } from '../../src/journal/line.ts'
 import { readJournal } from '../../src/journal/recover.ts'
 import { State } from '../../src/store/state.ts'
 import { Store, type Command } from '../../src/store/store.ts'
-import type { Rewritten } from '../../src/parts/operation.ts'
+import type { Rewritten, Rotated } from '../../src/parts/operation.ts'
 
 export const JOURNAL_FILE = 'journal.jsonl'
 export const KEY_FILE = 'journal.key'
@@ -76,7 +76,7 @@ export interface OpenOptions {
   readonly wallMs?: () => number
   readonly mayCreate?: boolean
   readonly mustExist?: boolean
-  readonly lock?: FileOptions['lock']
+  readonly lock?: FolderOptions['lock']
   /** Called before a record is kept; may throw. */
   readonly apply?: (record: JournalRecord) => void
 }
@@ -92,7 +92,7 @@ let clockMs = Date.UTC(2026, 0, 31, 12)
 
 /** Opens the journal of a folder with a clock that is a millisecond later at every look. The caller closes it. */
 export async function openJournal(
-  folder: string, options: OpenOptions = {}, open: (options: FileOptions, apply: Apply) => FileJournal = openJournalFile
+  folder: string, options: OpenOptions = {}, open: (options: FolderOptions, apply: Apply) => FileJournal = openJournalFile
 ): Promise<OpenedJournal> {
   const { files = disk, keyFile = keyPath(folder), random = randomBytes, apply = () => {} } = options
   const { wallMs = () => ++clockMs, ...more } = options
@@ -114,7 +114,7 @@ export async function startAndStop(folder: string, options: OpenOptions = {}): P
 }
 
 /** A new journal as version 1.0 began it: with nothing, so that the first event is in the first line. */
-export function beginEmpty(options: FileOptions, apply: Apply): FileJournal {
+export function beginEmpty(options: FolderOptions, apply: Apply): FileJournal {
   const { files, folder, keyFile } = options
   const path = journalPath(folder)
   writeKeys(folder, randomBytes(32))

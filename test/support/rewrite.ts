@@ -1,8 +1,8 @@
 /** What an operator can have done to a store's journal: everything sealed again, compacted or repaired, another key; and to its entries. */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import type { DurableJournal, Rotated } from '../../src/journal/journal.ts'
-import type { Rewritten } from '../../src/parts/operation.ts'
+import type { DurableJournal } from '../../src/journal/journal.ts'
+import type { Rewritten, Rotated } from '../../src/parts/operation.ts'
 import type { Checkpoint } from '../../src/parts/operator/checkpoint.ts'
 import { importEntries as importRows } from '../../src/parts/operator/operator-changes.ts'
 import type { Call } from '../../src/parts/operator/operation-table.ts'

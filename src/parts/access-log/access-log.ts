@@ -6,7 +6,6 @@
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { systemCode } from '../../errors.ts'
-import { idOf } from '../../http/route.ts'
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../limits.ts'
 import type { AccessLogSink, Ended, Observer } from '../../log.ts'
 import { tokenId } from '../../store/session.ts'
@@ -45,12 +44,12 @@ export class AccessLog implements Observer {
     this.#warn = warn
   }
 
-  requestEnded({ id, client, session, logged = {}, method, route, params, status, ms }: Ended): void {
+  requestEnded({ id, client, session, logged = {}, method, route, entry, status, ms }: Ended): void {
     const token = logged.token ?? session?.hash
     this.write({
       request: id ?? randomUUID(), client, user: logged.user ?? session?.user ?? null,
       token: token === undefined ? null : tokenId(token), method, route: route?.operation ?? null,
-      entry: logged.entry ?? (idOf(params) || null), status, ms: Math.round(ms * 1000) / 1000
+      entry: logged.entry ?? (entry || null), status, ms: Math.round(ms * 1000) / 1000
     })
   }
 

@@ -5,9 +5,9 @@
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
-import type { Rotated } from '../../journal/journal.ts'
 import { KeyWatch, readKeyFile, type Key, type KeyFinder, type Keyring } from '../../journal/keys.ts'
 import { addKey } from '../new-keys.ts'
+import type { Rotated } from '../operation.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
 

@@ -1,9 +1,8 @@
 /** The routes of this part; they are guarded and limited like those of the contract. */
 import { Buffer } from 'node:buffer'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
-import type { Head } from '../../http/head.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
-import { idOf, route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
+import { route, type Call, type Route, type RouteDescription, type Schema } from '../../http/route.ts'
 import { nowMs } from '../../clock.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { BUSY, invalid, jsonReply, messageReply, type Reply } from '../../http/reply.ts'
@@ -16,9 +15,10 @@ import { ENTRY_FIELDS, EXAMPLE } from '../../store/entry.ts'
 import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
+import { namesTag, takesCoding } from '../coding.ts'
 import { deletedBelow } from './deleted.ts'
 import { historyReader, type Change } from './history.ts'
-import { listingOf } from './listing.ts'
+import { isPackable, listingOf, packer } from './listing.ts'
 
 const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
@@ -33,6 +33,7 @@ export function extraRoutes(
 ): readonly Route[] {
   const unknownId = unknownIdIn(store)
   const listing = listingOf(store.state.entries)
+  const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
   /** Whether a caller may read all passwords anyway. */
   const readsAll = ({ session }: Call<unknown>): boolean =>
@@ -41,9 +42,17 @@ export function extraRoutes(
     {
       operation: 'listEntries', method: 'GET', path: '/api/listEntries', description: LIST,
       handle: async call => {
-        const list = await listing(readsAll(call))
-        const headers = ['ETag', `"${list.tag}"`]
-        return isKnown(call.head, list.tag) ? { status: 304, headers } : { status: 200, body: list, headers }
+        const isAll = readsAll(call)
+        const list = await listing(isAll)
+        const { 'accept-encoding': accept, 'if-none-match': known } = call.head
+        const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
+        // Each coding has a tag of its own.
+        const [plain, coded] = [taggedBy(`"${list.tag}"`), taggedBy(`"${list.tag}-gzip"`)]
+        const own = takesPacked ? coded : plain
+        if (namesTag(known, own[1]!)) return { status: 304, headers: own }
+        const packed = takesPacked ? packedOf(list, isAll) : undefined
+        if (packed === undefined) return { status: 200, body: list, headers: plain }
+        return { status: 200, body: [await packed], headers: ['Content-Encoding', 'gzip', ...coded] }
       }
     },
     {
@@ -52,8 +61,7 @@ export function extraRoutes(
     },
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
-      handle: ({ params }) => {
-        const id = idOf(params)
+      handle: ({ id }) => {
         // A purged id is one that can be asked from as well.
         return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id)
       }
@@ -61,8 +69,8 @@ export function extraRoutes(
     {
       operation: 'restorePassword', method: 'POST', path: '/api/restorePassword/{id}', description: RESTORE,
       before: unknownId, storingFailed: 'Error restoring password',
-      handle: async ({ head, params, session }) =>
-        await restoreEntry(store, idOf(params), session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
+      handle: async ({ head, id, session }) =>
+        await restoreEntry(store, id, session ?? null, preconditionIn(head)) ? RESTORED : UNKNOWN
     }
   ]
   if (journal !== undefined && journal.location().endpoints === undefined) {
@@ -70,8 +78,8 @@ export function extraRoutes(
     routes.push({
       operation: 'historyPassword', method: 'GET', path: '/api/historyPassword/{id}', description: HISTORY,
       before: unknownId,
-      handle: async ({ params }) => {
-        const changes = await historyOf(idOf(params))
+      handle: async ({ id }) => {
+        const changes = await historyOf(id)
         return changes === undefined ? BUSY : historyReply(bounded(changes.map(change => named(store, change))))
       }
     })
@@ -80,10 +88,7 @@ export function extraRoutes(
   return routes
 }
 
-/** Whether a client has what a tag names (RFC 9110 §13.1.2). */
-function isKnown({ 'if-none-match': known = '' }: Head, tag: string): boolean {
-  return known.split(',').some(one => ['*', `"${tag}"`].includes(one.trim().replace(/^W\//, '')))
-}
+function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary', 'Accept-Encoding'] }
 
 function deletedReply(store: Store, id: number): Reply {
   const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES)

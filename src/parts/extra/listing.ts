@@ -4,6 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { LIST_PAGE_ENTRIES } from '../../limits.ts'
 import type { Entries } from '../../store/entries.ts'
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
@@ -26,6 +28,11 @@ interface Piece { readonly bytes: Buffer, readonly digest: string }
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
 /** Pages that are read at once; other requests are served in between. */
 const SLICE_PAGES = 64
+/** Below this, compression saves no packet. */
+const MIN_PACKED_BYTES = 2 * 1024
+/** Above this, a list is sent as it is: its copy and its compressed text would take too much memory. */
+const MAX_PACKED_BYTES = 16 * 1024 * 1024
+const pack = promisify(gzip)
 
 /** Gives the list as it is now; what did not change is not read again. */
 export function listingOf(entries: Entries): (showsReused: boolean) => Promise<Listing> {
@@ -117,4 +124,28 @@ function joined(pieces: readonly Piece[]): Listing {
     bytes: whole.reduce((sum, { length }) => sum + length, 0),
     tag: hash('sha256', filled.map(({ digest }) => digest).join(), 'base64url')
   })
+}
+
+/** Whether a list may be compressed. */
+export function isPackable({ bytes }: Listing): boolean {
+  return bytes >= MIN_PACKED_BYTES && bytes <= MAX_PACKED_BYTES
+}
+
+/**
+ * Gives the gzip of a list, or undefined while that of another one is made. A list holds neither passwords nor notes,
+ * so that its compressed size tells of no secret beside which somebody could write (BREACH). The last text of each form
+ * is kept, and one text is made at a time: lists that change all the time cost no more than that.
+ */
+export function packer(): (list: Listing, showsReused: boolean) => Promise<Buffer> | undefined {
+  const kept = new Map<boolean, { readonly tag: string, readonly bytes: Promise<Buffer> }>()
+  let isBusy = false
+  return (list, showsReused) => {
+    const known = kept.get(showsReused)
+    if (known?.tag === list.tag) return known.bytes
+    if (isBusy) return undefined
+    isBusy = true
+    const bytes = pack(Buffer.concat([...list])).finally(() => { isBusy = false })
+    kept.set(showsReused, { tag: list.tag, bytes })
+    return bytes
+  }
 }

@@ -2,10 +2,9 @@
  * Health and metrics, for monitoring: for clients on the same machine and those with a token, unless a setting allows
  * everyone. They are outside `/api`, are not rate limited, and disclose no secret.
  */
-import { isLoopback } from '../../http/client.ts'
+import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
 import type { Journal } from '../../journal/journal.ts'
-import { isFromOtherSite, isHostAllowed } from '../../http/origin.ts'
 import type { Call, Route, RouteDescription } from '../../http/route.ts'
 import type { CoreSettings } from '../../core-settings.ts'
 import { EXPOSITION_TYPE, metric } from './exposition.ts'

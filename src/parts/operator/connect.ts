@@ -13,7 +13,7 @@ import { readKeyFile } from '../../journal/keys.ts'
 import { readJournal } from '../../journal/recover.ts'
 import { SHUTDOWN_TIMEOUT_MS } from '../../limits.ts'
 import { JOURNALS } from '../../settings.ts'
-import { openStorage } from '../../storage.ts'
+import { openStorage } from '../../service.ts'
 import { State } from '../../store/state.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type OnRecord, type Reached } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
@@ -199,7 +199,7 @@ export class StoreAccess implements Reached {
     const terminal = this.#terminal
     const warn = (line: string): void => terminal.warn(line)
     const { store, journal, lock, close } = await openStorage(
-      { ...settings, dataDir: this.#folder, keyFile: this.#keyFile }, JOURNALS,
+      { ...settings, dataDir: this.#folder, keyFile: this.#keyFile },
       { info: line => this.#onInfo(line), warn, progress: (what, share) => terminal.progress(what, share) },
       { mayCreate: this.#may.mayCreate, files: this.files })
     const operated: Operated = {

@@ -1,8 +1,8 @@
 /** The commands on the journal as a whole: make it, look at it, copy it, put a copy back. */
 import { basename, dirname, extname, resolve } from 'node:path'
-import { isJustBegun, isPartOf, removeLeftovers } from '../../journal/begin.ts'
-import { locationOf, secondName } from '../../journal/folder.ts'
-import type { JournalRecord } from '../../journal/journal.ts'
+import type { Files } from '../../journal/files.ts'
+import { isPartOf, locationOf, removeLeftovers, secondName } from '../../journal/folder.ts'
+import { BEGUN, type JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { Failure } from '../../errors.ts'
@@ -162,6 +162,14 @@ async function again(act: () => Promise<void>): Promise<void> {
   }
 }
 
+/** A file that holds the first record of a new journal, and no other. */
+const BEGUN_ONLY = new RegExp(`^\\{"seq":1,"time":"[^"]+","type":"${BEGUN}",[^\n]{1,500}\\}\n$`)
+const MAX_BEGUN_BYTES = 1_000
+
+function isJustBegun(files: Files, path: string, bytes: number): boolean {
+  return bytes < MAX_BEGUN_BYTES && BEGUN_ONLY.test(files.read(path).toString('latin1'))
+}
+
 /** Puts a copy where no journal is, or an empty one. */
 async function restore({ store, positionals: [file = ''], terminal, flags }: Context): Promise<void> {
   const status = fileStatus({ store }, file)
@@ -172,7 +180,7 @@ async function restore({ store, positionals: [file = ''], terminal, flags }: Con
     const target = path
     secondName(store.files, path)
     const old = store.files.stat(target)
-    const isEmpty = old === undefined || old.bytes === 0 || isJustBegun(store.files, target)
+    const isEmpty = old === undefined || old.bytes === 0 || isJustBegun(store.files, target, old.bytes)
     if (!isEmpty) throw new OperatorError(`${target} holds a journal; move it away first`)
     const source = store.files.real(status.path)
     if (isPartOf(target, basename(source)) && dirname(source) === store.files.real(dirname(target))) {

@@ -1,10 +1,39 @@
 /** Files that are journals or copies of them: what they are, which keys they need, which earlier journals they name. */
 import { Buffer } from 'node:buffer'
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Files } from '../../journal/files.ts'
 import { locationOf } from '../../journal/folder.ts'
-import { CONTINUATIONS, type Continued, type JournalRecord } from '../../journal/journal.ts'
+import { REWRITTEN, type JournalRecord } from '../../journal/journal.ts'
 import { OperatorError, UsageError, type Arguments, type Context, type JournalStatus } from '../command.ts'
+
+/** The types of records that name the end of a journal before. */
+export const CONTINUED = 'journal.continued'
+export const CONTINUATIONS: ReadonlySet<string> = new Set([CONTINUED, REWRITTEN])
+
+/** What such a record says of the journal before. */
+export interface Continued {
+  readonly why: 're-encrypted' | 'compacted' | 'salvaged' | 'repaired'
+  /** Its last line's hash, how many records it had, and when the last one was recorded, if there was one. */
+  readonly head: string
+  readonly records: number
+  readonly time: string | null
+  /**
+   * Of a salvaged one: its file, the archive that took the place of its checkpoint, how many lines were opened, which
+   * are lost (the first 1,000 places).
+   */
+  readonly source?: string
+  readonly archive?: string
+  readonly opened?: number
+  readonly lost?: readonly LostLines[]
+}
+
+/** Lines that could not be opened; `to` is null for the newest, of which it is not known how many there were. */
+export interface LostLines {
+  readonly from: number
+  readonly to: number | null
+  /** How many bytes are in their place. */
+  readonly bytes: number
+}
 
 /** An end that a journal names: of the one before it, or of one before that. */
 export interface EarlierEnd extends Continued {
@@ -57,11 +86,6 @@ const REWRITINGS = {
 /** How a sentence about the end of an earlier journal goes on. */
 export function before({ why, ended }: EarlierEnd): string {
   return `before the ${REWRITINGS[why]} of ${ended}`
-}
-
-/** Whether a name is that of an archive which a compaction of a journal has left. */
-export function isArchive(path: string, name: string): boolean {
-  return name.startsWith(`${basename(path).replace(/\.jsonl$/, '')}-`) && /-\d+-\d+\.jsonl$/.test(name)
 }
 
 /** The names of the keys that have sealed some lines, each once. */

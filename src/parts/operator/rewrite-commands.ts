@@ -1,9 +1,10 @@
 /** The commands that write the journal again, and those on its keys. */
 import { dirname, join } from 'node:path'
 import { disk } from '../../journal/files.ts'
+import { isArchive } from '../../journal/folder.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { OperatorError, type Command, type Context } from '../command.ts'
-import { isArchive, sealingKeys } from './journal-files.ts'
+import { sealingKeys } from './journal-files.ts'
 import type { OperationName, Result } from '../operation.ts'
 
 type Slow = Extract<OperationName, 'compactJournal' | 'rewriteJournal' | 'repairJournal'>

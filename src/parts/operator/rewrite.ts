@@ -7,19 +7,17 @@ import { randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { Failure, systemCode } from '../../errors.ts'
 import type { FileJournal } from '../../journal/file-journal.ts'
-import {
-  CONTINUED, CONTINUATIONS, REWRITTEN, WHOLE, type Continued, type DurableJournal, type End,
-  type JournalRecord, type Rotated
-} from '../../journal/journal.ts'
+import { REWRITTEN, WHOLE, type DurableJournal, type JournalRecord } from '../../journal/journal.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import type { State } from '../../store/state.ts'
 import { OperatorError } from '../command.ts'
 import { addKey } from '../new-keys.ts'
-import type { Rewritten } from '../operation.ts'
+import type { Rewritten, Rotated } from '../operation.ts'
 import { ofFile } from '../system-error.ts'
-import { hasNoLinks, makeWhole, type NewFile } from '../whole-file.ts'
+import { makeWhole, type NewFile } from '../whole-file.ts'
 import { verifyFile } from './check.ts'
 import { checkpointOf, type Checkpoint } from './checkpoint.ts'
+import { CONTINUATIONS, CONTINUED, type Continued } from './journal-files.ts'
 import type { Call, Operated } from './operation-table.ts'
 import { tokensToKeep } from './tokens-to-keep.ts'
 import { writeJournal, type Unnumbered } from './write-journal.ts'
@@ -107,7 +105,7 @@ export function repair(call: Call): Promise<Rewritten> {
 export async function rescue(
   { journal: { file }, store }: Pick<Operated, 'journal' | 'store'>
 ): Promise<string | undefined> {
-  if (file === undefined || (file.fault() === undefined && !lacksKeys(file))) return undefined
+  if (file === undefined || file.status().fault === undefined) return undefined
   const { files, path } = file
   const target = join(dirname(path), `journal.rescued-${file.time().replaceAll(':', '')}.jsonl`)
   files.makeFolder(dirname(path))
@@ -115,15 +113,6 @@ export async function rescue(
   await makeWhole(files, target, part =>
     written(part, file, firstOf(file, 'repaired'), contentOf(store.state, file), async () => {}))
   return target
-}
-
-function lacksKeys(file: FileJournal): boolean {
-  try {
-    file.assertKeys()
-    return false
-  } catch {
-    return true
-  }
 }
 
 /** Puts the key file back if it is gone: what is sealed now could not be read without it. */
@@ -190,23 +179,16 @@ async function replaced(
 ): Promise<Rewritten> {
   const { files, path } = file
   const first = firstOf(file, why)
-  try {
-    const made = await makeWhole(files, path, part => written(part, file, first, content, sliceOf(call)), {
-      replaces: files.stat(path), keepsAs: archive, confirm: () => file.assertKeys()
-    })
-    return adopted(file, made, first, archive ?? null)
-  } catch (error) {
-    if (archive === undefined || !hasNoLinks(error)) throw error
-    const why = 'its file system gives a file no second name; back it up, and compact it with --drop-history'
-    throw new Failure('write-failed', `${path} cannot be kept as an archive: ${why}`, { cause: error })
-  }
+  const made = await makeWhole(files, path, part => written(part, file, first, content, sliceOf(call)), {
+    replaces: files.stat(path), keepsAs: archive, confirm: () => file.assertWritable()
+  })
+  return adopted(file, made, first, archive ?? null)
 }
 
 /** Goes on with the new file. */
 function adopted(file: FileJournal, made: Recovered, first: Unnumbered, archive: string | null): Rewritten {
   const { path, keys, end: before } = file
-  const end: End = { records: made.records, head: made.head, goodBytes: made.goodBytes, time: first.time }
-  file.adopt(end, keys, [keys.newest.name], { seq: 1, ...first })
+  file.adopt(made, keys, made.keyNames, { seq: 1, ...first })
   return {
     path, records: made.records, head: made.head, bytes: made.goodBytes, archive,
     unneeded: keys.names.filter(name => name !== keys.newest.name),

@@ -2,7 +2,7 @@
  * What is left of a damaged journal, reduced in its order. Nothing is guessed: a record that does not fit is put aside,
  * an id that may have been given is not given again, and nobody gets access back that a lost record may have ended.
  */
-import { CONTINUATIONS, type Continued, type JournalRecord, type LostLines } from '../../journal/journal.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, isChained } from '../../journal/line.ts'
 import { ENTRY_FIELDS, FIELDS, type EntryRow } from '../../store/entry.ts'
@@ -10,6 +10,7 @@ import { assertKnownEvent, event, isOfEntries, type Events } from '../../store/e
 import { State } from '../../store/state.ts'
 import type { KeptToken } from '../../store/users.ts'
 import { OperatorError } from '../command.ts'
+import { CONTINUATIONS, type Continued, type LostLines } from './journal-files.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
 /** Lines that are lost together, and when the records before and behind them were made. */

@@ -1,15 +1,13 @@
 /**
  * A file that is served from memory. Its content codings (RFC 9110 §8.4.1) are prepared once, each with a strong ETag
  * of its own (§8.8.3), and so is every answer: a request only chooses among them.
- *
- * Only these files are compressed, and no answer of the API: what one person writes into an entry stands there beside
- * the secrets of others, and the size of such a mixture, compressed, tells what they have in common (BREACH).
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Head } from '../../http/head.ts'
 import type { Kind, Reply } from '../../http/reply.ts'
+import { namesTag, takesCoding } from '../coding.ts'
 
 /** Of 11: above this the start gets slow, and the files hardly shorter. */
 const BROTLI_QUALITY = 8
@@ -47,23 +45,9 @@ export class Asset {
    * The file in the smallest coding that the client accepts (RFC 9110 §12.5.3), whatever it likes best, and as it is
    * otherwise; or a 304 if the client has that already (§13.1.2).
    */
-  reply({ 'accept-encoding': accept = '', 'if-none-match': known }: Head): Reply {
-    const accepted = acceptedIn(accept)
+  reply({ 'accept-encoding': accept, 'if-none-match': known }: Head): Reply {
     const { tag, whole, notModified } =
-      this.#variants.find(({ coding }) => accepted.get(coding) ?? accepted.get('*')) ?? this.#variants.at(-1)!
-    return known !== undefined && isMatch(known, tag) ? notModified : whole
+      this.#variants.find(({ coding }) => takesCoding(accept, coding)) ?? this.#variants.at(-1)!
+    return namesTag(known, tag) ? notModified : whole
   }
-}
-
-/** Codings and whether they are accepted: all but those whose weight is 0, or not a number. */
-function acceptedIn(field: string): ReadonlyMap<string, boolean> {
-  const items = field.slice(0, MAX_ACCEPT_ENCODING_CHARACTERS).toLowerCase().matchAll(ACCEPTED)
-  return new Map([...items].map(([, coding = '', weight = '1']) => [coding, Number(weight) > 0]))
-}
-
-const MAX_ACCEPT_ENCODING_CHARACTERS = 256
-const ACCEPTED = /([^\s,;]+)[ \t]*(?:;[ \t]*q=([\d.]*))?[^,]*/g
-
-function isMatch(ifNoneMatch: string, tag: string): boolean {
-  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some(one => one.trim().replace(/^W\//, '') === tag)
 }
