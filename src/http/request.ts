@@ -5,7 +5,7 @@ import { nowMs } from '../clock.ts'
 import { Failure } from '../errors.ts'
 import type { Observer } from '../log.ts'
 import { covers, type Session } from '../store/session.ts'
-import { bodyKind, bodyOf, discard, isRestShort } from './body.ts'
+import { bodyKind, bodyOf, discard, isRestShort, ListenerRequest } from './body.ts'
 import {
   clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
 } from './client.ts'
@@ -191,6 +191,8 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
     return replies.CLIENT_GONE.status
   }
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
+  // Over TLS an answer is out a turn later than what follows its head is read: thousands of chunks, of each client.
+  if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
   sendReply(response, reply, extraFields(options, asked), isLast)
   return reply.status
 }

@@ -15,8 +15,8 @@ const MIB = 1024 * 1024
 const piecesOf = (mebibytes: number): Buffer[] => Array.from({ length: mebibytes }, () => Buffer.alloc(MIB))
 
 /** A server that gives each body in its turn; opens a client that reads nothing, and gives the server's end of it. */
-async function unread(t: TestContext): Promise<(body: readonly Buffer[]) => Promise<Socket>> {
-  const bodies: (readonly Buffer[])[] = []
+async function unread(t: TestContext): Promise<(body: string | readonly Buffer[]) => Promise<Socket>> {
+  const bodies: (string | readonly Buffer[])[] = []
   let asked: (socket: Socket) => void = () => {}
   const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response) => {
     sendReply(response, { status: 200, body: bodies.shift()! }, [], false)
@@ -52,14 +52,20 @@ test('an answer of which too little is taken is cut, at the next look', async t 
   assert.equal(look(ANSWER_TIMEOUT_MS + takenMs), true)
 })
 
-test('of lists of other versions that nobody reads, those that began first are cut, and no more than has to be', async t => {
-  const read = await unread(t)
-  const each = 20
-  const sockets: Socket[] = []
-  for (let n = 0; n < 7; n++) sockets.push(await read(piecesOf(each)))
-  const kept = Math.floor(MAX_UNSENT_BYTES / MIB / each) + 1
-  assert.deepEqual(sockets.map(({ destroyed }) => destroyed), sockets.map((_, n) => n < sockets.length - kept))
-})
+const each = 20
+/** A list of another version each time, and what a change of a long entry answers. */
+const OTHERS: { readonly [what: string]: () => string | Buffer[] } = {
+  lists: () => piecesOf(each), texts: () => 'x'.repeat(each * MIB)
+}
+for (const [what, bodyOf] of Object.entries(OTHERS)) {
+  test(`of ${what} that nobody reads, those that began first are cut, and no more than has to be`, async t => {
+    const read = await unread(t)
+    const sockets: Socket[] = []
+    for (let n = 0; n < 7; n++) sockets.push(await read(bodyOf()))
+    const kept = Math.floor(MAX_UNSENT_BYTES / MIB / each) + 1
+    assert.deepEqual(sockets.map(({ destroyed }) => destroyed), sockets.map((_, n) => n < sockets.length - kept))
+  })
+}
 
 test('readers of one version, and versions that share what has not changed, hold it once', async t => {
   const read = await unread(t)

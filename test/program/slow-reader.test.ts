@@ -129,27 +129,23 @@ describe('a client that takes its time', { concurrency: true }, () => {
   })
 })
 
-test('readers of one long entry, and of what a change of it answers, hold no copy of it each', async t => {
+test('readers of one long entry hold no copy of it each', async t => {
   const command = [process.execPath, '--max-old-space-size=64', join(import.meta.dirname, '../../dist/server.js')]
   const { url, pid } = await startProgram(t, { command, flags: { 'max-body-bytes': '16777216', 'rate-limit': '0' } })
   const port = Number(new URL(url).port)
   const fields = { password: 'x'.repeat(12_000_000), sistema: 's', usuario: 'u' }
   const created = message('POST', '/api/createPassword', JSON.stringify(fields), ['Connection: close'])
   assert.match(await answerOn(connectTcp(port), created), /^HTTP\/1\.1 200 /)
-  const get = message('GET', '/api/getPassword/1')
-  for (const asked of [get, message('POST', '/api/updatePassword/1', '{"usuario":"u"}')]) {
-    assert.equal((await fetch(`${url}/healthz`)).status, 200)
-    const before = memoryMiB(pid)
-    for (let n = 0; n < 20; n++) {
-      const socket = connectTcp(port).on('error', () => {}).pause()
-      t.after(() => socket.destroy())
-      socket.write(asked)
-    }
-    await new Promise(resolve => setTimeout(resolve, 1_000))
-    assert.equal((await fetch(`${url}/healthz`)).status, 200)
-    const more = memoryMiB(pid) - before
-    assert.ok(more < 100, `${more} MiB more for 20 readers of 12 MB`)
-  }
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  const before = memoryMiB(pid)
+  await Promise.all(Array.from({ length: 20 }, async () => {
+    const socket = connectTcp(port).on('error', () => {})
+    t.after(() => socket.destroy())
+    socket.write(message('GET', '/api/getPassword/1'))
+    await once(socket, 'readable') // its answer has begun, and is not read
+  }))
+  const more = memoryMiB(pid) - before
+  assert.ok(more < 100, `${more} MiB more for 20 readers of 12 MB`)
   const answer = await answerOn(connectTcp(port), message('GET', '/api/getPassword/1', undefined, ['Connection: close']))
   const text = JSON.stringify({ passwords: { id: 1, ...fields, status: 1 }, status: 200 })
   assert.ok(answer.includes(`Content-Length: ${text.length}\r\n`))
