@@ -15,7 +15,7 @@ import { SETTINGS, validateCombinations, type Settings } from './settings.ts'
 import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import {
-  CREATE_SHAPE, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
+  CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
 } from './store/entry.ts'
 import { shaped } from './store/validate.ts'
 
@@ -217,7 +217,7 @@ function embedded(
     createPassword: async fields => createEntry(store, shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
       const wanted = shaped(UPDATE_SHAPE, changes) // as it is now: the caller may change it while others are asked
-      const known = ifUnchanged && entryText(ifUnchanged)
+      const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
       if (known !== undefined) await catchUp() // it would be refused as of what is known here
       return updateEntry(store, idFrom(id), wanted, null, isExpected)

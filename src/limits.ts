@@ -122,6 +122,8 @@ export const LIST_PAGE_ENTRIES: number = 64
 export const LIST_PIECE_BYTES: number = 64 * 1024
 /** Characters up to which an entry's text is a string on the heap. */
 export const LONG_ENTRY_CHARACTERS: number = 1024
+/** Tags of entries that are kept; with one more, all are made anew when they are asked for. */
+export const MAX_KEPT_TAGS: number = 16_384
 
 /** The body of a request on the lock socket, and the largest event that it may become. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024

@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly Module[])[] = [
   }],
   [{
     name: 'part',
-    holds: ['part.ts', ...['coding', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
+    holds: ['part.ts', ...['changes', 'coding', 'command', 'operation', 'new-keys', 'saved-journal', 'system-error', 'terminal', 'whole-file'].map(name => `parts/${name}.ts`)],
     ofNode: ['node:buffer', 'node:crypto', 'node:path', 'node:readline', 'node:stream']
   }],
   [

@@ -4,7 +4,7 @@ import { IncomingMessage, type ServerResponse } from 'node:http'
 import {
   MAX_BODIES_BYTES, MAX_DRAIN_BYTES, MAX_JSON_DEPTH_LEVELS, MAX_SMALL_PIECES, SMALL_PIECE_BYTES
 } from '../limits.ts'
-import { check, depthOf, type Given, type Shape } from '../store/validate.ts'
+import { check, type Given, type Shape } from '../store/validate.ts'
 import type { Head } from './head.ts'
 import { parseJsonObject } from './json.ts'
 import {
@@ -33,7 +33,7 @@ export async function bodyOf(
   if (head.expect !== undefined) sendContinue(response)
   const body = await readBody(request, maxBytes)
   if (body.length === 0) return validated(shape, {})
-  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, depthOf(shape))
+  const parsed = parseJsonObject(body, MAX_JSON_DEPTH_LEVELS, 1) // no route takes values that nest
   if (parsed.ok) return validated(shape, parsed.value)
   throw invalid({ body: [`The body ${parsed.fault} (line ${parsed.line}, column ${parsed.column}).`] })
 }

@@ -2,7 +2,6 @@
 import { Failure } from '../errors.ts'
 import { MAX_LOGIN_PASSWORD_LENGTH, MAX_TOKEN_TTL_MINUTES, MIN_LOGIN_PASSWORD_CHARACTERS } from '../limits.ts'
 import { LONE_SURROGATE } from './passwords.ts'
-import { ANY_ABILITY } from './session.ts'
 import { also, email, number, optional, shaped, text, texts, textUpTo, type Rule } from './validate.ts'
 
 /** A password that is to be set; older ones may be shorter. */
@@ -13,20 +12,18 @@ const newPassword: Rule<string> = also(textUpTo(MAX_LOGIN_PASSWORD_LENGTH), (fie
 })
 
 type ShapeOf<T> = { readonly [F in keyof T]: Rule<T[F]> }
+export type Abilities = readonly string[] | undefined
 
 export const ADDRESS_SHAPE: ShapeOf<{ email: string }> = { email }
 export const PASSWORD_SHAPE: ShapeOf<{ email: string, password: string }> = { email, password: newPassword }
-export const CHANGE_SHAPE: ShapeOf<
-  { email: string, name: string | undefined, abilities: readonly string[] | undefined }
-> = { email, name: optional(text), abilities: optional(texts) }
-export const USER_SHAPE: ShapeOf<
-  { email: string, password: string, name: string | undefined, abilities: readonly string[] | undefined }
-> = { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
+export const CHANGE_SHAPE: ShapeOf<{ email: string, name: string | undefined, abilities: Abilities }> =
+  { email, name: optional(text), abilities: optional(texts) }
+export const USER_SHAPE: ShapeOf<{ email: string, password: string, name: string | undefined, abilities: Abilities }> =
+  { ...PASSWORD_SHAPE, ...CHANGE_SHAPE }
 export const TOKEN_SHAPE: ShapeOf<
-  { email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, name: string | undefined }
-> = {
-  email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text)
-}
+  { email: string, abilities: Abilities, ttlMinutes: number | undefined, name: string | undefined }
+> =
+  { email, abilities: optional(texts), ttlMinutes: optional(number(0, MAX_TOKEN_TTL_MINUTES)), name: optional(text) }
 
 /** What is wrong with a new password; undefined: nothing. */
 export function passwordFault(password: string, email: string): string | undefined {
@@ -42,12 +39,6 @@ export function assertPassword(email: string, password: string): void {
   if (fault !== undefined) throw invalid('password', fault)
 }
 
-/** Throws `input-invalid` for an ability that no operation asks for. */
-export function assertKnown(abilities: readonly string[], known: readonly string[] | undefined): void {
-  if (known === undefined || abilities.every(one => one === ANY_ABILITY || known.includes(one))) return
-  throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
-}
-
-function invalid(field: string, why: string): Failure {
+export function invalid(field: string, why: string): Failure {
   return new Failure('input-invalid', why, { errors: { [field]: [why] } })
 }

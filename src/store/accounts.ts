@@ -3,17 +3,17 @@ import { hash, randomBytes } from 'node:crypto'
 import { Failure } from '../errors.ts'
 import type { EncodedEvent } from '../journal/journal.ts'
 import {
-  ADDRESS_SHAPE, assertKnown, assertPassword, CHANGE_SHAPE, TOKEN_SHAPE, USER_SHAPE
+  ADDRESS_SHAPE, assertPassword, CHANGE_SHAPE, invalid, TOKEN_SHAPE, USER_SHAPE, type Abilities
 } from './account-rules.ts'
-import type { Token, User } from './events.ts'
+import { event } from './events.ts'
 import { PasswordHasher } from './passwords.ts'
-import { covers, tokenId, type Session } from './session.ts'
-import { event, isExpired, type State } from './state.ts'
+import { ANY_ABILITY, covers, tokenId, type Session } from './session.ts'
+import type { State } from './state.ts'
 import type { Commits } from './store.ts'
+import { isExpired, type Token, type User } from './users.ts'
 import { shaped } from './validate.ts'
 
 interface AccountsOptions {
-  /** By default one of its own: passwords that wait to be hashed for others do not delay it. */
   readonly hasher?: PasswordHasher
   readonly wallMs?: () => number
   /** The abilities that operations require; without it, any may be given. */
@@ -42,7 +42,6 @@ export interface ListedToken extends Pick<Token, 'abilities' | 'issued' | 'expir
 /** A token just issued: its text is known only now. */
 export interface Issued {
   readonly token: string
-  /** What it may do. */
   readonly abilities: readonly string[]
   readonly user: PublicUser
   readonly expires: string | null
@@ -50,6 +49,8 @@ export interface Issued {
 
 const TOKEN: RegExp = /^pes_[A-Za-z0-9_-]{43}$/
 const TOKEN_BYTES = 32
+
+export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }
 
 /** The user whose password was checked, unless removed or given another one since. */
 function stillAs({ id, passwords }: User): (state: State) => User | undefined {
@@ -73,16 +74,16 @@ export class Accounts {
   readonly #store: Commits
   readonly #hasher: PasswordHasher
   readonly #wallMs: () => number
-  readonly #abilities: readonly string[] | undefined
+  readonly #abilities: Abilities
   readonly #tokensPerUser: number
   readonly #warn: (line: string) => void
 
-  constructor(
-    store: Commits, { hasher, wallMs, abilities, tokensPerUser = Infinity, warn = () => {} }: AccountsOptions = {}
-  ) {
+  constructor(store: Commits, {
+    hasher = new PasswordHasher(), wallMs = Date.now, abilities, tokensPerUser = Infinity, warn = () => {}
+  }: AccountsOptions = {}) {
     this.#store = store
-    this.#hasher = hasher ?? new PasswordHasher()
-    this.#wallMs = wallMs ?? Date.now
+    this.#hasher = hasher
+    this.#wallMs = wallMs
     this.#tokensPerUser = tokensPerUser
     this.#warn = warn
     this.#abilities = abilities && [...abilities].filter(one => one !== undefined)
@@ -92,10 +93,10 @@ export class Accounts {
 
   /** Undefined if the address is taken. Without a name it is the address; without abilities the user may do nothing. */
   async addUser(
-    email: string, name: string | undefined, abilities: readonly string[] | undefined, password: string
+    email: string, name: string | undefined, abilities: Abilities, password: string
   ): Promise<ListedUser | undefined> {
     const given = shaped(USER_SHAPE, { email, name, abilities, password })
-    assertKnown(given.abilities ?? [], this.#abilities)
+    this.#assertKnown(given.abilities)
     const passwordHash = await this.#hash(email, password)
     return this.#store.commitAlone<ListedUser | undefined>(() => {
       if (this.#state.userOf(email) !== undefined) return [[], undefined]
@@ -128,14 +129,9 @@ export class Accounts {
   }
 
   /** Gives a user another name or other abilities, and the user's tokens no more; false for an unknown address. */
-  async changeUser(
-    email: string, name: string | undefined, abilities: readonly string[] | undefined
-  ): Promise<boolean> {
-    const given = shaped(CHANGE_SHAPE, { email, name, abilities })
-    assertKnown(given.abilities ?? [], this.#abilities)
-    const changes = {
-      ...given.name !== undefined && { name: given.name }, ...given.abilities && { abilities: given.abilities }
-    }
+  async changeUser(email: string, name: string | undefined, abilities: Abilities): Promise<boolean> {
+    const { email: _, ...changes } = shaped(CHANGE_SHAPE, { email, name, abilities })
+    this.#assertKnown(changes.abilities)
     return this.#record(byAddress(email), ({ id }) => event('user.changed', null, { id, ...changes }))
   }
 
@@ -160,10 +156,10 @@ export class Accounts {
 
   /** Issues a token; `abilities` undefined: the user's own, and never more; `ttlMinutes` undefined: it does not end. */
   async issue(
-    email: string, abilities: readonly string[] | undefined, ttlMinutes: number | undefined, name?: string
+    email: string, abilities: Abilities, ttlMinutes: number | undefined, name?: string
   ): Promise<Issued | undefined> {
     const given = shaped(TOKEN_SHAPE, { email, abilities, ttlMinutes, name })
-    assertKnown(given.abilities ?? [], this.#abilities)
+    this.#assertKnown(given.abilities)
     return this.#issue(byAddress(email), given.abilities, given.ttlMinutes, null, given.name)
   }
 
@@ -189,7 +185,7 @@ export class Accounts {
     const found = this.#state.tokens.get(hash)
     const nowMs = this.#wallMs()
     if (found === undefined || isExpired(found, nowMs)) return undefined
-    this.#state.tokens.use(hash, nowMs)
+    this.#state.tokens.usedMs.set(hash, nowMs)
     return { user: found.user, hash, abilities: found.abilities }
   }
 
@@ -205,11 +201,18 @@ export class Accounts {
     const { tokens, users } = this.#state
     return [...tokens].filter(([, token]) => !isExpired(token, nowMs))
       .map(([hash, { user, abilities, issued, expires, name = null }]) => {
-        const usedMs = tokens.usedMs(hash)
+        const usedMs = tokens.usedMs.get(hash)
         const lastUsed = usedMs === undefined ? null : new Date(usedMs).toISOString()
         const { email } = users.get(user)!
         return { id: tokenId(hash), email, name, abilities: [...abilities], issued, expires, lastUsed }
       })
+  }
+
+  /** Throws `input-invalid` for an ability that no operation asks for. */
+  #assertKnown(wanted: readonly string[] = []): void {
+    const known = this.#abilities
+    if (known === undefined || wanted.every(one => one === ANY_ABILITY || known.includes(one))) return
+    throw invalid('abilities', `an ability must be one of ${[ANY_ABILITY, ...new Set(known)].join(', ')}`)
   }
 
   async #hash(email: string, password: string): Promise<string> {
@@ -239,29 +242,28 @@ export class Accounts {
   }
 
   async #issue(
-    find: (state: State) => User | undefined, wanted: readonly string[] | undefined, ttlMinutes: number | undefined,
-    by: number | null, name?: string
+    find: (state: State) => User | undefined, wanted: Abilities, ttlMinutes: number | undefined, by: number | null,
+    name?: string
   ): Promise<Issued | undefined> {
-    let ended: readonly string[] = []
     const token = `pes_${randomBytes(TOKEN_BYTES).toString('base64url')}`
+    let ended: readonly string[] = []
     const made = await this.#store.commitAlone<Issued | undefined>(() => {
       const user = find(this.#state)
       if (user === undefined) return [[], undefined]
       if (wanted?.every(ability => covers(user.abilities, ability)) === false) {
-        const why = 'a token may do no more than its user; user list shows what that is'
-        throw new Failure('input-invalid', why, { errors: { abilities: [why] } })
+        throw invalid('abilities', 'a token may do no more than its user; user list shows what that is')
       }
       const nowMs = this.#wallMs()
       const expires = ttlMinutes === undefined ? null : new Date(nowMs + ttlMinutes * 60_000).toISOString()
-      const { id, email } = user
       const abilities = [...wanted ?? user.abilities]
       const issued = new Date(nowMs).toISOString()
-      const data = { hash: hashOfToken(token), user: id, abilities, issued, expires }
-      ended = by === null ? [] : this.#beyondBound(id, nowMs)
+      const named = name === undefined ? {} : { name }
+      const data = { hash: hashOfToken(token), user: user.id, abilities, issued, expires, ...named }
+      ended = by === null ? [] : this.#beyondBound(user.id, nowMs)
+      const { id, email, name: userName } = user
       return [
-        [...ended.map(hash => event('token.revoked', null, { hash })),
-          event('token.issued', by, name === undefined ? data : { ...data, name })],
-        { token, abilities: [...abilities], user: { id, email, name: user.name }, expires }
+        [...ended.map(hash => event('token.revoked', null, { hash })), event('token.issued', by, data)],
+        { token, abilities: [...abilities], user: { id, email, name: userName }, expires }
       ]
     })
     for (const hash of ended) {
@@ -274,15 +276,11 @@ export class Accounts {
   /** The tokens from logins that end so that a user may have another one: those that were unused longest. */
   #beyondBound(user: number, nowMs: number): readonly string[] {
     const { tokens } = this.#state
-    const own = tokens.of(user).filter(hash => {
-      const token = tokens.get(hash)!
-      return token.isOfLogin === true && !isExpired(token, nowMs)
-    })
-    const usedMs = (hash: string): number => tokens.usedMs(hash) ?? 0
-    const unused = own.sort((a, b) =>
-      usedMs(a) - usedMs(b) || Date.parse(tokens.get(a)!.issued) - Date.parse(tokens.get(b)!.issued))
-    return unused.slice(0, Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser)))
+    const own = [...tokens].filter(([, token]) => token.user === user && token.isOfLogin && !isExpired(token, nowMs))
+    const usedMs = (hash: string): number => tokens.usedMs.get(hash) ?? 0
+    own.sort(([a, { issued: issuedA }], [b, { issued: issuedB }]) =>
+      usedMs(a) - usedMs(b) || Date.parse(issuedA) - Date.parse(issuedB))
+    const excess = Math.min(2, Math.max(0, own.length + 1 - this.#tokensPerUser))
+    return own.slice(0, excess).map(([hash]) => hash)
   }
 }
-
-export function hashOfToken(token: string): string { return hash('sha256', token, 'hex') }

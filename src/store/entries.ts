@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
-import { LIST_PAGE_ENTRIES, LIST_PIECE_BYTES, LONG_ENTRY_CHARACTERS } from '../limits.ts'
+import { LIST_PAGE_ENTRIES, LIST_PIECE_BYTES, LONG_ENTRY_CHARACTERS, MAX_KEPT_TAGS } from '../limits.ts'
 import { entryText, type Entry } from './entry.ts'
 
 /** What reducers change: the entries that are served, or a draft of them. Ids count from 1 without gaps. */
@@ -18,29 +18,27 @@ export interface EntryTable {
   delete(id: number): void
 }
 
-/**
- * Entries whose ids follow each other; `pieces` are the active ones as a list has them, until one of them changes;
- * `changes` counts how often one did.
- */
+/** Entries whose ids follow each other; `pieces` are the active ones as a list has them, until one of them changes. */
 interface Page { deleted: number, changes: number, pieces: readonly Buffer[] | undefined }
 
-const ACTIVE = '1'
+const ACTIVE = '1'.charCodeAt(0)
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 const COMMA = Buffer.from(',')
 const TAG_BYTES = 16
 
-/** Entries by id. */
 export class Entries implements EntryTable {
   /** Set once the journal is open; see `Journal.tagKey`. */
   tagKey: Buffer = Buffer.alloc(0)
   /** By id, from 1 on: place 0 is never used. */
   readonly #texts: (string | Buffer | undefined)[] = [undefined]
-  /** The tags that were asked for, until their entries change. */
-  readonly #tags: (string | undefined)[] = [undefined]
   /** When each entry's password was set, milliseconds since 1970; NaN if that is not known. */
   readonly #changedMs: number[] = [NaN]
+  /** Tags that were asked for, until their entries change. */
+  readonly #tags = new Map<number, string>()
   readonly #pages: Page[] = []
+  /** How often any entry was changed. */
+  changes = 0
   #deleted = 0
   #purged = 0
   /** The list as it was last asked for; undefined since a change. */
@@ -60,6 +58,8 @@ export class Entries implements EntryTable {
   /** Whether there is an entry, a deleted one too. */
   has(id: number): boolean { return this.#texts[id] !== undefined }
 
+  isActive(id: number): boolean { return this.has(id) && !isDeleted(this.#texts[id]) }
+
   get(id: number): Entry | undefined {
     const text = this.#texts[id]
     return text === undefined ? undefined : JSON.parse(text.toString()) as Entry
@@ -73,6 +73,9 @@ export class Entries implements EntryTable {
 
   /** How often entries of a page were changed: page n has the ids after n × `LIST_PAGE_ENTRIES`. */
   pageChanges(page: number): number { return this.#pages[page]?.changes ?? 0 }
+
+  /** How many entries of a page are deleted. */
+  pageDeleted(page: number): number { return this.#pages[page]?.deleted ?? 0 }
 
   * entries(): Generator<Entry> {
     for (let id = 1; id <= this.size; id++) {
@@ -95,22 +98,28 @@ export class Entries implements EntryTable {
   }
 
   #put(id: number, text: string | Buffer | undefined): void {
-    if (id < 1 || id > this.size + 1) throw new Error(`entry ${id} would leave a gap`)
+    if (id < 1 || id > this.#texts.length) throw new Error(`entry ${id} would leave a gap`)
     const page = this.#pages[pageOf(id)] ??= { deleted: 0, changes: 0, pieces: undefined }
     const change = Number(isDeleted(text)) - Number(isDeleted(this.#texts[id]))
     page.deleted += change
     this.#deleted += change
     page.pieces = undefined
     page.changes++
+    this.changes++
     this.#list = undefined
     this.#texts[id] = text
-    this.#tags[id] = undefined
+    this.#tags.delete(id)
   }
 
   /** The tag of an entry as it is: what its `ETag` says. Undefined for an unknown id. */
   tag(id: number): string | undefined {
     const text = this.#texts[id]
-    return text === undefined ? undefined : this.#tags[id] ??= this.tagOf(text)
+    const kept = this.#tags.get(id)
+    if (text === undefined || kept !== undefined) return kept
+    if (this.#tags.size >= MAX_KEPT_TAGS) this.#tags.clear()
+    const tag = this.tagOf(text)
+    this.#tags.set(id, tag)
+    return tag
   }
 
   /** The tag of a text: 128 bits of HMAC-SHA-256. The id is in the text, so two entries never share a tag. */
@@ -118,29 +127,10 @@ export class Entries implements EntryTable {
     return createHmac('sha256', this.tagKey).update(text).digest().toString('base64url', 0, TAG_BYTES)
   }
 
-  /**
-   * The active entries as a JSON array in pieces, ascending by id; undefined if there are none. Lists share the pieces
-   * that no change has touched, and pieces never change, so a slow reader still reads the list of that moment.
-   */
+  /** The active entries as a JSON array in pieces, ascending by id; undefined if there are none. */
   list(): EntryList | undefined {
     if (this.active === 0) return undefined
     return this.#list ??= new EntryList(this.#pages.map((page, i) => page.pieces ??= this.#piecesOf(i)))
-  }
-
-  /** The same of the deleted entries below an id, newest first: as many as `maxBytes` hold, and one at least. */
-  deletedBelow(id: number, maxBytes: number): EntryList {
-    const pieces: Buffer[] = []
-    let bytes = 0
-    for (let at = Math.min(id - 1, this.size); at > 0; at--) {
-      if (this.#pages[pageOf(at)]!.deleted === 0) { at = pageOf(at) * LIST_PAGE_ENTRIES + 1; continue }
-      const text = this.#texts[at]
-      if (text === undefined || !isDeleted(text)) continue
-      const piece = typeof text === 'string' ? bytesOf(text) : text // a long one is shared by its readers
-      bytes += piece.length + COMMA.length
-      if (bytes > maxBytes && pieces.length > 0) break
-      pieces.push(COMMA, piece)
-    }
-    return new EntryList([pieces])
   }
 
   /** The active entries of a page, each behind a comma. Short ones are joined, long ones stay as they are. */
@@ -163,7 +153,10 @@ export class Entries implements EntryTable {
   }
 }
 
-/** A list in pieces, which begin with commas; the first comma is left out. Lists share the pieces of their pages. */
+/**
+ * A list in pieces, which begin with commas; the first comma is left out. Lists share the pieces of pages that did not
+ * change, and pieces never change: a slow reader still reads the list of its moment.
+ */
 class EntryList implements Iterable<Buffer> {
   readonly #pages: readonly (readonly Buffer[])[]
   /** How many bytes all pieces have. */
@@ -173,7 +166,7 @@ class EntryList implements Iterable<Buffer> {
     this.#pages = pages
     let bytes = 0
     for (const pieces of pages) for (const piece of pieces) bytes += piece.length
-    this.bytes = OPEN.length + Math.max(0, bytes - COMMA.length) + CLOSE.length
+    this.bytes = OPEN.length + bytes - COMMA.length + CLOSE.length
   }
 
   * [Symbol.iterator](): Generator<Buffer, void, void> {
@@ -200,8 +193,7 @@ function bytesOf(text: string): Buffer {
 /** Whether a text is that of a deleted entry: it ends with its status. */
 function isDeleted(text: string | Buffer | undefined): boolean {
   if (text === undefined) return false
-  const status = typeof text === 'string' ? text.charAt(text.length - 2) : String.fromCharCode(text[text.length - 2]!)
-  return status !== ACTIVE
+  return (typeof text === 'string' ? text.charCodeAt(text.length - 2) : text[text.length - 2]) !== ACTIVE
 }
 
 function pageOf(id: number): number { return Math.floor((id - 1) / LIST_PAGE_ENTRIES) }

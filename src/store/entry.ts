@@ -1,8 +1,7 @@
 /**
  * What an entry is (contract §2): which fields a client gives, in the order in which they are served, and their rules.
- * `url` and `notas` are beyond the contract: absent if they were not given, so that an entry without them is served as
- * the contract has it.
- * Shapes, events, the reducer, checkpoints, comparison, history, import, export and the description derive from this.
+ * `url` and `notas` are beyond the contract: an entry without them is served as the contract has it. Everything else
+ * that knows fields derives from this file.
  */
 import { clearable, optional, text, type Rule } from './validate.ts'
 
@@ -63,7 +62,8 @@ export type EntryRow = Omit<Entry, 'id'>
 export const ENTRY_FIELDS = Object.keys(FIELDS) as readonly EntryField[]
 
 /** The fields that every entry has. */
-const REQUIRED_FIELDS = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
+export const REQUIRED_FIELDS: readonly EntryField[] = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
+const OPTIONAL_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isRequired)
 
 /** An example of each of these. */
 export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, FIELDS[field].example])) as
@@ -71,31 +71,35 @@ export const EXAMPLE = Object.fromEntries(REQUIRED_FIELDS.map(field => [field, F
 
 /** Whether fields are given that only some entries have: journals mark such records, see `events.ts`. */
 export function hasMore(given: EntryChanges): boolean {
-  return ENTRY_FIELDS.some(field => !FIELDS[field].isRequired && given[field] !== undefined)
+  for (const field of OPTIONAL_FIELDS) if (given[field] !== undefined) return true
+  return false
 }
 
-/** The fields that an entry has, and nothing else, in their order. An empty text says that it lacks an optional one. */
+/** The fields that are given, in their order, and nothing else. An empty text clears an optional field. */
 export function fieldsOf<T extends EntryChanges>(given: T): Pick<T, EntryField> {
   const found: { [field in EntryField]?: string | undefined } = {}
   for (const field of ENTRY_FIELDS) {
-    const isEmpty = given[field] === '' && !FIELDS[field].isRequired
-    if (given[field] !== undefined && !isEmpty) found[field] = given[field]
+    const value = given[field]
+    if (value !== undefined && (value !== '' || FIELDS[field].isRequired)) found[field] = value
   }
   return found as Pick<T, EntryField>
 }
 
+/** An entry, whose fields are in their order: so `entryText` gives what is served. */
+export function entryOf(id: number, fields: EntryFields, status: Entry['status']): Entry {
+  return { id, ...fieldsOf(fields), status }
+}
+
 /** An entry with some fields changed. */
-export function changedEntry({ id, status, ...fields }: Entry, changes: EntryChanges): Entry {
-  return { id, ...fieldsOf({ ...fields, ...changes } as EntryFields), status }
+export function changedEntry(entry: Entry, changes: EntryChanges): Entry {
+  return entryOf(entry.id, { ...entry, ...changes } as EntryFields, entry.status)
 }
 
 /** An entry as it is without its id. */
 export function rowOf(entry: EntryRow): EntryRow { return { ...fieldsOf(entry), status: entry.status } }
 
 /** An entry as it is served (contract §2). */
-export function entryText(entry: Entry): string {
-  return JSON.stringify({ id: entry.id, ...fieldsOf(entry), status: entry.status })
-}
+export function entryText(entry: Entry): string { return JSON.stringify(entry) }
 
 /** The fields of a new entry (contract §4.3). */
 export const CREATE_SHAPE = Object.fromEntries(ENTRY_FIELDS.map(field =>

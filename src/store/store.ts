@@ -12,9 +12,9 @@ import type { Session } from './session.ts'
 import { Draft, type State } from './state.ts'
 
 /**
- * Decides on the events to record, none if nothing changes, and on what to answer once they are durable. Called when
- * its turn comes; called again, with a newer draft, if records of others came first. After a crash the first of several
- * events may be there without the others.
+ * Decides on the events to record, none if nothing changes, and on what to answer once they are durable. Called again,
+ * with a newer draft, if records of others came first. After a crash the first of several events may be there without
+ * the others.
  */
 export type Command<T> = (draft: Draft) => readonly [events: readonly EncodedEvent[], outcome: T]
 
@@ -24,18 +24,19 @@ export type Commits = Pick<Store, 'state' | 'commit' | 'commitAlone'>
 /** Is told of each append that had events: how long it took, and whether it succeeded. */
 export interface JournalObserver { journalWritten?(ms: number, isMade: boolean): void }
 
-/** Something that waits for its turn: a command, or work on the journal itself. */
+/** A command that waits for its turn, or work on the journal itself. */
 interface Waiting {
-  readonly decide: Command<unknown> | undefined
-  /** Whether nothing may share its write. */
-  readonly isAlone: boolean
-  readonly work: (() => Promise<unknown>) | undefined
+  readonly work: Command<unknown> | (() => Promise<unknown>)
+  readonly kind: 'command' | 'alone' | 'exclusive'
+  /** Who asks: the token must still stand. */
+  readonly by: Session | null
   readonly bytes: number
   readonly sinceMs: number
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: unknown) => void
-  /** Answers as it was decided last. */
-  answer: () => void
+  /** As it was decided last. */
+  isRefused: boolean
+  outcome: unknown
 }
 
 /** Failures of one write that need not hit the next one. */
@@ -48,6 +49,9 @@ export class Store {
   readonly #observers: readonly JournalObserver[]
   #queue: Waiting[] = []
   #queueBytes = 0
+  /** The commands of the write under way, and their events. */
+  #batch: readonly Waiting[] = []
+  #events: readonly EncodedEvent[] = []
   #running: Promise<void> | undefined
   #withdrawing: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
@@ -66,13 +70,13 @@ export class Store {
    * Rejects with `queue-full`, `journal-busy`, `journal-closed`, a failure of the journal, or what the command threw.
    * After `journal-failed` or `journal-unreachable` its events may be recorded.
    */
-  commit<T>(decide: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
-    return this.#wait<T>({ decide: standing(decide, by), isAlone: false, work: undefined, bytes })
+  commit<T>(command: Command<T>, by: Session | null = null, bytes: number = 0): Promise<T> {
+    return this.#wait<T>(command, 'command', by, bytes)
   }
 
   /** The same for a command that looks at users or tokens: nothing shares its write, so the state is exactly true. */
-  commitAlone<T>(decide: Command<T>, by: Session | null = null): Promise<T> {
-    return this.#wait<T>({ decide: standing(decide, by), isAlone: true, work: undefined, bytes: 0 })
+  commitAlone<T>(command: Command<T>, by: Session | null = null): Promise<T> {
+    return this.#wait<T>(command, 'alone', by, 0)
   }
 
   /**
@@ -84,7 +88,7 @@ export class Store {
       if (isGone()) throw new Failure('journal-busy', 'its client has gone')
       return work()
     }
-    return this.#wait<T>({ decide: undefined, isAlone: true, work: begin, bytes: 0 })
+    return this.#wait<T>(begin, 'exclusive', null, 0)
   }
 
   /** The journal's status, and how many commands wait. */
@@ -97,29 +101,54 @@ export class Store {
     return this.#closed ??= Promise.resolve(this.#running).then(() => this.journal.close())
   }
 
-  #wait<T>(asked: Pick<Waiting, 'decide' | 'isAlone' | 'work' | 'bytes'>): Promise<T> {
+  #wait<T>(work: Waiting['work'], kind: Waiting['kind'], by: Session | null, bytes: number): Promise<T> {
+    const waiting = this.#queue.length
     if (this.#closed !== undefined) return Promise.reject(new Failure('journal-closed', 'the store is closed'))
-    const isFull = this.#queue.length >= MAX_COMMIT_QUEUE_RECORDS ||
-      (this.#queue.length > 0 && this.#queueBytes + asked.bytes > MAX_COMMIT_QUEUE_BYTES)
-    if (isFull) return Promise.reject(new Failure('queue-full', `${this.#queue.length} wait`))
-    return new Promise((resolve, reject) => {
-      this.#queue.push({
-        ...asked, sinceMs: performance.now(), resolve: resolve as Waiting['resolve'], reject, answer: () => {}
-      })
-      this.#queueBytes += asked.bytes
-      this.#running ??= this.#run()
+    const isFull = waiting >= MAX_COMMIT_QUEUE_RECORDS ||
+      (waiting > 0 && this.#queueBytes + bytes > MAX_COMMIT_QUEUE_BYTES)
+    if (isFull) return Promise.reject(new Failure('queue-full', `${waiting} wait`))
+    return new Promise<unknown>((resolve, reject) => {
+      const sinceMs = performance.now()
+      this.#queue.push({ work, kind, by, bytes, sinceMs, resolve, reject, isRefused: false, outcome: undefined })
+      this.#queueBytes += bytes
       this.#withdrawing ??= setTimeout(this.#withdraw, MAX_COMMIT_WAIT_MS)
-    })
+      this.#running ??= this.#run()
+    }) as Promise<T>
   }
 
-  /** The way of every change: take what waits, decide, have it made durable, answer. One after the other. */
+  /** The way of every change, one write after the other; exclusive work has a turn of its own. */
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
-      const [first] = this.#queue
-      if (first?.work === undefined) await this.#write()
-      else await this.#take(1)[0]!.work!().then(first.resolve, first.reject)
+      if (this.#queue[0]?.kind === 'exclusive') {
+        const [{ work, resolve, reject }] = this.#take(1) as [Waiting]
+        await (work as () => Promise<unknown>)().then(resolve, reject)
+        continue
+      }
+      let startMs = 0
+      let error: unknown
+      this.#batch = this.#events = []
+      try {
+        await this.journal.append(() => {
+          const events = this.#decide()
+          startMs ||= performance.now()
+          return events
+        })
+        // Now it is durable, and reduced into the state.
+      } catch (failure) {
+        error = failure
+      }
+      if (this.#events.length > 0) this.#tell(performance.now() - startMs, error === undefined)
+      for (const { isRefused, outcome, resolve, reject } of this.#batch) {
+        if (error !== undefined) reject(error)
+        else if (isRefused) reject(outcome)
+        else resolve(outcome)
+      }
+      const isLasting = error instanceof Failure && !PASSING_FAILURES.includes(error.code)
+      const isUndecided = error !== undefined && this.#batch.length === 0
+      if (isLasting || isUndecided) for (const { reject } of this.#take(this.#queue.length)) reject(error)
     }
+    this.#batch = this.#events = []
     this.#running = undefined
     clearTimeout(this.#withdrawing)
     this.#withdrawing = undefined
@@ -138,66 +167,43 @@ export class Store {
     }
   }
 
-  async #write(): Promise<void> {
-    let batch: readonly Waiting[] = []
-    let events: readonly EncodedEvent[] = []
-    let startMs = 0
-    const decide = (): readonly EncodedEvent[] => {
-      // Called again if others' records came first, or if nothing was to be recorded: then for the same commands.
-      const most = batch.length > 0 && events.length === 0 ? batch.length : Infinity
-      this.#putBack(batch)
-      ;[batch, events] = this.#decide(most)
-      startMs ||= performance.now()
-      return events
-    }
-    const told = (isMade: boolean): void => {
-      if (events.length === 0) return
-      const ms = performance.now() - startMs
-      // In a microtask of its own: what an observer throws is no failure of the write.
-      for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
-    }
-    try {
-      await this.journal.append(decide)
-      told(true)
-      for (const { answer } of batch) answer()
-    } catch (error) {
-      told(false)
-      for (const { reject } of batch) reject(error)
-      const isLasting = error instanceof Failure && !PASSING_FAILURES.includes(error.code)
-      if (batch.length === 0 || isLasting) for (const { reject } of this.#take(this.#queue.length)) reject(error)
-    }
-  }
-
   /**
    * Decides commands in order until a write is full. What one throws may come of an event before it: it is said once
-   * that is durable.
+   * that is durable. Called again if others' records came first, or if nothing was to be recorded: then for the same
+   * commands.
    */
-  #decide(most: number): readonly [batch: readonly Waiting[], events: readonly EncodedEvent[]] {
+  #decide(): readonly EncodedEvent[] {
     const { maxRecords, maxBytes } = this.journal
+    const most = this.#batch.length > 0 && this.#events.length === 0 ? this.#batch.length : Infinity
+    this.#putBack(this.#batch)
     const draft = new Draft(this.state)
     const events: EncodedEvent[] = []
     let bytes = 0
     let count = 0
     for (const waiting of this.#queue) {
       const isFull = count >= most || events.length >= maxRecords || bytes + draft.bytes >= maxBytes
-      if (isFull || (count > 0 && waiting.isAlone)) break
+      if (isFull || (count > 0 && waiting.kind !== 'command')) break
       count++
       try {
-        const [decided, outcome] = waiting.decide!(draft)
-        for (const event of decided) bytes += this.#assertFits(event)
+        if (waiting.by !== null) draft.assertStands(waiting.by)
+        const [decided, outcome] = (waiting.work as Command<unknown>)(draft)
+        for (const event of decided) bytes += this.#lengthOf(event)
         for (const event of decided) draft.take(event)
         events.push(...decided)
-        waiting.answer = () => waiting.resolve(outcome)
+        waiting.isRefused = false
+        waiting.outcome = outcome
       } catch (error) {
-        waiting.answer = () => waiting.reject(error)
+        waiting.isRefused = true
+        waiting.outcome = error
       }
-      if (waiting.isAlone) break
+      if (waiting.kind === 'alone') break
     }
-    return [this.#take(count), events]
+    this.#batch = this.#take(count)
+    return this.#events = events
   }
 
-  /** The bytes of an event as JSON; throws `write-failed` if no line can hold it. */
-  #assertFits({ json }: EncodedEvent): number {
+  /** The length of an event as JSON; throws `write-failed` if no line can hold it. */
+  #lengthOf({ json }: EncodedEvent): number {
     const { maxEventBytes } = this.journal
     // In UTF-8 a UTF-16 unit takes at most three bytes: nearly always there is nothing to count.
     if (json.length * 3 > maxEventBytes && Buffer.byteLength(json) > maxEventBytes) {
@@ -206,15 +212,19 @@ export class Store {
     return json.length
   }
 
+  #tell(ms: number, isMade: boolean): void {
+    // In a microtask of its own: what an observer throws is no failure of the write.
+    for (const one of this.#observers) queueMicrotask(() => one.journalWritten?.(ms, isMade))
+  }
+
   #take(count: number): readonly Waiting[] {
-    const taken = this.#queue.slice(0, count)
-    this.#queue = this.#queue.slice(count)
+    const taken = this.#queue.splice(0, count)
     for (const { bytes } of taken) this.#queueBytes -= bytes
     return taken
   }
 
   #putBack(batch: readonly Waiting[]): void {
-    this.#queue = [...batch, ...this.#queue]
+    if (batch.length > 0) this.#queue = [...batch, ...this.#queue]
     for (const { bytes } of batch) this.#queueBytes += bytes
   }
 
@@ -226,13 +236,5 @@ export class Store {
     for (const { reject } of withdrawn) reject(new Failure('journal-busy', `it has waited ${MAX_COMMIT_WAIT_MS} ms`))
     const [next] = this.#queue
     this.#withdrawing = next && setTimeout(this.#withdraw, Math.max(1, next.sinceMs - lastMs))
-  }
-}
-
-/** A command that first asserts that its token still stands. */
-function standing<T>(decide: Command<T>, by: Session | null): Command<T> {
-  return by === null ? decide : draft => {
-    draft.assertStands(by)
-    return decide(draft)
   }
 }

@@ -1,60 +1,51 @@
-/**
- * The validator: a shape is a table from field to rule. A value either has the shape, and comes back typed with only
- * the fields of the shape, or every failing field is listed with its messages.
- */
+/** The validator: a shape is a table from field to rule. What has the shape comes back typed, with its fields only. */
 import { requiredText } from '../contract.ts'
 import { Failure, type FieldErrors } from '../errors.ts'
 import { MAX_EMAIL_CHARACTERS } from '../limits.ts'
 
-/** A rule for one field: whether it may be absent, and what is wrong with a value (undefined: nothing). */
 export interface Rule<T> {
+  /** Whether the field may be absent. */
   readonly optional: boolean
-  /** Whether it takes a list; then values that nest are built, else only checked for their syntax. */
-  readonly isList?: boolean
+  /** What is wrong with a value; undefined: nothing. */
   readonly fault: (field: string, value: unknown) => string | undefined
   /** Never set: it carries the type of a valid value. */
   readonly type?: T
 }
 
-/** A table of rules by field. */
 export type Shape = { readonly [field: string]: Rule<unknown> }
 
 /** The type of a value that has the shape. */
 export type Shaped<S extends Shape> = { readonly [F in keyof S]: S[F] extends Rule<infer T> ? T : never }
 
-/** What `check` finds. */
 export type Checked<T> = { readonly ok: true, readonly value: T } | { readonly ok: false, readonly errors: FieldErrors }
-
-/** How deep the values nest that a shape takes. */
-export function depthOf(shape: Shape): number | undefined {
-  return Object.values(shape).some(({ isList }) => isList) ? undefined : 1
-}
 
 /** A JSON object as a request's body gives it, or one of the caller's own. */
 export type Given = ReadonlyMap<string, unknown> | { readonly [field: string]: unknown }
 
-/** The value of a field; undefined where it was not given. */
-function fieldIn(given: Given, field: string): unknown {
-  if (given instanceof Map) return given.get(field)
-  return Object.hasOwn(given, field) ? (given as { readonly [field: string]: unknown })[field] : undefined
-}
-
-/** Checks an object against a shape. Fields that the shape does not have are left out of the value. */
+/** Checks an object against a shape: its value, or every failing field with its messages. */
 export function check<S extends Shape>(shape: S, object: Given): Checked<Shaped<S>> {
   const value: { [field: string]: unknown } = {}
   const errors: { [field: string]: string[] } = {}
   let ok = true
-  for (const field of Object.keys(shape)) {
-    const rule = shape[field]!
-    const given = fieldIn(object, field)
-    if (given === undefined && rule.optional) continue
-    const fault = rule.fault(field, given)
-    // A list is the caller's, who may change it later: what was checked is a copy. Only a clearable text may be null.
-    if (fault === undefined) { value[field] = Array.isArray(given) ? [...given] : given ?? ''; continue }
-    errors[field] = [fault]
-    ok = false
+  for (const field in shape) {
+    const { optional, fault } = shape[field]!
+    const given = valueIn(object, field)
+    if (given === undefined && optional) continue
+    const message = fault(field, given)
+    if (message === undefined) {
+      // A list is the caller's, who may change it later. Only a clearable text may be null.
+      value[field] = Array.isArray(given) ? [...given] : given ?? ''
+    } else {
+      errors[field] = [message]
+      ok = false
+    }
   }
   return ok ? { ok, value: value as Shaped<S> } : { ok, errors }
+}
+
+function valueIn(object: Given, field: string): unknown {
+  if (object instanceof Map) return object.get(field)
+  return Object.hasOwn(object, field) ? (object as { readonly [field: string]: unknown })[field] : undefined
 }
 
 /** The value of a shape for callers without HTTP; throws `input-invalid`, with the errors by field. */
@@ -67,7 +58,7 @@ export function shaped<S extends Shape>(shape: S, given: object): Shaped<S> {
 /** All errors in one line, for callers without a form. */
 export function sentenceOf(errors: FieldErrors): string { return Object.values(errors).flat().join(' ') }
 
-/** A rule for a required field; `mustBe` completes the message about an invalid value. */
+/** A required field; `mustBe` completes the message about an invalid value. */
 export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Rule<T> {
   return {
     optional: false,
@@ -78,7 +69,6 @@ export function rule<T>(isKept: (value: unknown) => boolean, mustBe: string): Ru
   }
 }
 
-/** The same rule for a field that may be absent. */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> { return { ...rule, optional: true } }
 
 /** A rule and what else a value that keeps it must be; `more` gives what is wrong with such a value. */
@@ -91,7 +81,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 /** A string of at least one character. */
 export const text: Rule<string> = rule(isText, 'be a string')
 
-/** A string, also an empty one, which is what null says, too: it clears the field. It may be absent. */
+/** A string that may be absent; an empty one, or null, clears the field. */
 export const clearable: Rule<string | undefined> = {
   optional: true,
   fault: (field, value) =>
@@ -117,6 +107,5 @@ export function number(least: number, most: number): Rule<number> {
 }
 
 /** A list of strings of at least one character. */
-export const texts: Rule<readonly string[]> = {
-  ...rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings'), isList: true
-}
+export const texts: Rule<readonly string[]> =
+  rule(value => Array.isArray(value) && value.every(isText), 'be a list of strings')

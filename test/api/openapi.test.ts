@@ -76,7 +76,7 @@ const PROVOCATIONS: { readonly [name: string]: Provocation } = {
   behind: { broken: faulty({ mayHeal: true, readPercent: 40 }) },
   unforeseen: { broken: store => {
     Object.assign(store.journal, { status: broken, append: broken, location: broken })
-    return Object.assign(store.state.entries, { deletedBelow: broken, pageChanges: broken, text: broken, list: broken })
+    return Object.assign(store.state.entries, { pageChanges: broken, pageDeleted: broken, text: broken, list: broken })
   } },
   wrong: { options: { body: { password: 'wrong', newPassword: 'battery staple horse correct' } } },
   changed: {}

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { Failure } from '../../src/errors.ts'
 import type { EncodedEvent, Journal } from '../../src/journal/journal.ts'
 import { MAX_COMMIT_QUEUE_BYTES, MAX_COMMIT_QUEUE_RECORDS, MAX_COMMIT_WAIT_MS } from '../../src/limits.ts'
-import { event, State } from '../../src/store/state.ts'
+import { event } from '../../src/store/events.ts'
+import { State } from '../../src/store/state.ts'
 import { Store, type Command, type JournalObserver } from '../../src/store/store.ts'
 
 type Answer = (events: readonly EncodedEvent[], decide: () => readonly EncodedEvent[]) => Promise<readonly EncodedEvent[]>

@@ -16,6 +16,7 @@ import { restoreEntry } from '../../store/commands.ts'
 import type { Store } from '../../store/store.ts'
 import type { PartContext } from '../../part.ts'
 import { namesTag, takesCoding } from '../coding.ts'
+import { deletedBelow } from './deleted.ts'
 import { historyReader, type Change } from './history.ts'
 import { isPackable, listingOf, packer } from './listing.ts'
 
@@ -89,9 +90,8 @@ export function extraRoutes(
 
 function taggedBy(tag: string): readonly string[] { return ['ETag', tag, 'Vary', 'Accept-Encoding'] }
 
-/** The deleted entries below an id: their bytes are shared by all readers. */
 function deletedReply(store: Store, id: number): Reply {
-  const entries = store.state.entries.deletedBelow(id, MAX_ANSWER_BYTES)
+  const entries = deletedBelow(store.state.entries, id, MAX_ANSWER_BYTES)
   const body = [Buffer.from('{"passwords":'), ...entries, Buffer.from(',"status":200}')]
   return { status: 200, body, logged: { entry: 'all' } }
 }

@@ -7,7 +7,7 @@ import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
 import { readInSteps } from '../../journal/recover.ts'
 import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
-import { changesIn, operatorIn } from '../../store/changes.ts'
+import { changesIn, operatorIn } from '../changes.ts'
 
 /** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000

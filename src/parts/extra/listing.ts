@@ -13,14 +13,14 @@ import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 /** A list: its bytes in pieces, how many they are, and the tag that says which list it is. */
 export interface Listing extends Iterable<Buffer> { readonly bytes: number, readonly tag: string }
 
-/** What is known of the active entries of a page, as they were after so many changes. */
+/** The active entries of a page, as they were after so many changes. */
 interface Page {
   readonly changes: number
-  readonly plain: Piece
   /** Of each entry a number that equal passwords share. */
   readonly passwords: readonly number[]
-  /** The form with `reused`, right as long as these are the numbers in it. */
-  reused?: { readonly others: string, readonly piece: Piece }
+  readonly plain: Piece
+  /** The form with `reused`; undefined until it is asked for, and if a count in it is another one. */
+  reused: Piece | undefined
 }
 
 interface Piece { readonly bytes: Buffer, readonly digest: string }
@@ -34,56 +34,77 @@ const MIN_PACKED_BYTES = 2 * 1024
 const MAX_PACKED_BYTES = 16 * 1024 * 1024
 const pack = promisify(gzip)
 
-/** Gives the list as it is now. A page that did not change is not read again. */
+/** Gives the list as it is now; what did not change is not read again. */
 export function listingOf(entries: Entries): (showsReused: boolean) => Promise<Listing> {
   const pages: Page[] = []
-  /** Reads pages that have changed; says how many it has read, at most `most`. */
-  const refresh = (most: number): number => {
+  /** How many active entries have a password. */
+  const counts = new Map<number, number>()
+  let listed: { readonly changes: number, plain?: Listing, reused?: Listing } = { changes: -1 }
+
+  const count = (passwords: readonly number[], change: 1 | -1, others: Set<number>): void => {
+    for (const one of passwords) {
+      const had = counts.get(one) ?? 0
+      if (had + change === 0) counts.delete(one)
+      else counts.set(one, had + change)
+      if (Math.max(had, had + change) > 1) others.add(one)
+    }
+  }
+  /** Reads pages that have changed, at most so many; says how many it has read. */
+  const refresh = (): number => {
+    const others = new Set<number>()
     let read = 0
-    for (let at = 0; at * LIST_PAGE_ENTRIES < entries.size && read < most; at++) {
+    for (let at = 0; at * LIST_PAGE_ENTRIES < entries.size && read < SLICE_PAGES; at++) {
       const changes = entries.pageChanges(at)
-      if (pages[at]?.changes === changes) continue
-      pages[at] = pageOf(activeOn(entries, at), changes)
+      const old = pages[at]
+      if (old?.changes === changes) continue
+      const active = activeOn(entries, at)
+      const passwords = active.map(({ password }) => numberOf(password))
+      count(old?.passwords ?? [], -1, others)
+      count(passwords, 1, others)
+      pages[at] = { changes, passwords, plain: pieceOf(active.map(one => textOf(entries, one))), reused: undefined }
       read++
+    }
+    if (others.size > 0) {
+      for (const page of pages) if (page.passwords.some(one => others.has(one))) page.reused = undefined
     }
     return read
   }
-  return async showsReused => {
-    while (refresh(SLICE_PAGES) === SLICE_PAGES) await new Promise(resolve => setImmediate(resolve))
-    if (!showsReused) return joined(pages.map(({ plain }) => plain))
-    const counts = new Map<number, number>()
-    for (const { passwords } of pages) for (const one of passwords) counts.set(one, (counts.get(one) ?? 0) + 1)
-    return joined(pages.map((page, at) => {
+  /** Makes the form with `reused` of pages that lack it, at most so many; says of how many. */
+  const form = (): number => {
+    let made = 0
+    for (let at = 0; at < pages.length && made < SLICE_PAGES; at++) {
+      const page = pages[at]!
+      if (page.reused !== undefined) continue
       const others = page.passwords.map(one => counts.get(one)! - 1)
-      if (others.every(count => count === 0)) return page.plain
-      const known = others.join()
-      if (page.reused?.others !== known) {
-        page.reused = { others: known, piece: pieceOf(activeOn(entries, at).map((one, i) => textOf(one, others[i]!))) }
-      }
-      return page.reused.piece
-    }))
+      page.reused = others.every(one => one === 0) ? page.plain
+        : pieceOf(activeOn(entries, at).map((one, i) => textOf(entries, one, others[i])))
+      made++
+    }
+    return made
+  }
+  return async showsReused => {
+    const which = showsReused ? 'reused' : 'plain'
+    const isKnown = (): boolean => listed.changes === entries.changes && listed[which] !== undefined
+    const isMore = (): boolean => refresh() === SLICE_PAGES || (showsReused && form() === SLICE_PAGES)
+    while (!isKnown() && isMore()) await new Promise(resolve => setImmediate(resolve))
+    if (listed.changes !== entries.changes) listed = { changes: entries.changes }
+    return listed[which] ??= joined(pages.map(page => showsReused ? page.reused! : page.plain))
   }
 }
 
-/** An entry, and when its password was set. */
-interface Dated { readonly entry: Entry, readonly changedMs: number | undefined }
-
-function activeOn(entries: Entries, page: number): readonly Dated[] {
+function activeOn(entries: Entries, page: number): readonly Entry[] {
   const first = page * LIST_PAGE_ENTRIES + 1
   return Array.from({ length: LIST_PAGE_ENTRIES }, (_, i) => entries.get(first + i))
-    .flatMap(entry => entry?.status === 1 ? [{ entry, changedMs: entries.changedMs(entry.id) }] : [])
-}
-
-function pageOf(active: readonly Dated[], changes: number): Page {
-  const passwords = active.map(({ entry }) => numberOf(entry.password))
-  return { changes, plain: pieceOf(active.map(one => textOf(one, 0))), passwords }
+    .filter(entry => entry?.status === 1) as Entry[]
 }
 
 /** An entry without its secrets, as JSON; `reused`, how many others have its password, is left out if it is 0. */
-function textOf({ entry, changedMs }: Dated, reused: number): string {
-  const fields = Object.fromEntries(OPEN_FIELDS.map(field => [field, entry[field]]))
+function textOf(entries: Entries, { id, status, ...fields }: Entry, reused: number = 0): string {
+  const open: { [field: string]: unknown } = { id }
+  for (const field of OPEN_FIELDS) open[field] = fields[field]
+  const changedMs = entries.changedMs(id)
   const changed = changedMs === undefined ? undefined : new Date(changedMs).toISOString()
-  return JSON.stringify({ id: entry.id, ...fields, status: entry.status, changed, reused: reused || undefined })
+  return JSON.stringify({ ...open, status, changed, reused: reused === 0 ? undefined : reused })
 }
 
 /** 48 bits of a password's SHA-256, as a number: two others share it by chance once in millions of such lists. */

@@ -4,8 +4,9 @@ import { Buffer } from 'node:buffer'
 import type { Event, JournalRecord } from '../../journal/journal.ts'
 import { MAX_EVENT_BYTES } from '../../limits.ts'
 import { fieldsOf, hasMore, rowOf } from '../../store/entry.ts'
-import type { KeptRow, KeptToken, KeptUser, User } from '../../store/events.ts'
-import { event, State } from '../../store/state.ts'
+import { event, type KeptRow } from '../../store/events.ts'
+import { State } from '../../store/state.ts'
+import type { KeptToken, KeptUser, User } from '../../store/users.ts'
 
 /**
  * Rows of a record of a compacted journal that hold something, all of its rows, and its bytes as JSON unless one row is

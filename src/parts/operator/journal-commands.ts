@@ -7,7 +7,7 @@ import { readKeyFile } from '../../journal/keys.ts'
 import { FIRST_HASH } from '../../journal/line.ts'
 import { Failure } from '../../errors.ts'
 import { counted } from '../../log.ts'
-import { event } from '../../store/state.ts'
+import { event } from '../../store/events.ts'
 import { OperatorError, UsageError, type Command, type Context, type JournalStatus, type OnRecord } from '../command.ts'
 import { copyLines, saveJournal } from '../saved-journal.ts'
 import {

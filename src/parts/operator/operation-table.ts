@@ -51,7 +51,7 @@ const id: Rule<number> = number(1, Number.MAX_SAFE_INTEGER)
 const flag: Rule<0 | 1> = oneOf(0, 1)
 const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(value as Among), 'be a kind of entries')
 const command: Rule<string | undefined> = optional(text)
-const rows: Rule<readonly ImportRow[]> = { ...rule(Array.isArray, 'be a list of entries'), isList: true }
+const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 /** About how many characters of entries an answer has. */
 const PAGE_CHARACTERS = 1024 * 1024

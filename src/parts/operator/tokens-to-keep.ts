@@ -1,7 +1,7 @@
 /** Which tokens a compaction keeps. */
 import type { End } from '../../journal/journal.ts'
-import type { KeptToken } from '../../store/events.ts'
-import { isExpired, type State } from '../../store/state.ts'
+import type { State } from '../../store/state.ts'
+import { isExpired, type KeptToken } from '../../store/users.ts'
 
 /**
  * Those that had not expired when the newest record was made, or have not by now, whichever is earlier: a clock that

@@ -1,7 +1,7 @@
-/** What a record of the journal says of an entry, and of who caused it: for histories. */
+/** What a record of the journal says of an entry, and which operator caused it: for histories. */
 import type { JournalRecord } from '../journal/journal.ts'
-import type { EntryChanges } from './entry.ts'
-import { isOfEntries, OPERATOR, type Events } from './events.ts'
+import type { EntryChanges } from '../store/entry.ts'
+import { isOfEntries, OPERATOR, type Events } from '../store/events.ts'
 
 /** The fields that a record gives an entry, none if it deletes it; undefined if it is about something else. */
 export function changesIn({ type, data }: JournalRecord, id: number): EntryChanges | undefined {
