@@ -1,28 +1,33 @@
 /** The commands that move the journal from a folder into etcd, and close, open and end one in etcd. */
 import { UsageError, type Command } from '../command.ts'
 
+/** Does what `copy.ts` has under this name, which is loaded only then. */
+function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): Command['run'] {
+  return async context => (await import('./copy.ts'))[name](context)
+}
+
 export const COMMANDS: readonly Command[] = [
   {
     name: 'journal copy', journals: ['etcd'],
     options: { to: { value: 'WHERE', help: 'etcd' } },
-    help: 'copies the whole journal of the folder, verified, into etcd, where none is yet; the other way is journal backup',
+    help: 'copies the journal of the folder, verified, into etcd, where none is yet; journal backup goes the other way',
     journal: ({ to }) => {
       if (to === 'etcd') return 'file'
       throw new UsageError('--to must be etcd; from etcd into a file: journal close, then journal backup FILE')
     },
-    run: async context => { await (await import('./copy.ts')).copyToEtcd(context) }
+    run: run('copyToEtcd')
   },
   {
     name: 'journal close', journals: ['etcd'],
     help: 'has a journal in etcd take no changes, until journal reopen; instances go on reading',
     journal: () => 'etcd',
-    run: async context => { await (await import('./copy.ts')).close(context) }
+    run: run('close')
   },
   {
     name: 'journal reopen', journals: ['etcd'],
     help: 'lets instances write again to a journal in etcd that was closed',
     journal: () => 'etcd',
-    run: async context => { await (await import('./copy.ts')).reopen(context) }
+    run: run('reopen')
   },
   {
     name: 'journal remove', journals: ['etcd'], positionals: ['PREFIX'],
@@ -36,6 +41,6 @@ export const COMMANDS: readonly Command[] = [
       if (from !== 'etcd') throw new UsageError('--from must be etcd')
       return from
     },
-    run: async context => { await (await import('./copy.ts')).remove(context) }
+    run: run('remove')
   }
 ]

@@ -39,7 +39,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
       read = []
     }
   }
-  const left = 'the copy is not whole, and no instance takes it; the same command starts it over. The folder is as it was'
+  const left = 'the copy is not whole, and no instance takes it; the same command starts it over'
   await saying(`${etcdPrefix}: ${left}`, async () => {
     await fillEtcd(settings, keys.newest.name, lines(), async () => {
       const made = await readEtcd(settings, { keys, apply: () => {} })
@@ -90,8 +90,9 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
     }
     const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
     if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
-      const how = 'journal close closes it; if etcd is full, make a backup and name its head by --head'
-      throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and does not end with a head that was named; ${how}`)
+      const how = 'does not end with a head that was named; journal close closes it; if etcd is full, make a backup ' +
+        'and name its head by --head'
+      throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and ${how}`)
     }
     await terminal.confirm(`${etcdPrefix}: ${keys} records are then gone for good.`, flags['yes'] === true)
     if (!await log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
@@ -99,7 +100,7 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
   })
 }
 
-/** Acts on the journal of the settings, having said which that is; rejects if there is none, or its records are gone. */
+/** Acts on the journal of the settings, having said which that is; rejects if there is none, or it is damaged. */
 async function withJournal(
   store: Context['store'], terminal: Context['terminal'], act: (log: EtcdLog, marker: Marker) => Promise<void>
 ): Promise<void> {

@@ -73,8 +73,8 @@ export async function openEtcdJournal(
     status: () => {
       const { trouble, readPercent, readFault, fullSince } = follower
       const { newest: { seq: records }, head, broken } = replica
-      const mayHeal = broken === undefined
-      return { fault: trouble?.message, mayHeal, readPercent, mayLack: readFault !== undefined, fullSince, records, head }
+      const [mayHeal, mayLack] = [broken === undefined, readFault !== undefined]
+      return { fault: trouble?.message, mayHeal, mayLack, readPercent, fullSince, records, head }
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
@@ -98,8 +98,11 @@ async function start(
   const inTime = (ms: number): number => performance.now() + ms
   // First by a mere read: whatever might put something is refused by an etcd that is full.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-  const isNew = log.marker === undefined && newKey !== undefined &&
-    await log.make(newKey, inTime(ETCD_WRITE_TIMEOUT_MS))
+  let isNew = false
+  if (log.marker === undefined && newKey !== undefined) {
+    const onMade = (): void => { isNew = true }
+    await log.change(undefined, newKey, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true, onMade })
+  }
   const { marker, prefix } = log
   if (marker === undefined) throw withoutMarker(prefix, keys)
   const fault = unusable(marker, prefix) ?? sealing.fault()

@@ -3,7 +3,6 @@ import { Buffer } from 'node:buffer'
 import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import { markerOf, type Marker } from './marker.ts'
 
-/** A record in etcd. */
 export interface Stored {
   readonly seq: number
   /** Its line, without a line end. */
@@ -36,7 +35,6 @@ const SEQ_DIGITS = 16
 /** So much of a line holds all that is not sealed, and the nonce. */
 const START_CHARACTERS = 256
 
-/** The keys below a prefix. */
 export class Keys {
   readonly #prefix: string
   /** Before all turns, and all records. */
@@ -81,7 +79,8 @@ export class Keys {
 
   /** The records among keys. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
-    return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) })).filter(({ seq }) => seq > 0)
+    return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))
+      .filter(({ seq }) => seq > 0)
   }
 
   turnsIn(kvs: readonly KeyValue[]): Turn[] {

@@ -6,8 +6,8 @@
  * **A change is recorded once.** Every attempt of a batch requires that the key at its place is absent, that the record
  * before it begins as the line that this instance has read, and that the marker has the revision that it has read. A
  * batch is decided again only when another record was read at its place, or another revision of the marker. Neither is
- * ever undone, so each attempt that is still on its way fails whenever it arrives. As long as neither is known, the same
- * bytes are sent again, of which etcd takes one.
+ * ever undone, so each attempt that is still on its way fails whenever it arrives. As long as neither is known, the
+ * same bytes are sent again, of which etcd takes one.
  *
  * No other line begins the same, for its nonce is in there. So the keys are 1 to n without a gap, and an etcd that was
  * restored from a snapshot is noticed. A read requires the known marker and the known newest record as well.
@@ -39,7 +39,7 @@ export interface Appended {
 }
 
 /** What must hold besides, or is done as well, when the marker is changed. */
-interface How { readonly isEmpty?: boolean, readonly removes?: boolean }
+interface How { readonly isEmpty?: boolean, readonly removes?: boolean, onMade?(): void }
 
 /** A journal in a cluster. Every request takes the time of its deadline, and rejects as `EtcdClient.ask` does. */
 export class EtcdLog {
@@ -54,7 +54,7 @@ export class EtcdLog {
   marker: Marker | undefined
   /** How long the last append took. */
   tookMs = 0
-  /** How many records are read at once: as many as the last ones were long. */
+  /** How many records are read at once. */
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
   /** How many keys behind the records are known to be no records. */
   #strangers = 0
@@ -200,20 +200,12 @@ export class EtcdLog {
 
   /**
    * Changes the marker from what was read, undefined: none. `isEmpty` requires that there are no records, `removes`
-   * removes them. Gives the marker as it is then: another text than the given one if nothing was changed.
+   * removes them. Gives the marker as it is then: another text than the given one if nothing was changed. `onMade` is
+   * called if this attempt has changed it, and no earlier one whose answer was lost.
    */
-  async change(from: Marker | undefined, text: string, endMs: number, how?: How): Promise<Marker | undefined> {
-    return (await this.#change(from, text, endMs, how)).found
-  }
-
-  /** Makes an empty journal; false: another did, or perhaps an attempt whose answer was lost. */
-  async make(key: string, endMs: number): Promise<boolean> {
-    return (await this.#change(undefined, key, endMs, { isEmpty: true })).isMade
-  }
-
-  async #change(
-    from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false }: How = {}
-  ): Promise<{ readonly found: Marker | undefined, readonly isMade: boolean }> {
+  async change(
+    from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false, onMade }: How = {}
+  ): Promise<Marker | undefined> {
     const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [
         ...from === undefined ? [isFree(this.#keys.marker)] : this.#keys.isMarker(from),
@@ -225,7 +217,8 @@ export class EtcdLog {
     const isMade = succeeded === true
     const found = isMade ? markerOf(text, header.revision) : markerIn(responses[0])
     this.#learn(found)
-    return { found, isMade }
+    if (isMade) onMade?.()
+    return found
   }
 
   /** Removes the journal, marker and all, if it still ends with this record; false: it is another one. */

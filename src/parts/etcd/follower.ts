@@ -42,9 +42,8 @@ export class Follower {
   #probing: NodeJS.Timeout | undefined
   /** How far records are read, and since when there are more. */
   #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
-  /** The kind of trouble that was reported last, and what is reported once. */
+  /** The kind of trouble that was reported last. */
   #reported: string | undefined
-  readonly #said = new Set<string>()
   #isOpen = false
 
   constructor(
@@ -101,6 +100,7 @@ export class Follower {
   /** Keeps a watch going until the journal is closed. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#isOpen = true
+    let hasSaid = false
     while (!signal.aborted && this.replica.broken === undefined) {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
@@ -114,7 +114,8 @@ export class Follower {
         if (error instanceof Failure && error.code === 'journal-refused' && pauseMs === ETCD_RETRY_PAUSE_MS) {
           pauseMs = ETCD_WATCH_SILENCE_MS
           const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
-          this.#say('watch', `etcd's user may not watch the journal, so changes of others are read late; ${how}`)
+          if (!hasSaid) this.#warn(`etcd's user may not watch the journal, so changes of others are read late; ${how}`)
+          hasSaid = true
         }
       }
       this.turns.forget()
@@ -145,7 +146,8 @@ export class Follower {
       }
     } catch (error) {
       const isLate = this.#behind !== undefined && error instanceof Failure && error.code === 'journal-unreachable'
-      const failure = isLate ? this.#isBehind() : this.#foreseen(error)
+      const failure = isLate ? this.#isBehind() : error instanceof Failure ? error
+        : new Failure('journal-damaged', `${log.prefix}: unforeseen: ${(error as Error).stack}`, { cause: error })
       if (failure.code !== 'journal-closed') this.outage = failure
       throw failure
     } finally {
@@ -191,20 +193,6 @@ export class Follower {
         if (this.#isOpen) this.#probe()
       }
     }, ETCD_PROBE_PAUSE_MS).unref()
-  }
-
-  /** A failure for any error; what was not foreseen is reported once, with its stack. */
-  #foreseen(error: unknown): Failure {
-    if (error instanceof Failure) return error
-    const { message, stack } = error as Error
-    this.#say(message, `unforeseen in etcd's answers: ${stack}`)
-    return new Failure('journal-damaged', `${this.log.prefix}: unforeseen: ${message}`, { cause: error })
-  }
-
-  #say(what: string, line: string): void {
-    if (this.#said.has(what) || this.#said.size > 99) return
-    this.#said.add(what)
-    this.#warn(line)
   }
 
   /** Warns of what the operator should know: once when it begins, and once when it is over. */

@@ -43,9 +43,10 @@ export function unusable({ state, text }: Marker, prefix: string): Failure | und
     return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
   }
   if (state !== 'damaged') return undefined
-  const how = 'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix that is named there; if not, put ' +
-    `the name of the newest record's key there, a space, and begun`
-  return new Failure('journal-damaged', `what ${prefix}.key holds in etcd is no marker, ${JSON.stringify(text)}; ${how}`)
+  const how = 'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix that is named there; if not, ' +
+    `put the name of the newest record's key there, a space, and begun`
+  const what = `what ${prefix}.key holds in etcd is no marker, ${JSON.stringify(text)}`
+  return new Failure('journal-damaged', `${what}; ${how}`)
 }
 
 /** Why nothing may be written under a marker; undefined: it may. */

@@ -4,8 +4,8 @@
  *
  * An append that came too late leaves `PREFIX.turn/ID` in etcd, which its next success removes; every watch shows both.
  * Before its next append an instance waits until all turns are gone that were there before its own, or before it asked:
- * for all of them at the same time, and no longer than the one that asked for most. It then removes those that are left,
- * so that a dead instance is waited for once.
+ * for all of them at the same time, and no longer than the one that asked for most. It then removes those that are
+ * left, so that a dead instance is waited for once.
  *
  * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last two
  * writes, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order
