@@ -25,7 +25,7 @@ export function follow(
   }
   return client.follow('/v3/watch', { create_request }, ({ result, error }) => {
     if (result === undefined || result.canceled === true) {
-      const why = result?.cancel_reason ?? error?.message ?? 'the watch was ended' // behind a compaction no reason is given
+      const why = result?.cancel_reason ?? error?.message ?? 'the watch was ended'
       throw /permission denied/i.test(why) ? new Failure('journal-refused', why) : new Error(why)
     }
     const events: readonly { readonly type?: string, readonly kv: KeyValue }[] = result.events ?? []
