@@ -17,7 +17,6 @@ const SENTENCES = {
   'journal-closed': 'the journal is closed',
   'journal-failed': 'the journal takes no more writes until a restart',
   'journal-missing': 'there is no journal',
-  'journal-moved': 'the journal has moved',
   'journal-unreachable': 'the journal cannot be reached',
   'journal-behind': 'not all records of the journal are read yet',
   'journal-refused': 'the journal refused the request',

@@ -12,7 +12,7 @@ import { sendReply } from './http/send.ts'
 import type { Log } from './log.ts'
 import { openService as open, type OpenService } from './service.ts'
 import { SETTINGS, validateCombinations, type Settings } from './settings.ts'
-import { Accounts } from './store/accounts.ts'
+import { Accounts, type ListedToken, type ListedUser } from './store/accounts.ts'
 import { createEntry, deleteEntry, updateEntry } from './store/commands.ts'
 import {
   CREATE_SHAPE, entryOf, entryText, UPDATE_SHAPE, type Entry, type EntryChanges, type EntryFields
@@ -45,9 +45,9 @@ export interface Service {
   deletePassword(id: number): Promise<boolean>
   /** Users and tokens. */
   readonly accounts: Pick<
-    Accounts,
-    'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'users' | 'issue' | 'tokens' | 'revokeToken' |
-    'revokeAll'>
+    Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
+    'revokeAll'
+  > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
   /**
    * Answers a request that the embedder's own server received, below the prefix. On a Unix socket all clients are one
    * to the limits, and `production` refuses them, since no proxy there has an address to be trusted by.
@@ -201,7 +201,17 @@ function embedded(
     await journal.catchUp?.()
   }
   return {
-    accounts,
+    accounts: {
+      addUser: (...given) => accounts.addUser(...given),
+      changeUser: (...given) => accounts.changeUser(...given),
+      setPassword: (...given) => accounts.setPassword(...given),
+      removeUser: (...given) => accounts.removeUser(...given),
+      issue: (...given) => accounts.issue(...given),
+      revokeToken: (...given) => accounts.revokeToken(...given),
+      revokeAll: (...given) => accounts.revokeAll(...given),
+      users: async () => { await catchUp(); return accounts.users() },
+      tokens: async () => { await catchUp(); return accounts.tokens() }
+    },
     listPassword: async () => { await catchUp(); return [...entries.entries()].filter(({ status }) => status === 1) },
     getPassword: async id => { await catchUp(); return entries.get(idFrom(id)) },
     createPassword: async fields => createEntry(store, shaped(CREATE_SHAPE, fields), null),

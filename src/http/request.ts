@@ -32,7 +32,7 @@ export interface PipelineOptions {
   /** In the protected configuration: whose token it is. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
   /** See `Journal.catchUp`. */
-  readonly catchUp?: (() => Promise<void>) | undefined
+  readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
   readonly maxBodyBytes: number
   /** Header fields of every answer, names and values in turn. */
   readonly headers?: readonly string[]
@@ -91,7 +91,8 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
     count(options, asked)
     const { route, id } = foundFor(asked, head)
     if (options.catchUp !== undefined && needsOthers(options, route)) {
-      await catchUp(options.catchUp, route)
+      const mustBeNewest = tokenIn(head) !== undefined && asked.session === undefined // it may be a new token
+      await catchUp(() => options.catchUp!(mustBeNewest), route)
       asked.session = sessionOf(options, head)
     }
     assertMay(options, asked.session, route)

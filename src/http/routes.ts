@@ -121,6 +121,7 @@ export function sessionRoutes(
       isPublic: true,
       limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
       shape: { email, password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH) },
+      storingFailed: 'Error logging in',
       handle: async ({ body, client, isGone }) => {
         const verdict = pairs?.take(`${clientKey(client)} ${body.email.toLowerCase()}`)
         if (verdict?.allowed === false) {
@@ -139,6 +140,7 @@ export function sessionRoutes(
       // contract §5.4
       operation: 'logout', method: 'POST', path: '/api/logout',
       takesAnyToken: true,
+      storingFailed: 'Error logging out',
       handle: async ({ session }) => {
         await accounts.revoke(session!.hash, session!.user)
         return LOGGED_OUT

@@ -97,9 +97,10 @@ export interface Journal {
   append(decide: () => readonly EncodedEvent[]): Promise<void>
   /**
    * Of a journal that others write: resolves once every record is applied that was acknowledged before this call,
-   * unless the operator allows stale reads. Rejects with `journal-unreachable` or `journal-failed`.
+   * or, unless `mustBeNewest`, at once if the operator allows stale reads. Rejects with `journal-unreachable` or
+   * `journal-failed`.
    */
-  readonly catchUp?: () => Promise<void>
+  readonly catchUp?: (mustBeNewest?: boolean) => Promise<void>
   status(): Status
   /** Releases all that it holds. Not to be called while an append is under way. */
   close(): Promise<void>

@@ -62,36 +62,8 @@ export function readJournal(
 export function * readInSteps(
   files: Files, path: string, keys: KeyFinder, onLine: OnLine, endBytes: number = Infinity
 ): Generator<Recovered, Recovered, void> {
-  const keyNames = new Set<string>()
-  const found = {
-    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0, keyNames
-  }
-  let isPart = false // of a journal that was written again, whose record `journal.whole` is still to come
-  const refusal = (code: 'journal-damaged' | 'journal-newer', what: string): Failure => new Failure(code,
-    `${path}, line ${found.records + 1} at byte ${found.goodBytes}: ${what}; ${WAYS_ON[code]}`)
-  const take = (lines: readonly Line[], texts: readonly string[]): void => {
-    const { read, fault } = verifyAll(lines, found.records + 1, found.head, keys, path)
-    try {
-      for (const [i, record] of read.entries()) {
-        const line = lines[i]!
-        isPart = isStillPart(isPart, record)
-        onLine(record, texts[i]!)
-        if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
-        found.records++
-        found.head = line.hash
-        found.time = line.time
-        found.goodBytes += texts[i]!.length + 1
-        keyNames.add(line.key)
-      }
-      if (fault !== undefined) throw fault
-    } catch (error) {
-      if (error instanceof Failure && error.code === 'journal-newer') throw refusal(error.code, error.detail)
-      // What the system has refused is no fault of the line.
-      if (error instanceof Failure || 'syscall' in (error as Error)) throw error
-      throw refusal('journal-damaged', (error as Error).message)
-    }
-  }
-  let tail = '' // what has not the form, a character for each byte
+  const reading = new Reading(path, keys, onLine)
+  const { found } = reading
   const descriptor = files.openToRead(path)
   try {
     let unread = Buffer.alloc(0) // what follows the lines that were taken
@@ -103,25 +75,82 @@ export function * readInSteps(
       if (read <= 0) break
       unread = Buffer.concat([unread, piece.subarray(0, read)])
       const { lines, texts, bytes, isMalformed } = linesOf(unread)
-      take(lines, texts)
+      reading.take(lines, texts)
       unread = unread.subarray(bytes)
       if (isMalformed || unread.length > MAX_LINE_BYTES) break
       yield { ...found }
     }
-    if (isPart) throw refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
-    if (unread.length === 0) return found
-    const end = Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
+    let tail = '' // what has not the form, a character for each byte
+    const end = unread.length === 0 ? 0 : Math.min(found.goodBytes + MAX_WRITE_BYTES + 1, endBytes)
     for (const [piece] of piecesOf(files, descriptor, found.goodBytes, end)) tail += piece.toString('latin1')
+    reading.end(tail)
+    return { ...found, tornBytes: tail.length }
   } finally {
     files.close(descriptor)
   }
-  const [line] = tail.split('\n', 1)
-  if (line!.length < tail.length && isOfNewerForm(line!, found.head)) {
-    throw refusal('journal-newer', 'this version does not know the form of the line')
+}
+
+/** A journal that is being read. */
+class Reading {
+  readonly found = {
+    records: 0, head: FIRST_HASH, goodBytes: 0, time: null as string | null, tornBytes: 0, lastWriteBytes: 0,
+    keyNames: new Set<string>()
   }
-  const fault = tornFault(tail, found.goodBytes, found.records + 1)
-  if (fault === undefined) return { ...found, tornBytes: tail.length }
-  throw refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+  readonly #path: string
+  readonly #keys: KeyFinder
+  readonly #onLine: OnLine
+  /** Whether a journal that was written again has not reached its record `journal.whole` yet. */
+  #isPart = false
+
+  constructor(path: string, keys: KeyFinder, onLine: OnLine) {
+    this.#path = path
+    this.#keys = keys
+    this.#onLine = onLine
+  }
+
+  /** Verifies lines that follow, and hands their records on, up to the first that is wrong. */
+  take(lines: readonly Line[], texts: readonly string[]): void {
+    const { found } = this
+    const { read, fault } = verifyAll(lines, found.records + 1, found.head, this.#keys, this.#path)
+    try {
+      for (const [i, record] of read.entries()) {
+        const line = lines[i]!
+        this.#isPart = isStillPart(this.#isPart, record)
+        this.#onLine(record, texts[i]!)
+        if (startsWrite(line)) found.lastWriteBytes = found.goodBytes
+        found.records++
+        found.head = line.hash
+        found.time = line.time
+        found.goodBytes += texts[i]!.length + 1
+        found.keyNames.add(line.key)
+      }
+      if (fault !== undefined) throw fault
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'journal-newer') throw this.#refusal(error.code, error.detail)
+      // What the system has refused is no fault of the line.
+      if (error instanceof Failure || 'syscall' in (error as Error)) throw error
+      throw this.#refusal('journal-damaged', (error as Error).message)
+    }
+  }
+
+  /** Throws unless the journal may end with what follows its last whole line. */
+  end(tail: string): void {
+    const { head, goodBytes, records } = this.found
+    if (this.#isPart) throw this.#refusal('journal-damaged', `it is damaged or cut off before its record ${WHOLE}`)
+    if (tail === '') return
+    const [line] = tail.split('\n', 1)
+    if (line!.length < tail.length && isOfNewerForm(line!, head)) {
+      throw this.#refusal('journal-newer', 'this version does not know the form of the line')
+    }
+    const fault = tornFault(tail, goodBytes, records + 1)
+    if (fault === undefined) return
+    throw this.#refusal('journal-damaged', `it is not a line of a journal, nor the rest of a torn write: ${fault}`)
+  }
+
+  #refusal(code: 'journal-damaged' | 'journal-newer', what: string): Failure {
+    const { records, goodBytes } = this.found
+    return new Failure(code, `${this.#path}, line ${records + 1} at byte ${goodBytes}: ${what}; ${WAYS_ON[code]}`)
+  }
 }
 
 /** The lines that bytes begin with, up to the first that has not the form, and the length of them all. */

@@ -34,8 +34,15 @@ export interface Imported {
 /** The entries that a command may be about. */
 export type Among = 'active' | 'deleted' | 'all'
 
-/** An entry as lists show it, without secrets. */
-export type Listed = { readonly id: number } & EntryChanges
+/**
+ * An entry as lists show it, without secrets; if asked for, when its password was set (null: that is not known), and
+ * how many other active entries have the same one, with the least id of all of these.
+ */
+export type Listed = { readonly id: number } & EntryChanges & {
+  readonly changed?: string | null
+  readonly reused?: number
+  readonly sameAs?: number
+}
 
 /** The status of a journal and of what is in it. */
 export interface FolderStatus extends JournalLocation, Status {
@@ -54,6 +61,14 @@ export interface Disclosed<T> { readonly found: T, readonly unrecorded?: string 
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
+/** With `oldDays` entries whose password is older, or of an unknown age; with `isReused` those that share theirs. */
+interface Searched {
+  readonly text: string | undefined
+  readonly among: Among
+  readonly oldDays?: number | undefined
+  readonly isReused?: 0 | 1 | undefined
+}
+
 /** What each operation takes, and what it gives. */
 interface Operations {
   status: [{}, FolderStatus]
@@ -66,7 +81,7 @@ interface Operations {
   issueToken: [Email & { abilities: Names, ttlMinutes: number | undefined, name: string | undefined }, Issued]
   revokeToken: [{ id: string }, {}]
   revokeTokens: [Email, {}]
-  findEntries: [{ text: string | undefined, among: Among }, readonly Listed[]]
+  findEntries: [Searched, readonly Listed[]]
   getEntry: [Id & { command: string | undefined }, Disclosed<Entry>]
   readEntries: [
     { from: number, among: Among, command: string | undefined },

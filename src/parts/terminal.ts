@@ -206,6 +206,9 @@ export class Terminal {
     return bytes.toString()
   }
 
+  /** Standard input in pieces. */
+  input(): AsyncIterable<Buffer> { return this.#streams.stdin as AsyncIterable<Buffer> }
+
   /** All of standard input. */
   async readInput(maxBytes: number): Promise<Buffer> {
     const chunks: Buffer[] = []
@@ -237,11 +240,15 @@ export class Terminal {
   }
 }
 
+type Row = { readonly [name: string]: unknown }
+
 /** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */
 function table(items: readonly object[], room: number, words: Words): string[] {
   const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
-  const header = Object.keys(items[0] ?? {}).map(name => (words[name] ?? name).toUpperCase())
-  const rows = [header, ...items.map(item => Object.values(item).map(cell))].map(row => row.map(text => [...text]))
+  const names = [...new Set(items.flatMap(item => Object.keys(item)))]
+  const header = names.map(name => (words[name] ?? name).toUpperCase())
+  const cells = items.map(item => names.map(name => cell((item as Row)[name])))
+  const rows = [header, ...cells].map(row => row.map(text => [...text]))
   const wanted = header.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
   const widths = fitted(wanted, room - GAP.length * (header.length - 1))
   const line = (row: readonly string[][]): string => row.map((characters, i) => {

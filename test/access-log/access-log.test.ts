@@ -5,7 +5,8 @@ import { AccessLog, type LoggedRequest } from '../../src/parts/access-log/access
 import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../src/limits.ts'
 import { ANA, call, PASSWORD, startProtected, tokenOf, type CallOptions } from '../support/accounts.ts'
 import { connectRaw, exchange, message } from '../support/raw.ts'
-import { startService } from '../support/service.ts'
+import { startProgram } from '../support/program.ts'
+import { send, startService } from '../support/service.ts'
 import { createEntry } from '../../src/store/commands.ts'
 
 const ON = { 'access-log': 'on' }
@@ -130,7 +131,8 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   let pending = 0
   const sink = { write: (line: string) => { written.push(line) }, pendingBytes: () => pending }
   const log = new AccessLog(sink, () => 0, () => {})
-  const line = `${JSON.stringify({ time: '1970-01-01T00:00:00.000Z', ...REQUEST })}\n`
+  const said = (what: object): string => `${JSON.stringify({ time: '1970-01-01T00:00:00.000Z', ...what })}\n`
+  const line = said(REQUEST)
   log.write(REQUEST)
   pending = MAX_ACCESS_LOG_PENDING_BYTES - line.length
   log.write(REQUEST)
@@ -140,10 +142,18 @@ test('lines beyond what may wait are dropped, counted, and reported once there i
   pending = 0
   log.write(REQUEST)
   log.write(REQUEST)
-  assert.deepEqual(written, [line, line, `${JSON.stringify({ dropped: 3 })}\n`, line, line])
+  assert.deepEqual(written, [line, line, said({ dropped: 3 }), line, line])
   pending = MAX_ACCESS_LOG_PENDING_BYTES
   log.write(REQUEST)
   log.close()
-  log.close()
-  assert.deepEqual(written.slice(5), [`${JSON.stringify({ dropped: 1 })}\n`])
+  assert.deepEqual(written.slice(5), [said({ dropped: 1 }), said({ service: 'stopped' })])
+})
+
+test('the first line says that the service has started, and the last one that it has stopped', async t => {
+  const program = await startProgram(t, { flags: { 'access-log': 'on' } })
+  await send(program.url, 'GET', '/api/listPassword')
+  const { stdout } = await program.stop()
+  const lines = stdout.trimEnd().split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  assert.deepEqual(lines.map(({ service, route }) => service ?? route), ['started', 'listPassword', 'stopped'])
+  assert.ok(lines.every(({ time }) => Date.parse(time) > 0))
 })

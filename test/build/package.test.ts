@@ -111,10 +111,10 @@ createServer((request, response) => service.handle(request, response))
 const entry: Entry = await service.createPassword({ password: 'a', sistema: 'b', usuario: 'c' })
 const changes: EntryChanges = { password: 'd' }
 const changed: Entry | undefined = await service.updatePassword(entry.id, changes)
-const users: ListedUser[] = service.accounts.users()
+const users: ListedUser[] = await service.accounts.users()
 const issued: Issued | undefined = await service.accounts.issue('a@b.example', ['password:read'], undefined)
 const user: PublicUser | undefined = issued?.user
-const tokens: ListedToken[] = service.accounts.tokens()
+const tokens: ListedToken[] = await service.accounts.tokens()
 const code: FailureCode = 'input-invalid'
 try { await service.listen() } catch (error) { if (error instanceof Failure) console.log(error.code === code) }
 // @ts-expect-error: not a setting

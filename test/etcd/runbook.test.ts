@@ -1,18 +1,27 @@
 /** What the README has an operator do with a journal in etcd, walked right and walked wrong. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { admin, done, initialized, refused } from '../support/admin.ts'
-import { base64, callEtcd, etcdMissing, startCluster, startProxy } from '../support/etcd.ts'
+import { base64, callEtcd, etcdMissing, fillUp, startCluster, startProxy } from '../support/etcd.ts'
 import { create, faultOf, flagsOf, list, Rival, startInstances, until } from '../support/instances.ts'
 import { failure, readSecret, writeKeys } from '../support/journal.ts'
 import { freshFolder, send, startService } from '../support/service.ts'
 
 const NO_ETCD = etcdMissing()
+
+/** Copies the journal in etcd to where a folder's journal is; gives what is said of it. */
+async function backup(folder: string, at: string): Promise<string> {
+  const { code, out, error } = await admin(folder, `journal backup ${join(folder, 'journal.jsonl')} --journal etcd ${at}`)
+  assert.equal(code, 0, error)
+  return out
+}
 
 describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () => {
   for (const isForgotten of [false, true]) {
@@ -27,11 +36,11 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
         if (!isForgotten) await two!.service.close()
         const back = freshFolder(t)
         writeKeys(back, readSecret(one!.folder))
-        const copied = await done(back, `journal copy --to file ${at}`)
-        assert.match(copied, /journal\.jsonl: 5 records, head [0-9a-f]{64}\n\/pes is closed: what still runs there takes/)
+        assert.match(await done(back, `journal close ${at}`), /^\/pes is closed: instances read, and take no changes\n/)
+        assert.match(await backup(back, at), /^5 records, head [0-9a-f]{64}\n/)
         if (isForgotten) {
           assert.deepEqual([await create(two!), await list(two!)], [500, 200], 'what is not in the copy is refused')
-          assert.match(faultOf(two!)!, /\/pes is closed: it was copied to a file at 2/)
+          assert.match(faultOf(two!)!, /\/pes is closed since 2/)
           await refused(two!.folder, 'key rotate', 1, /is closed/)
           await two!.service.close() // and a supervisor starts it again
           const again = await startService(t, { ...await flagsOf(t, endpoints, readSecret(one!.folder)) })
@@ -56,28 +65,25 @@ describe('a journal in etcd is re-encrypted and moved', { concurrency: 2 }, () =
   }
 })
 
-test('keys of another program among the records are left out of every count, and removed by nobody', { skip: NO_ETCD }, async t => {
+test('no journal is made or copied to a prefix that is not clean, and none is removed with what is not its own', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const at = `--etcd-endpoints ${endpoints}`
   const put = (key: string): Promise<unknown> => callEtcd(endpoints, '/v3/kv/put', { key: base64(key), value: base64('theirs') })
-  const theirs = ['/pes.turn/abc', '/pes/0000000000000000x', '/pes/0000000000000003x', '/pes/0000000000000004x', '/pes/0config']
   const [one] = await startInstances(t, endpoints, 1)
   for (let i = 0; i < 5; i++) assert.equal(await create(one!), 200)
-  for (const key of theirs) await put(key)
   await one!.service.close()
-  const back = freshFolder(t)
-  writeKeys(back, readSecret(one!.folder))
-  assert.match(await done(back, `journal copy --to file ${at}`), /journal\.jsonl: 5 records, head/)
-  await refused(back, `journal remove /pes --from etcd --yes ${at}`, 1, /\/pes also holds 5 keys of another program; remove those first/)
-  for (const key of theirs) await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64(key) })
-  assert.equal(await done(back, `journal remove /pes --from etcd --yes ${at}`), '/pes: 5 records removed\n')
+  await put('/pes/0config')
+  await done(one!.folder, `journal close ${at}`)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /\/pes lacks records, or has keys of another program among its 6/)
+  await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/0config') })
+  assert.equal(await done(one!.folder, `journal remove /pes --from etcd --yes ${at}`), '/pes: 5 records removed\n')
 
-  for (const key of ['/other/0config', '/other/0000000000000000-lease', '/other.turn/abc']) await put(key)
-  const why = /etcd has no key \/other\.key; but keys of another program where a journal would be; name another ETCD_PREFIX/
-  await refused(back, `journal remove /other --from etcd --yes ${at}`, 1, why)
-  await refused(back, `init --journal etcd --etcd-prefix /other ${at}`, 1, why)
-  const { count } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/other'), range_end: base64('/othes') })
-  assert.equal(count, '3')
+  await put('/other/0config')
+  const why = /etcd has no key \/other\.key; but 1 keys where its records would be: .* if not, name another ETCD_PREFIX/
+  await refused(one!.folder, `journal remove /other --from etcd --yes ${at}`, 1, why)
+  await refused(one!.folder, `init --journal etcd --etcd-prefix /other ${at}`, 1, why)
+  const folder = await initialized(t)
+  await refused(folder, `journal copy --to etcd --etcd-prefix /other ${at}`, 1, /\/other holds other keys; nothing was copied/)
 })
 
 test('records whose marker is gone or damaged are removed by nobody', { skip: NO_ETCD }, async t => {
@@ -87,9 +93,9 @@ test('records whose marker is gone or damaged are removed by nobody', { skip: NO
   for (let i = 0; i < 3; i++) assert.equal(await create(one!), 200)
   await one!.service.close()
   await callEtcd(endpoints, '/v3/kv/put', { key: base64('/pes.key'), value: base64('PRECIOUS') })
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3, /what \/pes\.key holds in etcd is not this program's/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 3, /what \/pes\.key holds in etcd is no marker/)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes.key') })
-  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /no key \/pes\.key; but 3 records; put the name/)
+  await refused(one!.folder, `journal remove /pes --from etcd --yes ${at}`, 1, /no key \/pes\.key; but 3 keys where its records would be: if they are records, put the name/)
   assert.equal(await new Rival(endpoints, readSecret(one!.folder)).count(), 3)
 })
 
@@ -110,7 +116,8 @@ test('what acts on a journal as a whole says first on which, also where it is re
     await says(one!.folder, `${command} ${isSet}`, shared)
   }
   await one!.service.close()
-  await says(back, `journal copy --to file ${isSet}`, `${shared}, to ${path}`)
+  await says(back, `journal close ${isSet}`, shared)
+  await backup(back, `--etcd-endpoints ${endpoints}`)
   await says(back, `journal reopen ${isSet}`, shared)
   await says(back, 'key rotate --journal file', `journal ${path}`)
   await says(back, 'key rewrite --journal file', `journal ${path}`)
@@ -130,11 +137,9 @@ test('records that are gone while the marker is left are no empty journal', { sk
   await assert.rejects(startService(t, flags), failure('journal-damaged', why))
   const at = `--journal etcd --etcd-endpoints ${endpoints}`
   await refused(flags['data']!, `init ${at}`, 3, why)
-  const back = freshFolder(t)
-  await refused(back, `journal copy --to file ${at}`, 3, why)
-  assert.equal(existsSync(join(back, 'journal.jsonl')), false)
+  await refused(flags['data']!, `journal close ${at}`, 3, why)
   const { kvs: [{ value }] } = await callEtcd(endpoints, '/v3/kv/range', { key: base64('/pes.key') })
-  assert.match(Buffer.from(value, 'base64').toString(), / begun$/, 'what was refused has closed nothing')
+  assert.match(Buffer.from(value, 'base64').toString(), / begun$/)
   assert.equal(await done(flags['data']!, `journal remove /pes --from etcd --yes --etcd-endpoints ${endpoints}`), '/pes: 0 records removed\n')
   assert.match(await done(flags['data']!, `init ${at}`), /^journal \/pes \(made, empty\)/)
 })
@@ -142,68 +147,61 @@ test('records that are gone while the marker is left are no empty journal', { sk
 test('a closed journal is opened again as what it was: empty, or one whose records must be there', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
   const flags = await flagsOf(t, endpoints, randomBytes(32))
-  const at = `--journal etcd --etcd-endpoints ${endpoints}`
-  const [data, other] = [flags['data']!, freshFolder(t)]
-  for (const folder of [data, other]) writeKeys(folder, readSecret(data))
-  await done(data, `init ${at}`)
-  await done(other, `journal copy --to file ${at}`)
-  await done(other, `journal reopen ${at}`)
+  const data = flags['data']!
+  const at = `--etcd-endpoints ${endpoints}`
+  await done(data, `journal close ${at}`)
+  assert.equal(await done(data, `journal reopen ${at}`), '/pes: instances may write to it again\n')
+  await refused(data, `journal reopen ${at}`, 1, /\/pes is not closed/)
   const one = await startService(t, flags)
   assert.equal(await create(one), 200)
+  await done(data, `journal close ${at}`)
+  await refused(data, `journal close ${at}`, 1, /\/pes is closed already/)
+  await until(() => faultOf(one) !== undefined)
+  assert.deepEqual([await create(one), await list(one)], [500, 200])
+  for (const _ of [1, 2]) await refused(data, `key rotate --journal etcd ${at}`, 1, /\/pes is closed since/)
+  await refused(await initialized(t), `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
+  await done(data, `journal reopen ${at}`)
+  await until(() => faultOf(one) === undefined)
+  assert.equal(await create(one), 200)
   await one.service.close()
-  rmSync(join(other, 'journal.jsonl'))
-  await done(other, `journal copy --to file ${at}`)
+  await done(data, `journal close ${at}`)
   await callEtcd(endpoints, '/v3/kv/deleterange', { key: base64('/pes/'), range_end: base64('/pes0') })
-  await refused(other, `journal reopen ${at}`, 3, /\/pes has no records in etcd, and its marker says that it had/)
+  await refused(data, `journal reopen ${at}`, 3, /\/pes has no records in etcd, and its marker says that it had/)
   await assert.rejects(startService(t, flags), failure('journal-damaged', /and its marker says that it had/))
 })
 
-test('a journal that a copy has closed is opened again, and so it is where the copy fails', { skip: NO_ETCD }, async t => {
-  const { endpoints } = await startCluster(t)
+test('an etcd that is full is left by a backup, whose head lets the journal be removed', { skip: NO_ETCD }, async t => {
+  const { endpoints, members: [member] } = await startCluster(t, { args: ['--quota-backend-bytes', String(4 * 1024 * 1024)] })
   const [one] = await startInstances(t, endpoints, 1)
   assert.equal(await create(one!), 200)
   const at = `--etcd-endpoints ${endpoints}`
-  const back = freshFolder(t)
-  writeKeys(back, randomBytes(32))
-  await refused(back, `journal copy --to file ${at}`, 3, /needs key/)
-  assert.equal(await create(one!), 200, 'a copy that failed leaves it open')
-  writeFileSync(join(back, 'journal.jsonl'), '')
-  await refused(back, `journal copy --to file ${at}`, 1, /journal\.jsonl exists already/)
-  assert.equal(await create(one!), 200)
-  const other = freshFolder(t)
-  writeKeys(other, readSecret(one!.folder))
-  await done(other, `journal copy --to file ${at}`)
-  await until(() => faultOf(one!) !== undefined)
-  assert.equal(await create(one!), 500)
-  for (const _ of [1, 2]) await refused(one!.folder, `key rotate --journal etcd ${at}`, 1, /\/pes is closed: it was copied to a file/)
-  await refused(other, `journal copy --to etcd ${at}`, 1, /^error: \/pes holds a journal, or another copy is made there; nothing was copied/)
-  assert.equal(await done(other, `journal reopen ${at}`), '/pes: instances may write to it again\n')
-  await until(() => faultOf(one!) === undefined)
-  assert.equal(await create(one!), 200)
-  await refused(other, `journal reopen ${at}`, 1, /\/pes is not closed/)
+  await fillUp(member!.url)
+  await one!.service.close()
+  await refused(one!.folder, `journal close ${at}`, 1, /space exceeded: compact and defragment it, or raise --quota/)
+  const remove = `journal remove /pes --from etcd --yes ${at}`
+  await refused(one!.folder, remove, 1, /\/pes is in use, 1 records, .* if etcd is full, make a backup and name its head/)
+  await refused(one!.folder, `${remove} --head ${'0'.repeat(64)}`, 1, /does not end with a head that was named/)
+  const [, head] = /head ([0-9a-f]{64})/.exec(await backup(one!.folder, at))!
+  assert.equal(await done(one!.folder, `${remove} --head ${head}`), '/pes: 1 records removed\n')
+  const alone = await startService(t, { data: one!.folder })
+  assert.equal(await list(alone), 200)
 })
 
-test('a copy of a journal that is opened again meanwhile is none', { skip: NO_ETCD }, async t => {
+test('a signal that ends a copy to etcd says what state it leaves', { skip: NO_ETCD }, async t => {
   const { endpoints } = await startCluster(t)
-  const [one] = await startInstances(t, endpoints, 1)
-  assert.equal(await create(one!), 200)
+  const folder = await initialized(t)
+  await done(folder, 'user add ana@example.org --password-stdin', 'a long password\n')
   const proxy = await startProxy(t, endpoints)
-  let opening: Promise<void> | undefined
-  proxy.before = async body => {
-    if (!body.includes('count_only') || !body.includes('"failure"')) return // it reads the records
-    // Once, and also for who asks again because that takes its time.
-    await (opening ??= (async () => {
-      await done(freshFolder(t), `journal reopen --etcd-endpoints ${endpoints}`)
-      assert.equal(await create(one!), 200)
-    })())
-  }
-  const back = freshFolder(t)
-  writeKeys(back, readSecret(one!.folder))
-  await refused(back, `journal copy --to file --etcd-endpoints ${proxy.url}`, 1, /\/pes was changed meanwhile; look again/)
-  await opening
-  assert.notEqual(opening, undefined)
-  assert.equal(existsSync(join(back, 'journal.jsonl')), false)
-  assert.equal(await create(one!), 200)
+  const reached = new Promise<void>(resolve => {
+    proxy.treat = () => { resolve(); return new Promise(() => {}) }
+  })
+  const child = spawn(process.execPath, ['dist/admin.js', 'journal', 'copy', '--to', 'etcd', '--data', folder, '--etcd-endpoints', proxy.url])
+  const said = text(child.stderr)
+  await reached
+  child.kill('SIGINT')
+  assert.deepEqual(await once(child, 'exit'), [130, null])
+  assert.match(await said, /ended by SIGINT: \/pes: the copy is not whole, and no instance takes it; the same command starts it over/)
+  assert.match(await done(folder, `journal copy --to etcd --etcd-endpoints ${endpoints}`), /^\/pes: /)
 })
 
 test('nothing is copied beside a service, also where that has cut off the first request', async t => {
@@ -225,7 +223,7 @@ test('nothing is copied beside a service, also where that has cut off the first 
 test('a command that needs etcd and is not told where it is says so, and changes nothing', async t => {
   const folder = await initialized(t)
   await refused(folder, 'journal copy --to etcd', 1, /ETCD_ENDPOINTS must be set/)
-  for (const words of ['journal copy --to file', 'journal reopen', 'journal remove /pes --from etcd --yes']) {
+  for (const words of ['journal close', 'journal reopen', 'journal remove /pes --from etcd --yes']) {
     await refused(folder, words, 2, /JOURNAL=etcd needs ETCD_ENDPOINTS/)
   }
   await done(folder, 'journal verify')

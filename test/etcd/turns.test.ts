@@ -104,19 +104,3 @@ test('turns that are taken again and again are not waited for for ever, and fail
   await pause(200)
   for (let i = 0; i < 3; i++) assert.equal(await create(one), 200)
 })
-
-test('what is no turn is ignored, and named once', { skip: NO_ETCD }, async t => {
-  const { endpoints, members: [member] } = await startCluster(t)
-  const [one] = await startInstances(t, endpoints, 1) as [Started]
-  const named = (): number => one.warnings.filter(line => /is not of this program/.test(line)).length
-  // Again and again: the watch may only be about to begin.
-  for (const endMs = performance.now() + 60_000; named() < 2 && performance.now() < endMs; await pause(50)) {
-    await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.turn/empty') })
-    await callEtcd(member!.url, '/v3/kv/put', { key: base64('/pes.turn/word'), value: base64('x') })
-  }
-  const beganMs = performance.now()
-  for (let i = 0; i < 5; i++) assert.equal(await create(one), 200)
-  assert.ok(performance.now() - beganMs < 3_000)
-  assert.equal(named(), 2)
-  assert.equal((await callEtcd(member!.url, '/v3/kv/range', TURNS)).kvs.length, 2, 'nor removed')
-})

@@ -164,7 +164,7 @@ test('entries are added, found, shown, changed, deleted and restored; showing a 
     assert.deepEqual(JSON.parse(await done(folder, 'entry list ORRE --json')).at(-1),
       { id, sistema: 'Correo', usuario: 'ana' })
     assert.deepEqual(await admin(folder, 'entry list none'),
-      { code: 0, out: '', error: 'no active entries that contain this\n' })
+      { code: 0, out: '', error: 'no active entries like that\n' })
     assert.ok(!(await done(folder, `entry get ${id}`)).includes('SECRET'))
     assert.equal(await done(folder, `entry get ${id} --field password`), 'SECRET-1\n')
     assert.equal(await done(folder, `entry get ${id} --field user`), 'ana\n')

@@ -54,10 +54,33 @@ test('the backup is verified, copies the keys, and keeps fourteen of each', asyn
 test('the settings of the image and of the compose file are taken, and protect what is stored', () => {
   const dockerfile = readFileSync(join(INSTALL, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ')
   const env = Object.fromEntries([.../^ENV (.*)$/m.exec(dockerfile)![1]!.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name!, value!]))
-  const [, proxies = ''] = /TRUST_PROXY: (\S+) \}/.exec(readFileSync(join(INSTALL, 'compose.yaml'), 'utf8')) ?? []
+  const [, proxies = ''] = /TRUST_PROXY: (\S+), ACCESS_LOG: 'on' \}/.exec(readFileSync(join(INSTALL, 'compose.yaml'), 'utf8')) ?? []
   const { auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, dataDir, keyFile } = readSettings([], { ...env, TRUST_PROXY: proxies })
   assert.deepEqual({ auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, dataDir, keyFile }, {
     auth: 'bearer', isProduction: true, tokenTtlMinutes: 720, loginLimit: 30, rateLimitBy: 'user', dataDir: '/data', keyFile: '/keys/journal.key'
   })
   assert.throws(() => readSettings([], env), /needs TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY$/)
+})
+
+const RUNBOOK = fileURLToPath(new URL('../../src/parts/operator/README.md', import.meta.url))
+const NO_SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0 ? false : 'systemd is not installed'
+
+test('systemd takes the unit of the runbook and those of the backup as they are', { skip: NO_SYSTEMD }, t => {
+  const folder = freshFolder(t)
+  const unit = /```ini\n(# \/etc\/systemd[^]*?)```/.exec(readFileSync(RUNBOOK, 'utf8'))![1]!
+  // What they start is not installed here.
+  const local = (text: string): string => text.replace(/^ExecStart=.*$/m, `ExecStart=${process.execPath}`)
+  writeFileSync(join(folder, 'password-entry-service.service'), local(unit))
+  for (const name of ['pes-backup.service', 'pes-backup.timer']) {
+    writeFileSync(join(folder, name), local(readFileSync(join(INSTALL, name), 'utf8')))
+  }
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...readdirSync(folder).map(name => join(folder, name))], { encoding: 'utf8' })
+  assert.deepEqual([status, stderr], [0, ''])
+})
+
+test('the settings of the unit are taken, and protect what is stored', () => {
+  const lines = [...readFileSync(RUNBOOK, 'utf8').matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) => line!.split(' '))
+  const env = Object.fromEntries(lines.map(one => one.split('=')))
+  const { auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog } = readSettings([], env)
+  assert.deepEqual([auth, isProduction, tokenTtlMinutes, loginLimit, rateLimitBy, accessLog], ['bearer', true, 720, 30, 'user', true])
 })

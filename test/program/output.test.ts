@@ -22,8 +22,8 @@ test('with ACCESS_LOG=on standard output holds JSON lines alone, and a person re
   await send(program.url, 'POST', '/api/createPassword', { password: 'p', sistema: 's', usuario: 'u' })
   const { code, stdout, stderr } = await program.stop()
   assert.equal(code, 0)
-  const [line, ...rest] = stdout.trimEnd().split('\n').map(text => JSON.parse(text))
-  assert.deepEqual([line.route, line.entry, rest], ['createPassword', 1, []])
+  const [started, line, ...rest] = stdout.trimEnd().split('\n').map(text => JSON.parse(text))
+  assert.deepEqual([started.service, line.route, line.entry, rest.map(({ service }) => service)], ['started', 'createPassword', 1, ['stopped']])
   assert.match(stderr, /^data folder [^]*^address [^]*^ready\nstopped\n$/m)
 })
 
@@ -52,11 +52,11 @@ test('an access log whose disk fills up counts the lines that it loses, and goes
   await ask(2)
   const { stderr } = await program.stop()
   assert.equal(stderr.match(/^warning: the access log failed: ENOSPC; [^\n]+$/gm)?.length, 1, stderr)
-  const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"dropped")/).map(text => text.split('\n'))
+  const [begun, after] = readFileSync(path, 'utf8').trimEnd().split(/\n(?=\{"time":"[^"]*","dropped")/).map(text => text.split('\n'))
   // What a page had no room for was cut; a line may also have ended with its page.
   if (!begun!.at(-1)!.endsWith('}')) begun!.pop()
   const [{ dropped }, ...last] = after!.map(line => JSON.parse(line))
-  assert.equal(begun!.map(line => JSON.parse(line)).length + dropped + last.length, 33)
+  assert.equal(begun!.map(line => JSON.parse(line)).length + dropped + last.length, 35)
   assert.ok(dropped > 5 && last.length >= 2, `${dropped} lost, ${last.length} after that`)
 })
 

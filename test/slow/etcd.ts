@@ -105,7 +105,8 @@ for (const program of ['etcd', ...NEWER_ETCDS]) test(`${MINUTES} minutes of fail
   const back = freshFolder(t)
   copyFileSync(join(folders[0], KEY_FILE), join(back, KEY_FILE))
   const at = `--etcd-endpoints ${endpoints}`
-  await done(back, `journal copy --to file ${at}`)
+  await done(back, `journal close ${at}`)
+  await admin(back, `journal backup ${join(back, 'journal.jsonl')} --journal etcd ${at}`) // warns that it is closed
   for (const step of ['key rotate', 'key rewrite', `journal copy --to etcd ${at} --etcd-prefix /pes-2`]) await done(back, step)
   for (const [i, place] of places.entries()) {
     copyFileSync(join(back, KEY_FILE), join(folders[i]!, KEY_FILE))

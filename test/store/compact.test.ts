@@ -242,7 +242,7 @@ test('where a file has no second name the archive is refused, the journal stays,
   faulty.fail({ of: 'link', code: 'EPERM', forGood: true })
   const store = await open(folder, { files: faulty.files })
   const before = journalBytes(folder)
-  await assert.rejects(compact(store), /cannot be kept as an archive: .* --drop-history/)
+  await assert.rejects(compact(store), { code: 'EPERM' })
   assert.deepEqual([journalBytes(folder).equals(before), readdirSync(folder).sort()], [true, NAMES])
   await compact(store, false)
   await store.close()

@@ -59,7 +59,8 @@ export async function startService(t: Scope, flags: Record<string, string> = {})
   const info: string[] = []
   const warnings: string[] = []
   const accessLines: string[] = []
-  const access = { write: (line: string) => { accessLines.push(line) }, pendingBytes: () => 0 }
+  // Without those for the start and the stop.
+  const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) }, pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
   atEnd(t, async () => {

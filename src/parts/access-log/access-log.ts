@@ -1,7 +1,8 @@
 /**
  * The access log: one JSON line per request: who asked for what, and the outcome; never a password, a token, a query or
  * a body. Every value passes through JSON, so no control character can forge a line. A slow reader or a full disk loses
- * lines, which are counted and reported once there is room again, and never delays a request.
+ * lines, which are counted and reported once there is room again, and never delays a request. A line for the start and
+ * one for the stop show from when to when there was a log.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -44,6 +45,8 @@ export class AccessLog implements Observer {
     this.#warn = warn
   }
 
+  begin(): void { this.#write({ service: 'started' }) }
+
   requestEnded({ id, client, session, logged = {}, method, route, entry, status, ms }: Ended): void {
     const token = logged.token ?? session?.hash
     this.write({
@@ -58,8 +61,10 @@ export class AccessLog implements Observer {
     this.write({ request: randomUUID(), client, ...nobody, status, ms: 0 })
   }
 
-  write(request: LoggedRequest): void {
-    const line = `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...request })}\n`
+  write(request: LoggedRequest): void { this.#write(request) }
+
+  #write(data: object): void {
+    const line = this.#line(data)
     let isWritten = false
     this.#attempt(() => {
       if (this.#sink.pendingBytes() + Buffer.byteLength(line) > MAX_ACCESS_LOG_PENDING_BYTES) return
@@ -70,11 +75,19 @@ export class AccessLog implements Observer {
     if (!isWritten) this.#dropped++
   }
 
-  /** Reports what was dropped last. */
-  close(): void { this.#attempt(() => this.#reportDropped()) }
+  close(): void {
+    this.#attempt(() => {
+      this.#reportDropped()
+      this.#sink.write(this.#line({ service: 'stopped' }))
+    })
+  }
+
+  #line(data: object): string {
+    return `${JSON.stringify({ time: new Date(this.#wallMs()).toISOString(), ...data })}\n`
+  }
 
   #reportDropped(): void {
-    if (this.#dropped > 0) this.#sink.write(`${JSON.stringify({ dropped: this.#dropped })}\n`)
+    if (this.#dropped > 0) this.#sink.write(this.#line({ dropped: this.#dropped }))
     this.#dropped = 0
   }
 

@@ -17,6 +17,7 @@ export const accessLog: Part<AccessLogSettings> = {
     if (!settings.accessLog || log.access === undefined) return {}
     const { AccessLog } = await import('./access-log.ts')
     const observer = new AccessLog(log.access, Date.now, log.warn)
+    observer.begin()
     return { observer, close: () => observer.close() }
   }
 }

@@ -1,19 +1,17 @@
 /**
- * The writing side of an instance. `etcd-log.ts` says why a change is recorded once.
- *
- * An append goes after exactly the newest record that this instance has applied, on which its events were decided; so
- * no other decision came in between. What is read at its place, by whichever way, decides what became of it: its own
- * line, and it is made; another, and that is applied, and everything decided again.
+ * The writing side of an instance. An append goes after exactly the newest record that this instance has applied, on
+ * which its events were decided. What is read at its place, by whichever way, decides what became of it: its own line,
+ * and it is made; another, and that is applied, and everything decided again. `etcd-log.ts` says why that is once.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
-import { ETCD_KNOWN_PAUSE_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
+import { ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
 import type { Follower } from './follower.ts'
 
 /** Seals events that follow the newest record; gives their lines. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Gives the function that appends what is decided, and decides again where others came first, for a time. */
+/** Gives the function that appends what is decided, and decides again if others came first, for a time. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
@@ -45,16 +43,18 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
   }
 }
 
-/** Puts lines after the newest record; false: they are not there and never will be. Rejects where that is not known. */
+/**
+ * Puts lines after the newest record; false: they are not there and never will be. Rejects with `journal-unreachable`
+ * if that is not known, and otherwise if they are not there.
+ */
 async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
   const { log, replica, turns } = follower
   const marker = log.marker!
   const place = replica.expect(lines[0]!)
-  const known = new AbortController()
-  // Not at once: the answer comes at about the same time, and a request that is cut off costs its connection.
-  void place.known.then(() => setTimeout(() => known.abort(), ETCD_KNOWN_PAUSE_MS).unref())
+  let isAnswered = false
   try {
-    const { isMade, records, revision } = await log.append(replica.newest, marker, lines, endMs, known.signal)
+    const { isMade, records, revision } = await log.append(replica.newest, marker, lines, endMs)
+    isAnswered = true
     follower.wrote()
     follower.take(records)
     turns.note(isMade ? undefined : Number(revision))
@@ -62,15 +62,22 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
   } catch (error) {
     // What was refused may be a second attempt, whose first one was carried out.
     const isRefused = error instanceof Failure && error.code === 'journal-refused'
-    if (isRefused) await inTime(follower.ask(), endMs).catch(() => {})
-    if (place.isOurs === undefined) throw error
+    if (isRefused) isAnswered = await inTime(follower.ask(), endMs).then(() => true, () => false)
+    if (place.isOurs === undefined) throw isAnswered ? error : unknown(error)
   }
   if (place.isOurs === undefined && log.marker!.revision === marker.revision) {
     throw new Failure('write-failed', 'what stood in its way is gone')
   }
   const isWhole = replica.newest.seq >= place.seq + lines.length - 1
-  if (place.isOurs === true && !isWhole) await inTime(follower.ask(), endMs)
+  if (place.isOurs === true && !isWhole) await inTime(follower.ask(), endMs).catch(error => { throw unknown(error) })
   return place.isOurs === true
+}
+
+/** Attempts were sent, and what became of them could not be read. */
+function unknown(error: unknown): Failure {
+  const why = error instanceof Failure ? error.detail : String(error)
+  const how = 'the change may have been made, or may still be: look (journal show) before you repeat it'
+  return new Failure('journal-unreachable', `${why}; ${how}`, { cause: error })
 }
 
 /** The same, but not for longer than until then. */

@@ -1,36 +1,36 @@
-/** The whole journal in etcd at once, for the operator: reading it, and moving one between a folder and etcd. */
+/** The whole journal in etcd at once, for the operator: reading, filling, closing and removing it. */
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
-import type { EncodedEvent } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
-import { locationOf } from '../../journal/folder.ts'
 import { isoTime } from '../../journal/line.ts'
 import { readInSteps, type Recovered } from '../../journal/recover.ts'
-import { counted } from '../../log.ts'
 import { OperatorError, type Context } from '../command.ts'
 import type { JournalSource } from '../../part.ts'
-import { saveJournal } from '../saved-journal.ts'
 import { etcdAccess, EtcdClient } from './etcd-client.ts'
 import {
   ETCD_READ_TIMEOUT_MS, ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_COMMIT_BYTES, MAX_ETCD_COMMIT_RECORDS
 } from './etcd-limits.ts'
-import { START } from './etcd-keys.ts'
+import { START, type Stored } from './etcd-keys.ts'
 import { EtcdLog } from './etcd-log.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
-/** The journal from a folder into etcd, where no service runs on that folder. */
+/** What is said if a command ends by a signal, and the exit codes of shells for that. */
+const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+/** The journal from a folder into etcd, if no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  // Where no process has the lock, asking takes it, and keeps it until the copy is made.
+  // If no process has the lock, asking takes it, and keeps it until the copy is made.
   const { path, keyFile, bytes, records, head } = await store.ask('status', {})
   if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
     throw new OperatorError(`the service runs on this folder, and ${why}; stop it first`)
   }
   const keys = readKeyFile(disk, keyFile)!
-  const settings = store.settings as Context['store']['settings'] & EtcdSettings
-  terminal.noteJournal({ path }, `, to ${settings.etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`)
+  const settings = settingsOf(store)
+  const { etcdPrefix } = settings
+  terminal.noteJournal({ path }, `, to ${etcdPrefix} at ${settings.etcdEndpoints.join(', ')}`)
   const lines = function * (): Generator<string, void, void> {
     let read: string[] = []
     for (const { goodBytes } of readInSteps(disk, path, keys, (_record, text) => { read.push(text) }, bytes)) {
@@ -39,110 +39,111 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
       read = []
     }
   }
-  try {
+  const left = 'the copy is not whole, and no instance takes it; the same command starts it over. The folder is as it was'
+  await saying(`${etcdPrefix}: ${left}`, async () => {
     await fillEtcd(settings, keys.newest.name, lines(), async () => {
       const made = await readEtcd(settings, { keys, apply: () => {} })
       if (made.records !== records || made.head !== head) throw new OperatorError('the copy differs from the journal')
     })
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    throw new OperatorError(`${error.message}; the copy is not whole, and the folder is as it was`)
-  } finally {
-    terminal.progress('', 1)
-  }
-  const { etcdPrefix } = settings
+  }).catch(error => {
+    throw error instanceof Failure ? new OperatorError(`${error.message}; ${left}`) : error
+  }).finally(() => terminal.progress('', 1))
   terminal.show({ path: etcdPrefix, records, head }, `${etcdPrefix}: ${records} records, head ${head}`)
 }
 
-/** The journal from etcd into a folder that has none; it is closed there, so that nothing is written after that. */
-export async function copyToFile({ store, terminal }: Context): Promise<void> {
-  const { path: target, keyFile } = locationOf(store.settings)
-  if (disk.stat(target) !== undefined) throw new OperatorError(`${target} exists already`)
-  const settings = store.settings as Context['store']['settings'] & EtcdSettings
-  const { etcdPrefix: path, etcdEndpoints: endpoints } = settings
-  terminal.noteJournal({ path, endpoints }, `, to ${target}`)
-  await withLog(settings, async log => {
-    const { marker: before } = await found(log)
-    const fault = unusable(before, path)
-    if (fault !== undefined) throw fault
-    const word = `${isoTime(Date.now())}${before.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
-    const isOpen = before.state !== 'closed'
-    const shut = isOpen ? await change(log, before, markerText({ ...before, state: 'closed' }, word)) : before
-    const more = async (): Promise<readonly EncodedEvent[]> => {
-      if ((await found(log)).marker.revision !== shut.revision) throw changed(log)
-      return []
-    }
-    try {
-      const { records, head } = await saveJournal(store, target, { path, keyFile, bytes: 0, endpoints }, { more })
-      terminal.show({ path: target, records, head, closed: path }, [
-        `${target}: ${records} records, head ${head}`,
-        `${path} is closed: what still runs there takes no changes; journal remove ends it, journal reopen opens it`
-      ])
-    } catch (error) {
-      const how = 'still closed; journal reopen opens it'
-      if (isOpen) await change(log, shut, before.text).catch(() => terminal.warn(`${path} may be ${how}`))
-      throw error
-    }
+/** Has a journal take no changes. */
+export async function close({ store, terminal }: Context): Promise<void> {
+  await withJournal(store, terminal, async (log, marker) => {
+    if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
+    const word = `${isoTime(Date.now())}${marker.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
+    const { state } = await change(log, marker, markerText({ ...marker, state: 'closed' }, word), 'closed')
+    terminal.show({ path: log.prefix, state }, [
+      `${log.prefix} is closed: instances read, and take no changes`,
+      'journal backup copies it, journal reopen opens it, journal remove ends it'
+    ])
   })
 }
 
-/** Lets instances write again to a journal that a copy has closed. */
+/** Lets instances write again to a journal that was closed. */
 export async function reopen({ store, terminal }: Context): Promise<void> {
-  const settings = store.settings as Context['store']['settings'] & EtcdSettings
-  terminal.noteJournal({ path: settings.etcdPrefix, endpoints: settings.etcdEndpoints })
-  await withLog(settings, async log => {
-    const { state } = await reopenAt(log)
+  await withJournal(store, terminal, async (log, marker) => {
+    if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
+    const text = markerText({ ...marker, state: hadRecords(marker) ? 'begun' : 'empty' })
+    const { state } = await change(log, marker, text, 'open again')
     terminal.show({ path: log.prefix, state }, `${log.prefix}: instances may write to it again`)
   })
 }
 
-async function reopenAt(log: EtcdLog): Promise<Marker> {
-  const { marker, records } = await found(log)
-  if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
-  return change(log, marker, markerText({ ...marker, state: records > 0 ? 'begun' : 'empty' }))
-}
-
 /** Removes a journal that is no longer used, records and marker at once: the one named, whatever the settings say. */
 export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
-  const settings = { ...store.settings as Context['store']['settings'] & EtcdSettings, etcdPrefix }
+  const settings = { ...settingsOf(store), etcdPrefix }
   terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
   await withLog(settings, async log => {
-    const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+    const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
     const { marker } = log
-    if (marker === undefined) throw withoutMarker(etcdPrefix, records, others)
-    // Where an older version began to move a journal, this may be the only whole one.
-    if (['damaged', 'moving'].includes(marker.state)) throw unusable(marker, etcdPrefix)!
-    if (records > 0 && ['empty', 'begun', 'copied'].includes(marker.state)) {
-      const how = 'journal copy --to file closes it, and keeps what it holds'
-      throw new OperatorError(`${etcdPrefix} is in use, ${records} records; ${how}`)
+    if (marker === undefined) throw withoutMarker(etcdPrefix, keys)
+    if (marker.state === 'damaged') throw unusable(marker, etcdPrefix)!
+    const newest = keys === 0 ? START : await log.record(keys, inTime(ETCD_READ_TIMEOUT_MS))
+    if (newest === undefined) {
+      const how = `look at them (etcdctl get ${etcdPrefix} --prefix --keys-only), and remove them by hand`
+      throw new OperatorError(`${etcdPrefix} lacks records, or has keys of another program among its ${keys}; ${how}`)
     }
-    if (others > 0) {
-      const what = `${counted(others, 'key')} of another program`
-      throw new OperatorError(`${etcdPrefix} also holds ${what}; remove those first`)
+    const isInUse = keys > 0 && ['empty', 'begun', 'copied'].includes(marker.state)
+    if (isInUse && !newest.text.endsWith(`"hash":"${String(flags['head'])}"}`)) {
+      const how = 'journal close closes it; if etcd is full, make a backup and name its head by --head'
+      throw new OperatorError(`${etcdPrefix} is in use, ${keys} records, and does not end with a head that was named; ${how}`)
     }
-    await terminal.confirm(`${etcdPrefix}: ${records} records are then gone for good.`, flags['yes'] === true)
-    if (!await log.remove(marker, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
-    terminal.show({ path: etcdPrefix, records }, `${etcdPrefix}: ${records} records removed`)
+    await terminal.confirm(`${etcdPrefix}: ${keys} records are then gone for good.`, flags['yes'] === true)
+    if (!await log.remove(marker, newest, inTime(ETCD_WRITE_TIMEOUT_MS))) throw changed(log)
+    terminal.show({ path: etcdPrefix, records: keys }, `${etcdPrefix}: ${keys} records removed`)
   })
 }
 
-/** What is there; rejects where no journal is, or its records are gone. */
-async function found(log: EtcdLog): Promise<{ readonly marker: Marker, readonly records: number }> {
-  const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
-  const { marker } = log
-  if (marker === undefined) throw withoutMarker(log.prefix, records, others)
-  if (records === 0 && hadRecords(marker)) throw emptied(log.prefix)
-  return { marker, records }
+/** Acts on the journal of the settings, having said which that is; rejects if there is none, or its records are gone. */
+async function withJournal(
+  store: Context['store'], terminal: Context['terminal'], act: (log: EtcdLog, marker: Marker) => Promise<void>
+): Promise<void> {
+  const settings = settingsOf(store)
+  terminal.noteJournal({ path: settings.etcdPrefix, endpoints: settings.etcdEndpoints })
+  await withLog(settings, async log => {
+    const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+    const { marker, prefix } = log
+    if (marker === undefined) throw withoutMarker(prefix, keys)
+    if (keys === 0 && hadRecords(marker)) throw emptied(prefix)
+    const fault = unusable(marker, prefix)
+    if (fault !== undefined) throw fault
+    await act(log, marker)
+  })
 }
 
-async function change(log: EtcdLog, from: Marker, text: string): Promise<Marker> {
-  const marker = await log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
+/** Changes the marker. `becomes` says what the journal is then. */
+async function change(log: EtcdLog, from: Marker, text: string, becomes: string): Promise<Marker> {
+  const mayBe = `${log.prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
+  const marker = await saying(mayBe, () => log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))).catch(error => {
+    if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
+    throw new OperatorError(`${error.message}; ${mayBe}`)
+  })
   if (marker?.text !== text) throw changed(log)
   return marker
 }
 
 function changed({ prefix }: EtcdLog): OperatorError {
   return new OperatorError(`${prefix} was changed meanwhile; look again`)
+}
+
+/** Acts; a signal that ends the program meanwhile says what state it leaves. */
+async function saying<T>(state: string, act: () => Promise<T>): Promise<T> {
+  const end = (signal: keyof typeof SIGNALS): void => {
+    process.stderr.write(`\nended by ${signal}: ${state}\n`)
+    process.exit(SIGNALS[signal])
+  }
+  const signals = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]
+  for (const signal of signals) process.on(signal, end)
+  try {
+    return await act()
+  } finally {
+    for (const signal of signals) process.off(signal, end)
+  }
 }
 
 /**
@@ -157,13 +158,9 @@ export function readEtcd(
     const replica = new Replica(apply, keys, etcdPrefix)
     for (let left = 1; left > 0 && replica.newest.seq < records;) {
       const page = await log.after(replica.newest, inTime(ETCD_READ_TIMEOUT_MS))
-      if (page === undefined) throw new Failure('journal-damaged', `${etcdPrefix}: what was just read is gone`)
       replica.take(page.records.filter(({ seq }) => seq <= records))
-      const { seq } = replica.newest
-      if (seq < Math.min(page.records.at(-1)?.seq ?? 0, records)) {
-        throw new Failure('journal-damaged', `${etcdPrefix}: record ${seq + 1} is missing, others follow it`)
-      }
       left = page.left
+      const { seq } = replica.newest
       onProgress(seq / Math.max(1, Math.min(records, seq + left)))
     }
     return { records: replica.newest.seq, head: replica.head }
@@ -171,14 +168,14 @@ export function readEtcd(
 }
 
 /**
- * Puts the lines of a journal, sealed with `key` from then on, where none is yet; rejects with `journal-refused` where
- * one is, or another copy is made. No instance takes what was put there for a journal before `verify` has resolved.
+ * Puts the lines of a journal, sealed with `key` from then on, where none is yet; rejects with `journal-refused` if a
+ * journal is there, or another copy is made. No instance takes what was put there before `verify` has resolved.
  */
 export function fillEtcd(
   settings: EtcdSettings, key: string, lines: Iterable<string>, verify: () => Promise<void>
 ): Promise<void> {
   return withLog(settings, async log => {
-    // No other copy has this text. What an incomplete one has left is removed, and a journal is left as it is.
+    // No other copy has this text. What an incomplete copy has left is removed, and a journal is left as it is.
     const copying = markerText({ key, state: 'copying' }, log.id)
     let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
     if (begun?.state === 'copying' && begun.text !== copying) {
@@ -195,9 +192,9 @@ export function fillEtcd(
   })
 }
 
-/** Puts lines where there are none; gives how many. Rejects with `journal-refused` where another copy does as well. */
+/** Puts lines where there are none; gives how many. Rejects with `journal-refused` if another copy does as well. */
 async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<number> {
-  let newest = START
+  let newest: Stored = START
   for (const batch of batchesOf(lines)) {
     const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
     if (records[0]?.text !== batch[0]) throw taken(log) // all of them are there, or none is
@@ -227,6 +224,10 @@ function taken({ prefix }: EtcdLog): Failure {
 }
 
 function inTime(ms: number): number { return performance.now() + ms }
+
+function settingsOf({ settings }: Context['store']): EtcdSettings {
+  return settings as Context['store']['settings'] & EtcdSettings
+}
 
 async function withLog<T>(settings: EtcdSettings, act: (log: EtcdLog) => Promise<T>): Promise<T> {
   if (settings.etcdEndpoints.length === 0) throw new OperatorError('ETCD_ENDPOINTS must be set, as for the service')

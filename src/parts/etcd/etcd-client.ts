@@ -1,12 +1,10 @@
 /**
- * A client of etcd's JSON gateway (etcd 3.4 and later): requests with a bound, over several endpoints, as a user.
+ * A client of etcd's JSON gateway (etcd 3.4 and later). It takes a POST of JSON at `/v3/…`. Bytes are base64 in it,
+ * 64-bit integers are strings, and what is 0, empty or false is left out. A failure is an HTTP status and, in the body,
+ * gRPC's code and a message. A watch answers by a stream of JSON objects, a line each.
  *
- * The gateway takes a POST of JSON at `/v3/…`. Bytes are base64 in it, 64-bit integers are strings, and what is 0,
- * empty or false is left out. A failure is an HTTP status and, in the body, gRPC's code and a message. A watch answers
- * by a stream of JSON objects, a line each, that are cut into chunks anywhere.
- *
- * A request is repeated, at the next endpoint, until one answers or the bound is reached. So a change must be worded
- * so that it happens once (see `etcd-log.ts`).
+ * A request is repeated, at the next endpoint, until one answers or its time is over: a change must be worded so that
+ * it happens once (`etcd-log.ts`). The first endpoint is the nearest: the client returns to it once it answers again.
  */
 import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -15,11 +13,10 @@ import { finished } from 'node:stream/promises'
 import type { Files } from '../../journal/files.ts'
 import { Failure, systemCode } from '../../errors.ts'
 import {
-  ETCD_ATTEMPT_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES
+  ETCD_ATTEMPT_TIMEOUT_MS, ETCD_LOOK_BACK_MS, ETCD_RETRY_PAUSE_MS, ETCD_WATCH_SILENCE_MS, MAX_ETCD_ANSWER_BYTES
 } from './etcd-limits.ts'
 import type { EtcdSettings } from './etcd-settings.ts'
 
-/** What a client is made with. */
 export interface EtcdAccess {
   /** Origins: a scheme, a host, a port. */
   readonly endpoints: readonly string[]
@@ -51,13 +48,15 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
+/** Whether a failure says that etcd is full. */
+export const isFull = ({ message }: Error): boolean => /database space exceeded/.test(message)
+const MAKE_ROOM = 'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
+
 /** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
 class SameEndpoint extends Error {}
 
-/** Ends a watch that cannot resume where it was: the changes it would bring first are compacted away, or too large. */
-export class MissedChanges extends Error {}
-
 const SILENT = new Error('no answer in time')
+const RETURNED = new Error('the first endpoint answers again')
 
 interface Answer { readonly status: number, readonly answer: any }
 
@@ -67,36 +66,39 @@ interface Sent { readonly response: Promise<IncomingMessage>, readonly stop: (wh
 /** Requests to a cluster. */
 export class EtcdClient {
   readonly #access: EtcdAccess
+  readonly #lookBackMs: number
   readonly #agents: readonly [HttpAgent, HttpsAgent]
   /** The endpoint that is asked first: the last one that did not fail. */
   #at = 0
+  /** When the first endpoint is to be asked again, if that is not it. */
+  #nextLookMs = 0
+  #endWatch = (_why: Error): void => {}
   #token: string | undefined
   #isClosed = false
 
-  constructor(access: EtcdAccess) {
+  constructor(access: EtcdAccess, lookBackMs: number = ETCD_LOOK_BACK_MS) {
     const { ca, cert, key } = access
     this.#access = access
+    this.#lookBackMs = lookBackMs
     this.#agents = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true, ca, cert, key })]
   }
 
   /**
    * Asks until an endpoint answers. `bodyOf` gets the number of the attempt, from 0: a later one should ask for less,
    * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint has
-   * answered by `endMs`, with `journal-refused` and etcd's own words, with `journal-closed`, and once the signal
-   * aborts.
+   * answered by `endMs`, with `journal-refused` and etcd's own words, and with `journal-closed`.
    */
-  async ask(
-    path: string, bodyOf: (attempt: number) => object, endMs: number, signal?: AbortSignal
-  ): Promise<any> {
+  async ask(path: string, bodyOf: (attempt: number) => object, endMs: number): Promise<any> {
     let why: string | undefined
     for (let attempt = 0; ; attempt++) {
       if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
       const at = this.#at
+      if (at !== 0 && performance.now() >= this.#nextLookMs) void this.#lookBack()
       try {
         const attemptEndMs = Math.min(endMs, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)
-        return await this.#askOnce(at, path, JSON.stringify(bodyOf(attempt)), attemptEndMs, signal)
+        return await this.#askOnce(at, path, JSON.stringify(bodyOf(attempt)), attemptEndMs)
       } catch (error) {
-        if (error instanceof Failure || signal?.aborted === true) throw error
+        if (error instanceof Failure) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
         // The last attempt is cut off at the end, and what an earlier one was answered says more.
@@ -108,8 +110,8 @@ export class EtcdClient {
   }
 
   /**
-   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended; rejects when it could
-   * not begin, or was silent for `silenceMs`. What `take` throws ends it.
+   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended; rejects if it could not
+   * begin, or was silent for `silenceMs`, or the first endpoint is returned to. What `take` throws ends it.
    */
   async follow(
     path: string, body: object, take: (message: any) => void, signal: AbortSignal,
@@ -120,6 +122,7 @@ export class EtcdClient {
       const token = await this.#authenticated(at, performance.now() + ETCD_ATTEMPT_TIMEOUT_MS)
       const { response, stop } = this.#send(at, path, JSON.stringify(body), token, signal)
       const timer = setTimeout(stop, silenceMs, SILENT)
+      this.#endWatch = stop
       try {
         const answer = (await response).setEncoding('utf8')
         const onText = linesOf(line => { take(JSON.parse(line)) })
@@ -137,7 +140,8 @@ export class EtcdClient {
       }
     } catch (error) {
       // A member without a leader ends its watches and takes no new ones; a silent one may have nothing to report.
-      if (!signal.aborted && error !== SILENT) this.#leave(at)
+      const isBlameless = signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
+      if (!isBlameless) this.#leave(at)
       throw error
     }
   }
@@ -150,14 +154,29 @@ export class EtcdClient {
 
   /** Turns to the next endpoint, unless another request has done so already. */
   #leave(at: number): void {
-    if (this.#at === at) this.#at = (at + 1) % this.#access.endpoints.length
+    if (this.#at !== at) return
+    this.#at = (at + 1) % this.#access.endpoints.length
+    if (at === 0) this.#nextLookMs = performance.now() + this.#lookBackMs
+  }
+
+  /** Returns to the first endpoint if it answers, with all requests and the watch. */
+  async #lookBack(): Promise<void> {
+    const nowMs = performance.now()
+    this.#nextLookMs = nowMs + this.#lookBackMs
+    try {
+      await this.#askOnce(0, '/v3/kv/range', '{"key":"AA=="}', nowMs + ETCD_ATTEMPT_TIMEOUT_MS)
+    } catch (error) {
+      if (!(error instanceof Failure)) return // a refusal is an answer: a member without a leader gives none
+    }
+    this.#at = 0
+    this.#endWatch(RETURNED)
   }
 
   /** One attempt, which has a deadline as a whole. */
-  async #askOnce(at: number, path: string, text: string, endMs: number, signal?: AbortSignal): Promise<any> {
+  async #askOnce(at: number, path: string, text: string, endMs: number): Promise<any> {
     const isOld = this.#token !== undefined
     const token = await this.#authenticated(at, endMs)
-    const { status, answer } = await this.#exchange(at, path, text, token, endMs, signal)
+    const { status, answer } = await this.#exchange(at, path, text, token, endMs)
     if (status === 200) return answer
     const { code, message } = answer
     // The token has expired, or this member has forgotten it, or users were just changed.
@@ -165,7 +184,9 @@ export class EtcdClient {
       if (this.#token === token) this.#token = undefined
       throw isOld ? new SameEndpoint(message) : new Error(message)
     }
-    throw TRANSIENT_CODES.includes(code) ? new Error(message) : new Failure('journal-refused', message)
+    const refusal = new Failure('journal-refused', message)
+    if (isFull(refusal)) throw new Failure('journal-refused', `${message}: ${MAKE_ROOM}`)
+    throw TRANSIENT_CODES.includes(code) ? new Error(message) : refusal
   }
 
   async #authenticated(at: number, endMs: number): Promise<string | undefined> {
@@ -179,9 +200,9 @@ export class EtcdClient {
   }
 
   async #exchange(
-    at: number, path: string, text: string, token: string | undefined, endMs: number, signal?: AbortSignal
+    at: number, path: string, text: string, token: string | undefined, endMs: number
   ): Promise<Answer> {
-    const { response, stop } = this.#send(at, path, text, token, signal)
+    const { response, stop } = this.#send(at, path, text, token)
     const timer = setTimeout(stop, Math.max(1, endMs - performance.now()), SILENT)
     try {
       const chunks: Buffer[] = []
@@ -217,12 +238,12 @@ export class EtcdClient {
   }
 }
 
-/** Puts lines together from what comes; throws as what takes them does, or `MissedChanges` for one too large. */
+/** Puts lines together from what comes; throws what `take` throws, or for a line that is too large. */
 function linesOf(take: (line: string) => void): (text: string) => void {
   let rest = ''
   return text => {
     rest += text
-    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new MissedChanges('a message is too large')
+    if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message is too large')
     if (!text.includes('\n')) return // the whole is looked at once, however many chunks it comes in
     const lines = rest.split('\n')
     rest = lines.pop()!

@@ -1,13 +1,9 @@
 /**
- * The journal in etcd, which several instances write: each keeps the whole state in memory and applies every record
- * in order, whichever instance wrote it. `etcd-log.ts` says how records lie in etcd and why a change is recorded once,
- * `appender.ts` how one is written, `follower.ts` how others' are read.
+ * The journal in etcd, which several instances write: each keeps the whole state in memory and applies every record in
+ * order, whichever instance wrote it. `appender.ts` writes a record, `follower.ts` reads those of others.
  *
- * **A read** first asks etcd, linearizably, for what follows the newest applied record: the answer holds whatever was
- * acknowledged before. Reads that wait share it (`single-flight.ts`), and so do changes that come to nothing.
- *
- * **The key** to seal with is the one that the marker names (`sealing.ts`). Without that key changes are refused, and
- * without the key of a line reads are, until the operator has put it into the key file.
+ * **A read** first asks etcd, linearizably, for what follows the newest applied record: so it shows whatever was
+ * acknowledged before. Reads that wait share the question, and so do changes that come to nothing.
  */
 import type { StorageSettings } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
@@ -31,8 +27,8 @@ import { Sealing } from './sealing.ts'
 
 /**
  * Reads and verifies all records, and follows those to come. Rejects with `key-missing`, for the instances share a key,
- * which is made once, `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged`, `journal-moved`
- * or, where the key file lacks a key that sealed or is to seal, `key-unknown`.
+ * which is made once, `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged` or, if the key
+ * file lacks a key that sealed or is to seal, `key-unknown`.
  */
 export async function openEtcdJournal(
   settings: EtcdSettings & StorageSettings, options: JournalOptions, apply: Apply
@@ -66,23 +62,25 @@ export async function openEtcdJournal(
     maxBytes: (MAX_ETCD_COMMIT_BYTES - MAX_ETCD_COMMIT_RECORDS * LINE_OVERHEAD_BYTES) / 4 * 3,
     maxEventBytes: (MAX_ETCD_RECORD_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3,
     append: appender(follower, sealerOf(follower, wallMs, random)),
-    catchUp: async () => {
+    catchUp: async mustBeNewest => {
       const { outage } = follower
       const asked = follower.ask()
-      if (!staleReads) { await asked; return }
+      if (!staleReads || mustBeNewest === true) { await asked; return }
       const known = asked.catch(() => {}) // in an outage too: so its end is noticed
       if (outage === undefined) await known
     },
     tagKey: tagKeyOf(replica.firstKey === undefined ? sealing.key() : sealing.find(replica.firstKey)),
     status: () => {
-      const { trouble, mayHeal, readPercent, readFault } = follower
-      const { newest: { seq: records }, head } = replica
-      return { fault: trouble?.message, mayHeal, readPercent, mayLack: readFault !== undefined, records, head }
+      const { trouble, readPercent, readFault, fullSince } = follower
+      const { newest: { seq: records }, head, broken } = replica
+      const mayHeal = broken === undefined
+      return { fault: trouble?.message, mayHeal, readPercent, mayLack: readFault !== undefined, fullSince, records, head }
     },
     location: () => ({ path, keyFile, bytes: 0, endpoints, isNew }),
     rotateKey: async () => {
       await follower.ask()
-      follower.assertWritable()
+      const fault = follower.writeFault()
+      if (fault !== undefined) throw fault
       return sealing.rotate(random)
     },
     close: async () => {
@@ -96,19 +94,25 @@ export async function openEtcdJournal(
 async function start(
   follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
 ): Promise<boolean> {
-  const { log, sealing } = follower
+  const { log, sealing, replica } = follower
   const inTime = (ms: number): number => performance.now() + ms
   // First by a mere read: whatever might put something is refused by an etcd that is full.
-  const { records, others } = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
+  const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   const isNew = log.marker === undefined && newKey !== undefined &&
     await log.make(newKey, inTime(ETCD_WRITE_TIMEOUT_MS))
   const { marker, prefix } = log
-  if (marker === undefined) throw withoutMarker(prefix, records, others)
+  if (marker === undefined) throw withoutMarker(prefix, keys)
   const fault = unusable(marker, prefix) ?? sealing.fault()
   if (fault !== undefined) throw fault
-  if (records === 0 && hadRecords(marker)) throw emptied(prefix)
-  const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, records)))
+  const onPage = (seq: number): void => onProgress(Math.min(1, seq / Math.max(1, keys)))
   await follower.catchUp(() => inTime(ETCD_READ_TIMEOUT_MS), onPage)
+  const { seq } = replica.newest
+  if (seq === 0 && hadRecords(marker)) throw emptied(prefix)
+  const among = await log.look(inTime(ETCD_READ_TIMEOUT_MS), seq) - seq
+  if (among > 0) {
+    const how = `remove them (etcdctl get ${prefix}/ --prefix --keys-only shows all)`
+    throw new Failure('journal-damaged', `${prefix}: keys of another program are among the records, ${among}; ${how}`)
+  }
   return isNew
 }
 

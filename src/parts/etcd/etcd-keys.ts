@@ -1,6 +1,6 @@
 /** The keys of a journal in etcd, as its JSON gateway takes and gives them: in base64. */
 import { Buffer } from 'node:buffer'
-import { MAX_ETCD_NAMED_KEYS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
+import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import { markerOf, type Marker } from './marker.ts'
 
 /** A record in etcd. */
@@ -30,7 +30,7 @@ export interface KeyValue {
 }
 
 /** Keys from one on, up to another. */
-export interface Range { readonly key: string, readonly range_end: string }
+interface Range { readonly key: string, readonly range_end: string }
 
 const SEQ_DIGITS = 16
 /** So much of a line holds all that is not sealed, and the nonce. */
@@ -39,9 +39,6 @@ const START_CHARACTERS = 256
 /** The keys below a prefix. */
 export class Keys {
   readonly #prefix: string
-  readonly #warn: (line: string) => void
-  /** Those that were named. */
-  readonly #named = new Set<string>()
   /** Before all turns, and all records. */
   readonly marker: string
   /** After all records, but before those of a prefix such as `PREFIX/2`. */
@@ -49,9 +46,8 @@ export class Keys {
   readonly records: Range
   readonly turns: Range
 
-  constructor(prefix: string, warn: (line: string) => void) {
+  constructor(prefix: string) {
     this.#prefix = prefix
-    this.#warn = warn
     this.marker = base64(`${prefix}.key`)
     this.end = base64(`${prefix}/1`)
     this.records = { key: this.record(0), range_end: this.end }
@@ -59,7 +55,6 @@ export class Keys {
   }
 
   record(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
-  next({ key }: KeyValue): string { return base64(`${text(key)}\0`) }
   turn(id: string): string { return base64(`${this.#prefix}.turn/${id}`) }
 
   /** Not by `limit`: with that, etcd still counts all that follows. */
@@ -84,45 +79,22 @@ export class Keys {
     ]
   }
 
-  /** The records among keys; those of other prefixes may be there too, such as of `PREFIX.new`. */
+  /** The records among keys. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
-    return this.#below(`${this.#prefix}/`, kvs, id => /^[0-9]{16}$/.test(id))
-      .map(({ id, kv: { value = '' } }) => ({ seq: Number(id), text: text(value) }))
+    return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) })).filter(({ seq }) => seq > 0)
   }
 
-  turnsIn(kvs: readonly KeyValue[] = []): Turn[] {
-    return this.#below(`${this.#prefix}.turn/`, kvs, (_id, { value = '' }) => /^[0-9]{1,9}$/.test(text(value)))
-      .map(({ kv: { key, value = '', create_revision: revision } }) =>
+  turnsIn(kvs: readonly KeyValue[]): Turn[] {
+    return kvs.filter(({ key, value = '' }) =>
+      text(key).startsWith(`${this.#prefix}.turn/`) && /^[0-9]{1,9}$/.test(text(value)))
+      .map(({ key, value = '', create_revision: revision }) =>
         ({ key, revision, waitMs: Math.min(Number(text(value)), MAX_ETCD_TURN_MS) }))
   }
 
-  /** How many keys among the turns are those of others. */
-  notTurns(kvs: readonly KeyValue[] = []): number {
-    const start = this.#prefix.length + '.turn/'.length
-    return kvs.filter(({ key }) => !/^[0-9a-f]{16}$/.test(text(key).slice(start))).length
-  }
-
-  /** Keys that begin so, each with what follows; what is not right is named. */
-  #below(
-    start: string, kvs: readonly KeyValue[], isRight: (id: string, kv: KeyValue) => boolean
-  ): { readonly id: string, readonly kv: KeyValue }[] {
-    const found = []
-    for (const kv of kvs) {
-      const name = text(kv.key)
-      const id = name.slice(start.length)
-      if (name.startsWith(start) && (isRight(id, kv) || this.#isNamed(name))) found.push({ id, kv })
-    }
-    return found
-  }
-
-  /** Names a key that is not this program's, once. */
-  #isNamed(name: string): false {
-    if (!this.#named.has(name) && this.#named.size < MAX_ETCD_NAMED_KEYS) {
-      this.#named.add(name)
-      const how = 'remove it if nothing else needs it'
-      this.#warn(`the key ${JSON.stringify(name)} in etcd is not of this program, and is ignored; ${how}`)
-    }
-    return false
+  #numberIn(key: string): number {
+    const name = text(key)
+    const id = name.slice(this.#prefix.length + 1)
+    return name.startsWith(`${this.#prefix}/`) && /^[0-9]{16}$/.test(id) ? Number(id) : 0
   }
 }
 
@@ -132,12 +104,14 @@ export function markerIn({ response_range }: { response_range: { kvs?: readonly 
   return found && markerOf(text(found.value ?? ''), found.mod_revision)
 }
 
+/** The names of keys, for a person. */
+export function namesOf(kvs: readonly KeyValue[]): string {
+  return kvs.map(({ key }) => JSON.stringify(text(key))).join(', ')
+}
+
 export function put(key: string, value: string): object { return { request_put: { key, value: base64(value) } } }
 
 export function isFree(key: string): object { return { target: 'CREATE', key, create_revision: '0' } }
-
-/** Whether a key has the value that it was made with. */
-export function isFirst({ create_revision: made, mod_revision: put }: KeyValue): boolean { return made === put }
 
 function base64(text: string): string { return Buffer.from(text, 'latin1').toString('base64') }
 

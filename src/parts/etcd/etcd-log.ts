@@ -1,35 +1,30 @@
 /**
  * The journal's records as keys of etcd: `PREFIX/0000000000000001` and so on, sixteen digits, each value a line of the
- * journal, the very bytes that a file would hold. A key is put once and never changed; all are removed together, with
- * the marker (`marker.ts`), by the operator alone.
+ * journal, the very bytes that a file would hold. A key is put once and never changed; the operator alone removes them,
+ * all together, with the marker (`marker.ts`).
  *
- * **A change is recorded once.** Every attempt of a batch requires that the key at its place is absent, and that the
- * marker has the revision that this instance has read. A batch is decided again only when another record was read at
- * its place, or another revision of the marker: neither is ever undone, so each attempt that is still on its way fails
- * whenever it arrives. As long as neither is known, the same bytes are sent again, of which etcd takes one; if that
- * lasts too long the change is answered 500, and is not decided again.
+ * **A change is recorded once.** Every attempt of a batch requires that the key at its place is absent, that the record
+ * before it begins as the line that this instance has read, and that the marker has the revision that it has read. A
+ * batch is decided again only when another record was read at its place, or another revision of the marker. Neither is
+ * ever undone, so each attempt that is still on its way fails whenever it arrives. As long as neither is known, the same
+ * bytes are sent again, of which etcd takes one.
  *
- * - The keys are 1 to n without a gap, for an append also requires that the record before it begins as the line that
- *   this instance has read, which no other line does: its nonce is a part of that. Of two appends at the same place one
- *   wins, whole. A snapshot of etcd that was restored meanwhile is noticed by that too.
- * - Reading up to n and then what follows gives a longer beginning of the one journal, at any revision; a compaction
- *   of etcd takes nothing away. A read requires the marker that this instance knows, so it never takes what it reads
- *   for the newest while it does not know of a change of that.
- * - Any other key below the prefix is not this program's: it is ignored, and named once.
+ * No other line begins the same, for its nonce is in there. So the keys are 1 to n without a gap, and an etcd that was
+ * restored from a snapshot is noticed. A read requires the known marker and the known newest record as well.
  */
 import { randomBytes } from 'node:crypto'
+import { Failure } from '../../errors.ts'
 import type { EtcdClient } from './etcd-client.ts'
-import { isFirst, isFree, Keys, markerIn, put, type Stored, type Turn } from './etcd-keys.ts'
+import { isFree, Keys, markerIn, namesOf, put, type Stored, type Turn } from './etcd-keys.ts'
 import {
   ETCD_FIRST_PAGE_RECORDS, ETCD_PAGE_BYTES, ETCD_TURN_MS, MAX_ETCD_DROPPED_TURNS, MAX_ETCD_NAMED_KEYS,
   MAX_ETCD_PAGE_RECORDS
 } from './etcd-limits.ts'
-import { markerOf, markerText, removed, type Marker } from './marker.ts'
+import { markerOf, markerText, unusable, type Marker } from './marker.ts'
 import { follow, type Change } from './watch.ts'
 
 /** What follows a record. */
 export interface Page {
-  /** Where one is missing, the last of these may be the record behind the gap, without its line. */
   readonly records: readonly Stored[]
   /** How many records follow these, as of `revision`, a 64-bit integer. */
   readonly left: number
@@ -43,13 +38,6 @@ export interface Appended {
   readonly revision: string
 }
 
-/** How many keys there are. */
-export interface Found {
-  readonly records: number
-  /** Of other programs, where this one's would be. */
-  readonly others: number
-}
-
 /** What must hold besides, or is done as well, when the marker is changed. */
 interface How { readonly isEmpty?: boolean, readonly removes?: boolean }
 
@@ -57,6 +45,7 @@ interface How { readonly isEmpty?: boolean, readonly removes?: boolean }
 export class EtcdLog {
   readonly #client: EtcdClient
   readonly prefix: string
+  readonly #warn: (line: string) => void
   readonly #keys: Keys
   /** The instance's own. */
   readonly id: string = randomBytes(8).toString('hex')
@@ -67,11 +56,14 @@ export class EtcdLog {
   tookMs = 0
   /** How many records are read at once: as many as the last ones were long. */
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
+  /** How many keys behind the records are known to be no records. */
+  #strangers = 0
 
   constructor(client: EtcdClient, prefix: string, warn: (line: string) => void = () => {}) {
     this.#client = client
     this.prefix = prefix
-    this.#keys = new Keys(prefix, warn)
+    this.#warn = warn
+    this.#keys = new Keys(prefix)
     this.turnKey = this.#keys.turn(this.id)
   }
 
@@ -80,9 +72,7 @@ export class EtcdLog {
    * changed (which is then read), or the record is gone (nothing is given). If it rejects, they may have been appended,
    * or may still be.
    */
-  async append(
-    after: Stored, marker: Marker, lines: readonly string[], endMs: number, signal?: AbortSignal
-  ): Promise<Appended> {
+  async append(after: Stored, marker: Marker, lines: readonly string[], endMs: number): Promise<Appended> {
     const first = after.seq + 1
     const beganMs = performance.now()
     const text = marker.state === 'empty' ? markerText({ ...marker, state: 'begun' }) : undefined
@@ -98,7 +88,7 @@ export class EtcdLog {
         { request_range: { key: this.#keys.marker } },
         { request_txn: { compare: this.#keys.isMarker(marker), success: [put(this.turnKey, this.#waitMs)] } }
       ]
-    }), endMs, signal)
+    }), endMs)
     this.tookMs = performance.now() - beganMs
     const { revision } = header
     if (succeeded === true) {
@@ -119,16 +109,17 @@ export class EtcdLog {
   }
 
   /**
-   * Reads what follows a record, no older than this call, and the marker, if it was read before and has changed
-   * since; undefined where that record is gone. Rejects with `journal-missing` where the marker is.
+   * Reads what follows a record, no older than this call, and the marker, if it was read before and has changed since.
+   * Rejects with `journal-missing` if the marker is gone, and with `journal-damaged` if that record is gone, if a
+   * record is missing and others follow it, or if the marker forbids reading.
    */
-  async after(record: Stored, endMs: number): Promise<Page | undefined> {
+  async after(record: Stored, endMs: number): Promise<Page> {
+    const first = record.seq + 1
     for (;;) {
       const { marker } = this
       let limit = 0
-      const first = record.seq + 1
       // A transaction that only reads is linearizable, like a range that does not ask for less.
-      const { succeeded, responses, header } = await this.#client.ask('/v3/kv/txn', attempt => {
+      const { succeeded, responses, header: { revision } } = await this.#client.ask('/v3/kv/txn', attempt => {
         limit = pageOf(this.#pageRecords, attempt)
         return {
           compare: [...this.#keys.isAt(record), ...marker === undefined ? [] : this.#keys.isMarker(marker)],
@@ -139,33 +130,43 @@ export class EtcdLog {
           failure: [{ request_range: { key: this.#keys.marker } }]
         }
       }, endMs)
-      if (succeeded === true) {
-        const records = this.#keys.recordsIn(responses[0].response_range.kvs)
-        const behind = Number(responses[1].response_range.count ?? 0)
-        const isEnd = records.length < limit // then only keys of others should be behind it
-        const found = isEnd && behind > 0 ? await this.#firstFrom(first + limit, header.revision, endMs) : []
-        const left = isEnd ? 0 : behind
-        this.#fit(records, left)
-        return { records: [...records, ...found], left, revision: header.revision }
+      const found = succeeded === true ? marker : markerIn(responses[0])
+      if (marker !== undefined && found === undefined) {
+        const why = 'the journal was removed, or that key alone'
+        throw new Failure('journal-missing', `${this.prefix}.key is no longer in etcd: ${why}`)
       }
-      const changed = markerIn(responses[0])
-      if (marker === undefined) return undefined
-      if (changed === undefined) throw removed(this.prefix)
-      if (changed.revision === marker.revision && changed.text === marker.text) return undefined
-      // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
-      if (this.marker === marker) this.marker = changed
+      if (succeeded !== true && marker !== undefined && !isSame(marker, found!)) {
+        // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
+        if (this.marker === marker) this.marker = found
+        continue
+      }
+      const fault = marker && unusable(marker, this.prefix)
+      if (fault !== undefined) throw fault
+      if (succeeded !== true) throw this.#damage('its newest record is no longer in etcd, or is another one')
+      const records = this.#keys.recordsIn(responses[0].response_range.kvs)
+      const gap = records.findIndex(({ seq }, i) => seq !== first + i)
+      if (gap >= 0) throw this.#isMissing(first + gap)
+      const behind = Number(responses[1].response_range.count ?? 0)
+      const left = records.length < limit ? 0 : behind // then only keys of others should be behind it
+      if (left === 0 && behind > this.#strangers) {
+        const strangers = await this.#strangersFrom(first + limit, revision, endMs)
+        if (strangers === undefined) throw this.#isMissing(first + records.length)
+        const how = 'are not of this program, and are ignored; remove them if nothing else needs them'
+        this.#warn(`keys below ${this.prefix}/ in etcd ${how}: ${strangers}`)
+        this.#strangers = behind
+      }
+      this.#fit(records, left)
+      return { records, left, revision }
     }
   }
 
-  /** The first record at a place or behind it, without its line, as of a revision. */
-  async #firstFrom(place: number, revision: string, endMs: number): Promise<readonly Stored[]> {
-    for (let key = this.#keys.record(place); ;) {
-      const asked = { key, range_end: this.#keys.end, revision, keys_only: true, limit: MAX_ETCD_NAMED_KEYS }
-      const { kvs = [], more } = await this.#client.ask('/v3/kv/range', () => asked, endMs)
-      const found = this.#keys.recordsIn(kvs).slice(0, 1)
-      if (found.length > 0 || more !== true) return found
-      key = this.#keys.next(kvs.at(-1))
-    }
+  /** The names of the keys at a place and behind it; undefined if a record is among them, or may be. */
+  async #strangersFrom(place: number, revision: string, endMs: number): Promise<string | undefined> {
+    const { kvs = [], more } = await this.#client.ask('/v3/kv/range', () => ({
+      key: this.#keys.record(place), range_end: this.#keys.end, revision, keys_only: true, limit: MAX_ETCD_PAGE_RECORDS
+    }), endMs)
+    const mayHaveRecords = more === true || this.#keys.recordsIn(kvs).length > 0
+    return mayHaveRecords ? undefined : namesOf(kvs.slice(0, MAX_ETCD_NAMED_KEYS))
   }
 
   /** See `follow`. */
@@ -173,49 +174,20 @@ export class EtcdLog {
     return follow(this.#client, this.#keys, revision, take, signal)
   }
 
-  /** Reads the marker, and counts the records, without reading them, and the keys of others among them. */
-  async look(endMs: number): Promise<Found> {
+  /** Reads the marker, and counts the keys where records are: all of them, or those up to a record. */
+  async look(endMs: number, upTo?: number): Promise<number> {
+    const range = upTo === undefined ? this.#keys.records : this.#keys.range(1, upTo)
     const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
-      success: [
-        { request_range: { key: this.#keys.marker } }, { request_range: { ...this.#keys.records, count_only: true } },
-        { request_range: { ...this.#keys.turns, keys_only: true, limit: MAX_ETCD_PAGE_RECORDS } }
-      ]
+      success: [{ request_range: { key: this.#keys.marker } }, { request_range: { ...range, count_only: true } }]
     }), endMs)
     this.marker = markerIn(responses[0])
-    const count = Number(responses[1].response_range.count ?? 0)
-    const records = await this.#countRecords(count, endMs)
-    return { records, others: count - records + this.#keys.notTurns(responses[2].response_range.kvs) }
+    return Number(responses[1].response_range.count ?? 0)
   }
 
-  /** How many of so many keys are records: those are 1 to n without a gap, so the newest is looked for by halves. */
-  async #countRecords(keys: number, endMs: number): Promise<number> {
-    const isThere = async (seq: number): Promise<boolean> => {
-      const asked = { key: this.#keys.record(seq), keys_only: true }
-      return (await this.#client.ask('/v3/kv/range', () => asked, endMs)).kvs !== undefined
-    }
-    if (keys === 0 || await isThere(keys)) return keys
-    let [there, missing] = [0, keys]
-    while (missing - there > 1) {
-      const middle = Math.floor((there + missing) / 2)
-      if (await isThere(middle)) there = middle
-      else missing = middle
-    }
-    return there
-  }
-
-  /** How many keys are at the places of so many records, or between them; infinite where the marker is another one. */
-  async count(records: number, endMs: number): Promise<number> {
-    const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
-      compare: this.marker === undefined ? [] : this.#keys.isMarker(this.marker),
-      success: [{ request_range: { ...this.#keys.range(1, records), count_only: true } }]
-    }), endMs)
-    return succeeded === true ? Number(responses[0].response_range.count ?? 0) : Infinity
-  }
-
-  /** Whether a record is there now, and nothing was put over it. */
-  async isIntact(seq: number, endMs: number): Promise<boolean> {
+  /** A record, if it is there. */
+  async record(seq: number, endMs: number): Promise<Stored | undefined> {
     const { kvs } = await this.#client.ask('/v3/kv/range', () => ({ key: this.#keys.record(seq) }), endMs)
-    return kvs !== undefined && isFirst(kvs[0])
+    return this.#keys.recordsIn(kvs)[0]
   }
 
   /** Asks for what an append asks for, under a condition that never holds: so etcd says whether it takes any. */
@@ -256,10 +228,12 @@ export class EtcdLog {
     return { found, isMade }
   }
 
-  /** Removes the journal, marker and all, if it is as it was read; false: it is not. */
-  async remove(from: Marker, endMs: number): Promise<boolean> {
+  /** Removes the journal, marker and all, if it still ends with this record; false: it is another one. */
+  async remove(from: Marker, newest: Stored, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
-      compare: this.#keys.isMarker(from),
+      compare: [
+        ...this.#keys.isMarker(from), ...this.#keys.isAt(newest), isFree(this.#keys.record(newest.seq + 1))
+      ],
       success: [
         { request_delete_range: { key: this.#keys.marker } }, { request_delete_range: this.#keys.turns },
         { request_delete_range: this.#keys.records }
@@ -277,16 +251,21 @@ export class EtcdLog {
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker?.revision ?? 0)) this.marker = found
   }
 
-  /**
-   * Has the next page be as long as it should be if its records are as long as these, but at most twice as long as this
-   * one, for they may be longer; short where few are left.
-   */
+  #damage(what: string): Failure { return new Failure('journal-damaged', `${this.prefix}: ${what}`) }
+
+  #isMissing(seq: number): Failure { return this.#damage(`record ${seq} is missing, others follow it`) }
+
+  /** Fits the next page to the length of these records; it may be twice as long, for its records may be longer. */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor(records.length * ETCD_PAGE_BYTES / Math.max(1, bytes))
     const next = Math.min(Math.max(1, fitting), 2 * records.length, MAX_ETCD_PAGE_RECORDS)
     this.#pageRecords = left === 0 ? ETCD_FIRST_PAGE_RECORDS : next
   }
+}
+
+function isSame(one: Marker, other: Marker): boolean {
+  return one.revision === other.revision && one.text === other.text
 }
 
 /** How many records an attempt asks for: fewer each time, down to one, since many may be too large an answer. */

@@ -1,16 +1,15 @@
 /**
  * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
  *
- * **The watch** brings records before they are asked for, keeps an idle instance up to date, and shows that a record
- * was deleted or overwritten; no answer relies on it. When it ends or is silent, it begins again after the last change
- * that it brought; where that is not possible, the records are counted, for some may have been deleted since.
+ * **The watch** brings records before they are asked for, and keeps an idle instance up to date; no answer relies on
+ * it. When it ends or is silent, everything is read that was written meanwhile, and it begins again after that.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
   ETCD_BEHIND_MS, ETCD_FAULT_PAUSE_MS, ETCD_PROBE_PAUSE_MS, ETCD_READ_TIMEOUT_MS, ETCD_RETRY_PAUSE_MS,
-  MAX_CLOCK_SKEW_MS
+  ETCD_WATCH_SILENCE_MS
 } from './etcd-limits.ts'
-import { MissedChanges } from './etcd-client.ts'
+import { isFull } from './etcd-client.ts'
 import type { Stored } from './etcd-keys.ts'
 import type { EtcdLog } from './etcd-log.ts'
 import { closed, unusable } from './marker.ts'
@@ -30,24 +29,23 @@ export class Follower {
   readonly log: EtcdLog
   readonly replica: Replica
   readonly sealing: Sealing
+  readonly turns: Turns
   readonly #warn: (line: string) => void
   readonly #wallMs: () => number
   /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
   readonly ask: () => Promise<string>
   /** Why what others wrote is not known. */
   outage: Failure | undefined
-  /** Why etcd took no write. */
+  /** Why etcd took no write, and since when it has been full, if that is why. */
   #refusal: Failure | undefined
+  #fullSince: number | undefined
   #probing: NodeJS.Timeout | undefined
-  /** A record was deleted or overwritten, and others follow it. */
-  #lost: Failure | undefined
   /** How far records are read, and since when there are more. */
   #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
   /** The kind of trouble that was reported last, and what is reported once. */
   #reported: string | undefined
   readonly #said = new Set<string>()
   #isOpen = false
-  readonly turns: Turns
 
   constructor(
     log: EtcdLog, replica: Replica, sealing: Sealing, warn: (line: string) => void, wallMs: () => number
@@ -67,11 +65,8 @@ export class Follower {
   /** Why changes cannot be made; undefined: they can. */
   get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
-  /** Whether trouble may end without a restart. */
-  get mayHeal(): boolean {
-    const { replica: { broken }, outage } = this
-    return broken === undefined && this.#lost === undefined && outage?.code !== 'journal-moved'
-  }
+  /** Since when etcd has been full, while that is the trouble. */
+  get fullSince(): number | undefined { return this.trouble === this.#refusal ? this.#fullSince : undefined }
 
   /** How much is read, in percent, while that is the trouble. */
   get readPercent(): number | undefined {
@@ -83,32 +78,21 @@ export class Follower {
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
-    const ofMarker = unusable(marker!, prefix) ?? closed(marker!, prefix)
-    return broken ?? lasting ?? ofMarker ?? this.#lost ?? this.sealing.fault()
+    return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.sealing.fault()
   }
 
-  /** Throws why no change should be tried, if there is a reason. */
-  assertWritable(): void {
-    const fault = this.writeFault()
-    if (fault !== undefined) throw fault
-  }
-
-  /** Applies records. Throws where one does not follow. */
+  /** Applies records. Throws if a record does not follow. */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
     this.replica.take(records)
-    const aheadMs = this.replica.timeMs - this.#wallMs()
-    if (aheadMs <= MAX_CLOCK_SKEW_MS) return
-    this.#say('clock', `the newest record was made ${Math.round(aheadMs / 1000)} s ahead of this machine's clock: ` +
-      'the clocks of the instances differ, and so do the times at which tokens end; set them right')
   }
 
   /** Takes note of how a write went: it was answered, or why not. */
   wrote(error?: Failure): void {
     if (error === undefined || error.code === 'journal-unreachable') this.outage = error
-    if (error === undefined) this.#refusal = undefined
+    if (error === undefined) this.#refuse(undefined)
     if (error?.code === 'journal-refused' && this.writeFault() === undefined) {
-      this.#refusal = error
+      this.#refuse(error)
       this.#probe()
     }
     this.#report()
@@ -117,26 +101,24 @@ export class Follower {
   /** Keeps a watch going until the journal is closed. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#isOpen = true
-    let from: string | undefined
     while (!signal.aborted && this.replica.broken === undefined) {
       let pauseMs = ETCD_RETRY_PAUSE_MS
       try {
-        const revision = await this.ask()
-        if (from === undefined || BigInt(revision) < BigInt(from)) { // it is lower where etcd was made anew
-          await this.#checkCount()
-          from = revision
-        }
-        await this.log.follow(from, change => {
-          from = change.revision ?? from
-          this.#see(change)
-        }, signal)
+        const revision = await this.ask().catch(error => {
+          if (error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
+          throw error
+        })
+        await this.log.follow(revision, change => this.#see(change), signal)
       } catch (error) {
-        this.turns.forget()
         // Why etcd does not answer is reported by `ask`; a watch may end at any time.
-        if (error instanceof MissedChanges) from = undefined
-        if (error instanceof Failure && error.code !== 'journal-unreachable') pauseMs = ETCD_FAULT_PAUSE_MS
+        if (error instanceof Failure && error.code === 'journal-refused' && pauseMs === ETCD_RETRY_PAUSE_MS) {
+          pauseMs = ETCD_WATCH_SILENCE_MS
+          const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
+          this.#say('watch', `etcd's user may not watch the journal, so changes of others are read late; ${how}`)
+        }
       }
-      if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs))
+      this.turns.forget()
+      if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, pauseMs).unref())
     }
     if (!signal.aborted) this.#report() // a record could not be applied
     clearTimeout(this.#probing)
@@ -149,19 +131,15 @@ export class Follower {
     const sinceMs = performance.now()
     try {
       for (;;) {
-        const page = await log.after(replica.newest, endMs())
-        if (page !== undefined) this.take(page.records)
-        const fault = unusable(log.marker!, log.prefix) // that may also be why records are gone
-        if (fault !== undefined) throw fault
-        if (page === undefined) throw this.#damage('its newest record is no longer in etcd, or is another one')
+        const { records, left, revision } = await log.after(replica.newest, endMs())
+        this.take(records)
         const { seq } = replica.newest
         onPage(seq)
-        if (seq < (page.records.at(-1)?.seq ?? 0)) throw this.#damage(`record ${seq + 1} is missing, others follow it`)
-        if (page.left === 0) {
+        if (left === 0) {
           this.outage = undefined
-          return page.revision
+          return revision
         }
-        this.#behind = { seq, of: seq + page.left, sinceMs: this.#behind?.sinceMs ?? sinceMs }
+        this.#behind = { seq, of: seq + left, sinceMs: this.#behind?.sinceMs ?? sinceMs }
         this.#report()
         if (performance.now() >= endMs()) throw this.#isBehind()
       }
@@ -178,39 +156,11 @@ export class Follower {
 
   /** What a watch brings. */
   #see(change: Change): void {
-    const { records, marker, spoilt } = change
-    const { replica } = this
-    this.take(records)
+    this.take(change.records)
     this.turns.see(change)
-    if (spoilt > 0 && spoilt < replica.newest.seq) void this.#checkSpoilt(spoilt)
-    // The marker has changed, the outage may be over, or there is what no instance has put there.
-    const isOdd = spoilt < Infinity || (records.at(-1)?.seq ?? 0) > replica.newest.seq
-    if (marker || this.outage !== undefined || isOdd) this.ask().catch(() => {})
-  }
-
-  /** What was deleted or overwritten may have been junk, where a record was put since; asks until that is answered. */
-  async #checkSpoilt(seq: number): Promise<void> {
-    while (this.#isOpen) {
-      try {
-        const isIntact = await this.log.isIntact(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
-        if (!isIntact) this.#lose(`record ${seq} was deleted or overwritten`)
-        return
-      } catch {
-        await new Promise(resolve => setTimeout(resolve, ETCD_FAULT_PAUSE_MS).unref())
-      }
-    }
-  }
-
-  /** Notices that records were deleted while no watch ran. */
-  async #checkCount(): Promise<void> {
-    const { seq } = this.replica.newest
-    const found = await this.log.count(seq, performance.now() + ETCD_READ_TIMEOUT_MS)
-    if (found < seq) this.#lose('records before the newest one were deleted')
-  }
-
-  #lose(what: string): void {
-    this.#lost = this.#damage(`${what} in etcd; copy a backup to another prefix`)
-    this.#report()
+    // The outage may be over, or there is what no instance has put there.
+    const isAhead = (change.records.at(-1)?.seq ?? 0) > this.replica.newest.seq
+    if (change.isOdd || isAhead || this.outage !== undefined) this.ask().catch(() => {})
   }
 
   #late(): Failure | undefined {
@@ -223,7 +173,10 @@ export class Follower {
     return new Failure('journal-behind', `${seq} of ${of}`)
   }
 
-  #damage(what: string): Failure { return new Failure('journal-damaged', `${this.log.prefix}: ${what}`) }
+  #refuse(why: Failure | undefined): void {
+    this.#refusal = why
+    this.#fullSince = why !== undefined && isFull(why) ? this.#fullSince ?? this.#wallMs() : undefined
+  }
 
   /** Asks from time to time whether etcd takes writes again, for nobody else may ask. */
   #probe(): void {
@@ -232,7 +185,7 @@ export class Follower {
       if (this.#refusal === undefined) return
       try {
         await this.log.probe(performance.now() + ETCD_READ_TIMEOUT_MS)
-        this.#refusal = undefined
+        this.#refuse(undefined)
         this.#report()
       } catch {
         if (this.#isOpen) this.#probe()

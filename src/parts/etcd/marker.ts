@@ -2,11 +2,9 @@
  * `PREFIX.key`, the marker: it says that a journal is here, and what may be done with it. Its words:
  *
  * 1. the name of the key that all seal with;
- * 2. none, before the first record; then `begun`, or `copied` where a copy put them: so records that are gone are never
- *    taken for none yet. Or what forbids the use of it: `copying`, a copy that is not whole yet; `closed`, since it was
- *    copied to a file; `moving` and `moved`, which only the first version of this program wrote;
- * 3. after `copying` and `copied` a word of that copy alone, so that none takes another one's marker for its own; after
- *    `closed` the time, and `empty` where there was no record yet.
+ * 2. none before the first record; then `begun`, or `copied` if a copy put them: so deleted records are never taken for
+ *    an empty journal. `copying` is a copy that is not whole yet, `closed` a journal that takes no changes;
+ * 3. after `copying` and `copied` a word of that copy alone; after `closed` the time, and `empty` if it had no record.
  */
 import { Failure } from '../../errors.ts'
 
@@ -15,11 +13,11 @@ export interface Marker {
   readonly text: string
   /** The name of the key to seal with. */
   readonly key: string
-  readonly state: 'empty' | 'begun' | 'copied' | 'copying' | 'closed' | 'moving' | 'moved' | 'damaged'
+  readonly state: 'empty' | 'begun' | 'copied' | 'copying' | 'closed' | 'damaged'
   readonly revision: string
 }
 
-const FORM = /^([0-9a-f]{8})(?: (begun|copied|copying|closed|moving|moved)(?: [\x21-\x7e]+)*)?$/
+const FORM = /^([0-9a-f]{8})(?: (begun|copied|copying|closed)(?: [\x21-\x7e]+)*)?$/
 
 export function markerOf(text: string, revision: string): Marker {
   const [, key, state = 'empty'] = FORM.exec(text) ?? []
@@ -40,35 +38,27 @@ export function hadRecords({ state, text }: Marker): boolean {
 }
 
 /** Why nothing may be read or written under a marker; undefined: it may. */
-export function unusable({ key, state, text }: Marker, prefix: string): Failure | undefined {
-  const to = text.split(' ')[2]
+export function unusable({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state === 'copying') {
     return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
   }
-  if (state === 'moved') return new Failure('journal-moved', `${prefix} is now at ${to}; set ETCD_PREFIX to that`)
-  if (state === 'moving') {
-    const how = `finish that with it, or put ${key} alone into ${prefix}.key`
-    return new Failure('journal-moved', `an older version began to move ${prefix} to ${to}; ${how}`)
-  }
-  if (state === 'damaged') {
-    const how = `put the name of the newest record's key there, a space, and begun`
-    return new Failure('journal-damaged', `what ${prefix}.key holds in etcd is not this program's; ${how}`)
-  }
-  return undefined
+  if (state !== 'damaged') return undefined
+  const how = 'if version 1.0.0 has moved the journal, set ETCD_PREFIX to the prefix that is named there; if not, put ' +
+    `the name of the newest record's key there, a space, and begun`
+  return new Failure('journal-damaged', `what ${prefix}.key holds in etcd is no marker, ${JSON.stringify(text)}; ${how}`)
 }
 
 /** Why nothing may be written under a marker; undefined: it may. */
 export function closed({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state !== 'closed') return undefined
-  const how = 'use the copy if it is whole, or run journal reopen'
-  return new Failure('journal-refused', `${prefix} is closed: it was copied to a file at ${text.split(' ')[2]}; ${how}`)
+  return new Failure('journal-refused', `${prefix} is closed since ${text.split(' ')[2]}; journal reopen opens it`)
 }
 
-/** There is no marker, but so many records, and so many keys of others. */
-export function withoutMarker(prefix: string, records: number, others: number): Failure {
-  let how = 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy --to etcd a copy'
-  if (others > 0) how = 'but keys of another program where a journal would be; name another ETCD_PREFIX'
-  if (records > 0) how = `but ${records} records; put the name of their newest key there, a space, and begun`
+/** There is no marker, but so many keys where records would be. */
+export function withoutMarker(prefix: string, keys: number): Failure {
+  const how = keys === 0 ? 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy a copy'
+    : `but ${keys} keys where its records would be: if they are records, put the name of the newest one's key there, ` +
+      'a space, and begun; if not, name another ETCD_PREFIX'
   return new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
 }
 
@@ -76,10 +66,4 @@ export function withoutMarker(prefix: string, records: number, others: number): 
 export function emptied(prefix: string): Failure {
   const how = 'copy a backup to another ETCD_PREFIX; journal remove --from etcd ends this one'
   return new Failure('journal-damaged', `${prefix} has no records in etcd, and its marker says that it had; ${how}`)
-}
-
-/** The marker of a journal that was there is gone. */
-export function removed(prefix: string): Failure {
-  const why = 'the journal was removed, or that key alone'
-  return new Failure('journal-missing', `${prefix}.key is no longer in etcd: ${why}`)
 }

@@ -6,11 +6,9 @@ import { verified, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
 /** The place of an append under way. */
-export interface Place extends Stored {
+interface Place extends Stored {
   /** Whether its own line was applied there, or another; undefined: none yet. */
-  readonly isOurs: boolean | undefined
-  /** Resolves when that is known. */
-  readonly known: Promise<void>
+  isOurs?: boolean
 }
 
 /** The newest record that was applied, and the way to the next. */
@@ -28,7 +26,7 @@ export class Replica {
   writes = 0
   /** Why a record that follows could not be applied: the state may be anything then. */
   broken: Failure | undefined
-  #place: { readonly seq: number, readonly settle: (text: string) => void } | undefined
+  #place: Place | undefined
 
   /** `name` is the journal's, for errors. */
   constructor(apply: OnLine, keys: KeyFinder, name: string) {
@@ -38,17 +36,11 @@ export class Replica {
   }
 
   /** The place after the newest record, where a line is to be put. */
-  expect(text: string): Place {
-    const place = { seq: this.newest.seq + 1, text, isOurs: undefined as boolean | undefined, known: Promise.resolve() }
-    place.known = new Promise(resolve => {
-      this.#place = { seq: place.seq, settle: found => { place.isOurs = found === text; resolve() } }
-    })
-    return place
-  }
+  expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text } }
 
   /**
    * Applies records that follow, and skips those that are applied, and those behind a gap. Throws `journal-damaged` or
-   * `key-unknown` where one does not follow, having applied those before it.
+   * `key-unknown` if a record does not follow, having applied those before it.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {
@@ -56,7 +48,7 @@ export class Replica {
       if (seq <= this.newest.seq) continue
       if (seq > this.newest.seq + 1) return
       this.#take(record)
-      if (seq === this.#place?.seq) this.#place.settle(text)
+      if (seq === this.#place?.seq) this.#place.isOurs = text === this.#place.text
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Which key an instance seals with: the one that the marker names, even if its own key file has a newer one. The
+ * The key that an instance seals with: the marker names it, even if the instance's key file has a newer one. The
  * operator may replace that file at any time; it is read again when a key is asked for that it lacked.
  */
 import type { Buffer } from 'node:buffer'
@@ -11,7 +11,6 @@ import type { Rotated } from '../operation.ts'
 import { ETCD_WRITE_TIMEOUT_MS } from './etcd-limits.ts'
 import type { EtcdLog } from './etcd-log.ts'
 
-/** What an instance knows of the keys. */
 export class Sealing implements KeyFinder {
   readonly #files: Files
   readonly #keyFile: string
@@ -29,14 +28,14 @@ export class Sealing implements KeyFinder {
     this.#watch = this.#watched()
   }
 
-  /** Throws `key-unknown` where the file lacks the key or is gone, and as `readKeyFile` does. */
+  /** Throws `key-unknown` if the file lacks the key or is gone, and as `readKeyFile` does. */
   readonly find = (name: string): Key => {
     if (this.#keys.find(name) === undefined) this.#keys = this.#read(name)
     this.#needed.add(name)
     return this.#keys.find(name)!
   }
 
-  /** The key to seal with; called once the marker was read. Throws as `find` does. */
+  /** Called once the marker was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
   /** Why nothing may be sealed: the file lacks the key for that, or one that is needed to read; undefined: it may. */
@@ -52,8 +51,8 @@ export class Sealing implements KeyFinder {
   }
 
   /**
-   * Puts a new key into the file, or, where the file has one that is newer than the marker's, has all instances seal
-   * with that from now on. Throws as `find` does, and `write-failed` where another rotation was faster.
+   * Puts a new key into the file or, if the file has a newer key than the marker, has all instances seal with that from
+   * now on. Throws as `find` does, and `write-failed` if another rotation was faster.
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
@@ -73,7 +72,7 @@ export class Sealing implements KeyFinder {
 
   #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed) }
 
-  /** The file as it is now, if it has a key. */
+  /** The file as it is now, if it has this key. */
   #read(name: string): Keyring {
     const keys = readKeyFile(this.#files, this.#keyFile)
     if (keys?.find(name) !== undefined) return keys

@@ -1,16 +1,16 @@
 /**
- * Fairness between instances, by courtesy: turns are no condition of an append, so nothing that is done with them, or
- * left undone, can lose a change, make it twice, or stop anybody for longer than the bound.
+ * Fairness between instances, by courtesy: no append depends on a turn, so turns can lose no change, make none twice,
+ * and stop nobody for longer than the bound.
  *
  * An append that came too late leaves `PREFIX.turn/ID` in etcd, which its next success removes; every watch shows both.
  * Before its next append an instance waits until all turns are gone that were there before its own, or before it asked:
- * for all of them at the same time, and no longer than the one that asked for most. Those that are left then it
- * removes, so that a dead instance is waited for once.
+ * for all of them at the same time, and no longer than the one that asked for most. It then removes those that are left,
+ * so that a dead instance is waited for once.
  *
- * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last
- * two, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order,
- * in which no append comes too late, on a busy machine too. Who gives up too early comes too late, takes a turn, and
- * puts all out of step; so a silence is borne four times as long as all these writes take.
+ * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last two
+ * writes, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order
+ * in which no append comes too late. A silence is borne four times as long as all these writes take: an instance that
+ * gives up too early comes too late, takes a turn, and puts all out of step.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
@@ -21,20 +21,19 @@ import type { Change } from './watch.ts'
 export class Turns {
   readonly #log: EtcdLog
   readonly #replica: Replica
-  /** Who waits, by key, as the watch has shown; without this instance. */
+  /** The other instances that wait, by key, as the watch has shown. */
   readonly #waiting = new Map<string, Turn>()
   /** The revision since which this instance waits; infinite: it does not. */
   #since = Infinity
   /** When each other one has last taken a turn. */
   readonly #rivals = new Map<string, number>()
-  /** How many writes there were with this instance's last one, and how many of others it lets come before its next. */
+  /** How many writes there were with its own last one, and how many of others it lets come before its next. */
   #ownWrite = 0
   #others = 0
   #onChange = (): void => {}
 
   constructor(log: EtcdLog, replica: Replica) { this.#log = log; this.#replica = replica }
 
-  /** Takes note of what a watch brings. */
   see({ turns, ended }: Pick<Change, 'turns' | 'ended'>): void {
     for (const turn of turns.filter(({ key }) => key !== this.#log.turnKey)) {
       this.#waiting.set(turn.key, turn)

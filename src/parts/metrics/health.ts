@@ -13,7 +13,7 @@ import type { Audience, MetricsSettings } from './part.ts'
 const HEALTHY = messageReply(200, 'OK')
 const FAILED = messageReply(503, 'The journal takes no more writes until a restart.')
 const WAITING = messageReply(503, 'The journal takes no writes at the moment.')
-const FULL = messageReply(503, 'The disk of the journal is full: changes fail until there is room.')
+const FULL = messageReply(503, 'The disk of the journal, or etcd, is full: changes fail until there is room.')
 const behindReply = (percent: number): Reply =>
   messageReply(503, `The journal is being read: ${percent} % of what other instances wrote.`)
 const NOT_LOCAL =
@@ -54,7 +54,8 @@ export function healthRoutes(
     // This looks at the file, which takes 2 µs, a sixth of a request: by so much a flood costs more than any other.
     ...routeFor(health, 'health', '/healthz', HEALTH, () => {
       const { fault, mayHeal, readPercent, fullSince } = journal.status()
-      if (fault === undefined) return fullSince === undefined ? HEALTHY : FULL
+      if (fullSince !== undefined) return FULL
+      if (fault === undefined) return HEALTHY
       if (readPercent !== undefined) return behindReply(readPercent)
       return mayHeal === true ? WAITING : FAILED
     }),

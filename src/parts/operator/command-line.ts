@@ -35,6 +35,7 @@ const POSITIONALS: { readonly [name: string]: string } = {
   ENTRY: 'an id, or a part of the system or user name that one entry alone has',
   FILTER: 'a part of the system or user name, whatever its case and accents',
   EMAIL: 'the address of a user',
+  'USER|ENTRY': 'the address of a user, also of a removed one, or #NUMBER; or an entry, as entry get takes it',
   SHELL: 'bash, zsh or fish'
 }
 
@@ -193,7 +194,7 @@ export function helpOf(command: Command, journal: string | undefined): string {
 
 /** The groups of commands in the help, the everyday ones first, by the first word of their names. */
 const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[]])[] = [
-  ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token'],
+  ['Entries', 'entry', 'import', 'export'], ['Users and tokens', 'user', 'token', 'audit'],
   ['The journal and its keys', 'init', 'journal', 'key'], ['This program', 'completion']
 ]
 

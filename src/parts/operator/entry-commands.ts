@@ -96,6 +96,20 @@ async function copy(
   if (seconds > 0) await terminal.clearClip(seconds)
 }
 
+async function list({ flags, positionals: [text], store, terminal }: Context): Promise<void> {
+  const among = flags['deleted'] === true ? 'deleted' : 'active'
+  const isReused = flags['reused'] === true ? 1 : 0
+  const oldDays = flags['old'] === undefined ? undefined : Number(flags['old'])
+  if (!/^\d{1,4}$/.test(String(flags['old'] ?? 0))) throw new UsageError('--old must be a number of days')
+  if (isReused === 1 && among === 'deleted') throw new UsageError('--reused and --deleted do not go together')
+  const found = await store.ask('findEntries', { text, among, oldDays, isReused })
+  await store.close()
+  const shown = found.map(one => one.changed === null ? { ...one, changed: 'not known' } : one)
+  const such = text === undefined && oldDays === undefined && isReused === 0 ? '' : ' like that'
+  const words = { ...FIELD_WORDS, sameAs: 'same as' }
+  terminal.list(flags['json'] === true ? found : shown, `no ${among} entries${such}`, words)
+}
+
 async function get(context: Context): Promise<void> {
   const { flags, terminal } = context
   const seconds = clearAfterOf(context)
@@ -210,17 +224,15 @@ const ENTRY = ['ENTRY']
 /** `entry …`. */
 export const COMMANDS: readonly Command[] = [
   {
-    name: 'entry list', positionals: ['[FILTER]'], options: { deleted: { help: 'those that were deleted instead' } },
+    name: 'entry list', positionals: ['[FILTER]'],
+    options: {
+      deleted: { help: 'those that were deleted instead' },
+      old: { value: 'DAYS', help: 'those whose password was set more than DAYS ago, or nobody knows when' },
+      reused: { help: 'those whose password another active entry has, too' }
+    },
     help: 'lists the active entries, or those whose system or user contains FILTER; no passwords',
-    examples: ['entry list git', 'entry list --deleted'],
-    run: async context => {
-      const among = context.flags['deleted'] === true ? 'deleted' : 'active'
-      const { positionals: [text], store, terminal } = context
-      const such = text === undefined ? '' : ' that contain this'
-      const found = await store.ask('findEntries', { text, among })
-      await store.close()
-      terminal.list(found, `no ${among} entries${such}`, FIELD_WORDS)
-    }
+    examples: ['entry list git', 'entry list --deleted', 'entry list --old 365', 'entry list --reused'],
+    run: list
   },
   {
     name: 'entry get', positionals: ENTRY,

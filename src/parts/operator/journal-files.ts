@@ -62,7 +62,8 @@ const PACKED: readonly (readonly [bytes: string, name: string])[] = [
 ]
 
 /** Throws an `OperatorError` that says what a file is, if it is a packed one. */
-export function assertNotPacked(files: Files, path: string): void {
+export function assertNotPacked(files: Files, path: string, what: string = 'a journal'): void {
+  if (files.stat(path) === undefined) throw new OperatorError(`there is no file ${path}`)
   const start = Buffer.alloc(8)
   const descriptor = files.openToRead(path)
   try {
@@ -71,7 +72,7 @@ export function assertNotPacked(files: Files, path: string): void {
     files.close(descriptor)
   }
   const packed = PACKED.find(([bytes]) => start.toString('hex').startsWith(bytes))
-  if (packed !== undefined) throw new OperatorError(`${path} is not a journal: ${packed[1]}; unpack it first`)
+  if (packed !== undefined) throw new OperatorError(`${path} is not ${what}: ${packed[1]}; unpack it first`)
 }
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */

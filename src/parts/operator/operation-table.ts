@@ -10,6 +10,7 @@ import {
 import { Accounts } from '../../store/accounts.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../store/commands.ts'
 import { CREATE_SHAPE, ENTRY_FIELDS, FIELDS, UPDATE_SHAPE, type Entry } from '../../store/entry.ts'
+import type { Entries } from '../../store/entries.ts'
 import { ANY_ABILITY } from '../../store/session.ts'
 import type { Commits, Store } from '../../store/store.ts'
 import { number, optional, rule, text, type Rule } from '../../store/validate.ts'
@@ -53,6 +54,8 @@ const among: Rule<Among> = rule(value => ['active', 'deleted', 'all'].includes(v
 const command: Rule<string | undefined> = optional(text)
 const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entries')
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_DAYS = 36_500
 /** About how many characters of entries an answer has. */
 const PAGE_CHARACTERS = 1024 * 1024
 
@@ -101,15 +104,23 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   },
 
   findEntries: {
-    shape: { text: optional(text), among },
-    run: ({ store: { state: { entries } } }, { text = '', among }) => {
+    shape: { text: optional(text), among, oldDays: optional(number(0, MAX_DAYS)), isReused: optional(flag) },
+    run: ({ store: { state: { entries } } }, { text = '', among, oldDays, isReused = 0 }) => {
       const wanted = folded(text)
+      const isOld = (changedMs: number = -Infinity): boolean =>
+        oldDays === undefined || changedMs < Date.now() - oldDays * DAY_MS
+      const shared = isReused === 1 ? sharedPasswords(entries) : undefined
       const found: Listed[] = []
       for (const entry of entries.entries()) {
         const holds = [entry.sistema, entry.usuario].some(one => folded(one).includes(wanted))
-        if (holds && isAmong(entry, among)) found.push(withoutSecrets(entry))
+        const changedMs = entries.changedMs(entry.id)
+        const others = shared?.get(entry.password)
+        const isWanted = holds && isAmong(entry, among) && isOld(changedMs)
+        if (!isWanted || (shared !== undefined && others === undefined)) continue
+        const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
+        found.push({ ...withoutSecrets(entry), ...oldDays !== undefined && { changed }, ...others })
       }
-      return found
+      return isReused === 1 ? found.sort((a, b) => a.sameAs! - b.sameAs! || a.id - b.id) : found
     }
   },
   getEntry: {
@@ -182,6 +193,20 @@ function withoutSecrets(entry: Entry): Listed {
     .filter(([name]) => name !== 'status' && !SECRETS.some(secret => secret === name))) as unknown as Listed
 }
 
+/** Passwords that several active entries have: how many others each of these has, and the least of their ids. */
+function sharedPasswords(
+  entries: Entries
+): ReadonlyMap<string, { readonly reused: number, readonly sameAs: number }> {
+  const found = new Map<string, { readonly reused: number, readonly sameAs: number }>()
+  for (const { id, password, status } of entries.entries()) {
+    if (status !== 1) continue
+    const { reused = -1, sameAs = id } = found.get(password) ?? {}
+    found.set(password, { reused: reused + 1, sameAs })
+  }
+  for (const [password, { reused }] of found) if (reused === 0) found.delete(password)
+  return found
+}
+
 function isAmong({ status }: Entry, among: Among): boolean {
   return among === 'all' || status === (among === 'active' ? 1 : 0)
 }
@@ -190,7 +215,6 @@ function done(isDone: unknown, why: string): {} {
   assertFound(isDone === undefined ? false : isDone as boolean, why)
   return {}
 }
-
 
 function statusOf({ journal, store, progress }: Operated): FolderStatus {
   const { entries } = store.state

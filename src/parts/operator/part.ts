@@ -34,6 +34,6 @@ export const operator: Part = {
   },
   commands: async () => (await Promise.all([
     import('./entry-commands.ts'), import('./transfer-commands.ts'), import('./account-commands.ts'),
-    import('./journal-commands.ts'), import('./rewrite-commands.ts'), import('./salvage.ts')
+    import('./audit.ts'), import('./journal-commands.ts'), import('./rewrite-commands.ts'), import('./salvage.ts')
   ])).flatMap(({ COMMANDS }) => COMMANDS)
 }

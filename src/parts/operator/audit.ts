@@ -1,0 +1,213 @@
+/**
+ * The command `audit`: who was given which password since it was last set, by access logs and the journal's records.
+ * Where that is not known it says too much rather than too little: before the last compaction an entry counts as active
+ * and as deleted.
+ */
+import { Buffer } from 'node:buffer'
+import { resolve } from 'node:path'
+import type { Files } from '../../journal/files.ts'
+import type { JournalRecord } from '../../journal/journal.ts'
+import { READ_CHUNK_BYTES } from '../../limits.ts'
+import { counted } from '../../log.ts'
+import { operatorIn } from '../../parts/changes.ts'
+import type { EntryRow } from '../../store/entry.ts'
+import { isOfEntries, type Events } from '../../store/events.ts'
+import type { State } from '../../store/state.ts'
+import { OperatorError, UsageError, type Command, type Context } from '../command.ts'
+import { ofFile } from '../system-error.ts'
+import { authorOf } from './entry-commands.ts'
+import { Logs, timeOf, type Given, type Shown } from './audit-logs.ts'
+import { FIELD_WORDS, findId } from './find-entry.ts'
+import { assertNotPacked } from './journal-files.ts'
+
+const MAX_SHOWN = 20
+const HOW = 'journalctl -u password-entry-service -o cat | admin audit --log -'
+
+/** What the journal says. */
+class Facts {
+  readonly given: Given[] = []
+  /** Of each entry when it became active or deleted, as far as that is known. */
+  readonly statuses = new Map<number, (readonly [ms: number, status: number])[]>()
+  /** The addresses of users, removed ones too, by their ids. */
+  readonly addresses = new Map<number, string>()
+  /** When clients made changes: users, and anybody in the open configuration. */
+  readonly #ofUsers: number[] = []
+  readonly #ofAnybody: number[] = []
+
+  /** Where there are users, what has no author is the operator's or the host's. */
+  get changes(): readonly number[] { return this.#ofUsers.length > 0 ? this.#ofUsers : this.#ofAnybody }
+
+  take(record: JournalRecord, state: State): void {
+    const { type, data, by, time } = record
+    const ms = Date.parse(time)
+    const who = operatorIn(record)
+    if (type === 'user.added') {
+      const { id, email } = data as Events['user.added']
+      this.addresses.set(id, email)
+    }
+    if (type === 'users.kept') {
+      const { first, users } = data as Events['users.kept']
+      for (const [i, user] of users.entries()) if (user !== null) this.addresses.set(first + i, user.email)
+    }
+    if (type === 'entries.disclosed') {
+      const { command, id } = data as Events['entries.disclosed']
+      this.given.push({ who: who ?? 'operator', how: command, ms, id })
+    }
+    if (by !== null) this.#ofUsers.push(ms)
+    else if (who === undefined && /^(entry|fields)\./.test(type)) this.#ofAnybody.push(ms)
+    for (const [id, row] of rowsOf(record)) {
+      const isActive = /\.(created|restored|imported|kept)$/.test(type)
+      if (isActive || type === 'entry.deleted') {
+        this.statuses.set(id, [...this.statuses.get(id) ?? [], [ms, row?.status ?? Number(isActive)]])
+      }
+      const author = authorOf(state, record)
+      const isSet = row?.password !== undefined && !type.endsWith('.kept')
+      if (isSet && author !== null) this.given.push({ who: author, how: 'set it', ms, id })
+    }
+  }
+}
+
+/** The entries that a record is about. */
+function rowsOf({ type, data }: JournalRecord): readonly (readonly [id: number, row: Partial<EntryRow> | null])[] {
+  if (!isOfEntries(type) || type === 'entries.disclosed') return []
+  if (!/\.(imported|kept)$/.test(type)) return [[(data as { readonly id: number }).id, data as Partial<EntryRow>]]
+  const { first, entries } = data as Events['entries.kept']
+  return entries.map((row, i) => [first + i, row])
+}
+
+/** What somebody was given of an entry. */
+interface Row { id: number, sistema: string, usuario: string, who: string, how: string[], last: string }
+
+/** Who was shown which of these entries since its password was set; the newest way of each comes last. */
+function rowsFrom(ids: readonly number[], state: State, facts: Facts, logs: Logs): readonly Row[] {
+  const rows = new Map<string, Row>()
+  const take = (id: number, { who, how, ms }: Given): void => {
+    const { sistema, usuario } = state.entries.get(id)!
+    const key = `${id} ${who}`
+    const row = rows.get(key) ?? { id, sistema, usuario, who, how: [], last: '' }
+    const time = timeOf(ms)
+    const ways = row.how.includes(how) ? row.how : [...row.how, how]
+    rows.set(key, { ...row, how: ways, last: time > row.last ? time : row.last })
+  }
+  const ofJournal = facts.given.map(given => ({ ...given, shown: given.id === undefined ? 'all' : 'one' } as const))
+  const all = [...ofJournal, ...logs.given]
+  const wanted = new Set(ids)
+  const newest = new Map<string, (typeof all)[number][]>()
+  for (const given of all) {
+    if (given.id !== undefined) {
+      if (wanted.has(given.id) && given.ms >= setMsOf(state, given.id)) take(given.id, given)
+      continue
+    }
+    const key = `${given.who} ${given.how}`
+    const list = newest.get(key)
+    if (list === undefined) newest.set(key, [given])
+    else list.push(given)
+  }
+  for (const list of newest.values()) {
+    list.sort((a, b) => b.ms - a.ms)
+    for (const id of ids) {
+      const given = list.find(({ ms, shown }) => ms < setMsOf(state, id) || isAmong(facts, id, ms, shown))
+      if (given !== undefined && given.ms >= setMsOf(state, id)) take(id, given)
+    }
+  }
+  return [...rows.values()].sort((a, b) => a.id - b.id || a.last.localeCompare(b.last))
+}
+
+function setMsOf({ entries }: State, id: number): number { return entries.changedMs(id) ?? -Infinity }
+
+/** Whether an entry may have been in a list at some time. */
+function isAmong({ statuses }: Facts, id: number, ms: number, shown: Shown): boolean {
+  const status = statuses.get(id)?.findLast(([from]) => from <= ms)?.[1]
+  return shown === 'all' || status === undefined || status === (shown === 'active' ? 1 : 0)
+}
+
+async function * linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<string, void, void> {
+  const decoder = new TextDecoder()
+  let held = ''
+  for await (const chunk of chunks) {
+    const lines = (held + decoder.decode(chunk, { stream: true })).split('\n')
+    held = lines.pop()!
+    yield * lines
+  }
+  yield held
+}
+
+function * chunksOf(files: Files, path: string): Generator<Buffer, void, void> {
+  const chunk = Buffer.alloc(READ_CHUNK_BYTES)
+  const descriptor = files.openToRead(path)
+  try {
+    for (let at = 0; ;) {
+      const read = files.readAt(descriptor, chunk, at)
+      if (read === 0) return
+      yield chunk.subarray(0, read)
+      at += read
+    }
+  } catch (error) {
+    throw ofFile(error, path)
+  } finally {
+    files.close(descriptor)
+  }
+}
+
+/** Which users or entry the command is about; undefined: all. */
+async function subjectOf(
+  context: Context, addresses: ReadonlyMap<number, string>
+): Promise<{ readonly who?: readonly string[], readonly id?: number }> {
+  const { positionals: [subject] } = context
+  if (subject === undefined) return {}
+  if (/^#\d+$/.test(subject)) return { who: [addresses.get(Number(subject.slice(1))) ?? subject, subject] }
+  const email = subject.toLowerCase()
+  if ([...addresses.values()].includes(email)) return { who: [email] }
+  if (!subject.includes('@')) return { id: await findId(context, 'all') }
+  const found = await findId(context, 'all').catch(() => undefined)
+  if (found !== undefined) return { id: found }
+  throw new OperatorError('no user had this address, as far as the journal knows; of a user who was removed before a ' +
+    'compaction it knows the number alone, which the archive of that time shows (journal show): give that as #NUMBER')
+}
+
+async function audit(context: Context): Promise<number> {
+  const { store, terminal, flags } = context
+  const files = flags['log'] as readonly string[] | undefined
+  if (files === undefined) throw new UsageError(`give --log FILE, or - for standard input, such as: ${HOW}`)
+  const facts = new Facts()
+  const { state } = await store.read(await store.status(), (record, before) => facts.take(record, before))
+  const { who, id } = await subjectOf(context, facts.addresses)
+  await store.close()
+  const logs = new Logs(facts.addresses)
+  for (const file of files) {
+    if (file !== '-') assertNotPacked(store.files, resolve(file), 'an access log')
+    const chunks = file === '-' ? terminal.input() : chunksOf(store.files, resolve(file))
+    for await (const line of linesOf(chunks)) logs.take(line)
+  }
+  const { fromMs, toMs, pauses } = logs.covered(facts.changes)
+  if (fromMs === Infinity) throw new OperatorError('there is no line of an access log in what was given')
+  const ids = id === undefined ? [...state.entries.entries()].map(entry => entry.id) : [id]
+  if (id !== undefined && !state.entries.has(id)) throw new OperatorError(`no entry ${id}`)
+  const given = rowsFrom(ids, state, facts, logs).filter(row => who === undefined || who.includes(row.who))
+  const { gaps, unreadable } = logs
+  const setEarlier = ids.filter(one => setMsOf(state, one) < fromMs).length
+  const setInGaps = ids.filter(one => gaps.some(({ to }) => Date.parse(to) > setMsOf(state, one))).length
+  const covers = { from: timeOf(fromMs), to: timeOf(toMs), gaps, pauses, unreadableLines: unreadable }
+  terminal.show({ covers, setEarlier, setInGaps, given }, [
+    `covers   ${covers.from} to ${covers.to}, ${counted(gaps.length, 'gap')}`,
+    ...[...gaps.map(one => ['gap', one] as const), ...pauses.map(one => ['pause', one] as const)].slice(0, MAX_SHOWN)
+      .map(([what, { from, to, why }]) => `${what.padEnd(8)} ${from} to ${to}: ${why}`),
+    ...unreadable === 0 ? [] : [`beware   ${counted(unreadable, 'line')} could not be read`]
+  ])
+  if (flags['json'] !== true) terminal.list(given, 'nobody was given one of these passwords', FIELD_WORDS)
+  const lacking = (count: number, when: string): void => {
+    if (count > 0) terminal.warn(`${counted(count, 'password')} set ${when}: who was given them then is not known`)
+  }
+  lacking(setEarlier, 'before the logs begin, or nobody knows when')
+  lacking(setInGaps, 'before a gap of the logs ends')
+  return setEarlier + setInGaps + unreadable === 0 ? 0 : 1
+}
+
+/** `audit`. */
+export const COMMANDS: readonly Command[] = [{
+  name: 'audit', positionals: ['[USER|ENTRY]'],
+  options: { log: { value: 'FILE', repeats: true, help: 'an access log (ACCESS_LOG=on); - is standard input' } },
+  help: 'says who was given which password since it was last set; exit code 1 if the logs do not reach back so far',
+  examples: ['audit ana@example.org --log access.log.1 --log access.log', 'audit github --log -'],
+  run: audit
+}]
