@@ -97,7 +97,7 @@ export function namingCode(text: string, file: string): Naming[] {
   const rest = /(?:(?:(?!\/\*|\*\/).)*\*\/|[^\n]*)/.source
   const declared =
     /(?:(?:export|async|const|function|interface|type|class|readonly|static|get) |operation: ')*(#?\w*)/.source
-  return [...text.matchAll(new RegExp(`contract (${NAMED})${rest}\\s*${declared}`, 'gs'))]
+  return [...text.matchAll(new RegExp(`[Cc]ontract (${NAMED})${rest}\\s*${declared}`, 'gs'))]
     .map(([, named, name]) => ({ file, name: name === 'import' ? '' : name!, numbers: numbersIn(named!) }))
 }
 

@@ -3,8 +3,10 @@
  * shows is brought about and held against it.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { entryRoutes } from '../../src/http/routes.ts'
 import { VERSION } from '../../src/version.ts'
 import { CREATE_SHAPE, UPDATE_SHAPE } from '../../src/store/entry.ts'
@@ -234,4 +236,14 @@ test('routes of parts are described like those of the contract: their tags, and 
     assert.deepEqual(schemaOf('/api/listPassword'), { type: 'array', minItems: 1, items: entry })
     for (const name of ['Entry', 'Message']) assert.equal(document.components.schemas[name].additionalProperties, false)
   }
+})
+
+test('every route below /api that a source has is described', async t => {
+  const src = fileURLToPath(new URL('../../src', import.meta.url))
+  const sources = readdirSync(src, { recursive: true }).map(String).filter(path => path.endsWith('.ts'))
+  const routes = sources.flatMap(path => [...readFileSync(join(src, path), 'utf8').matchAll(/ path: '(\/api\/[^']+)'/g)])
+  const { url } = await startProtected(t, LIMIT)
+  const { paths } = await (await fetch(`${url}/openapi.json`)).json() as { paths: object }
+  assert.ok(routes.length >= 7)
+  assert.deepEqual(routes.map(([, path]) => path!).filter(path => !(path in paths)), [])
 })
