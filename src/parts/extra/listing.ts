@@ -41,13 +41,14 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
   const counts = new Map<number, number>()
   let listed: { readonly changes: number, plain?: Listing, reused?: Listing } = { changes: -1 }
 
-  const count = (passwords: readonly number[], change: 1 | -1, others: Set<number>): void => {
-    for (const one of passwords) {
-      const had = counts.get(one) ?? 0
-      if (had + change === 0) counts.delete(one)
-      else counts.set(one, had + change)
-      if (Math.max(had, had + change) > 1) others.add(one)
-    }
+  /** Counts the passwords of a page anew; gives those of which there is another number now, if others have them. */
+  const recount = (before: readonly number[], after: readonly number[]): readonly number[] => {
+    const had = new Map([...before, ...after].map(one => [one, counts.get(one) ?? 0]))
+    for (const one of before) counts.set(one, counts.get(one)! - 1)
+    for (const one of after) counts.set(one, (counts.get(one) ?? 0) + 1)
+    for (const one of had.keys()) if (counts.get(one) === 0) counts.delete(one)
+    return [...had].filter(([one, old]) => old !== (counts.get(one) ?? 0) && Math.max(old, counts.get(one) ?? 0) > 1)
+      .map(([one]) => one)
   }
   /** Reads pages that have changed, at most so many; says how many it has read. */
   const refresh = (): number => {
@@ -59,8 +60,7 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
       if (old?.changes === changes) continue
       const active = activeOn(entries, at)
       const passwords = active.map(({ password }) => numberOf(password))
-      count(old?.passwords ?? [], -1, others)
-      count(passwords, 1, others)
+      for (const one of recount(old?.passwords ?? [], passwords)) others.add(one)
       pages[at] = { changes, passwords, plain: pieceOf(active.map(one => textOf(entries, one))), reused: undefined }
       read++
     }
