@@ -44,7 +44,7 @@ function validated(shape: Shape, given: Given): unknown {
   return checked.value
 }
 
-/** A request that can leave its body out of its stream: a read of 64 KiB may be 10,000 chunks, each of which costs. */
+/** A request that can drop its body before its stream: a read of 64 KiB may be 10,000 chunks, each of which costs. */
 export class ListenerRequest extends IncomingMessage {
   isDiscarded = false
 
@@ -59,7 +59,7 @@ export function discard(request: IncomingMessage): void {
   request.resume()
 }
 
-/** The bodies that are being read, those that began first in front, and what their pieces take together. */
+/** What refuses each body that is being read, those that began first in front; and what they take together. */
 const reading = new Set<(refusal: Reply) => void>()
 let readingBytes = 0
 
@@ -94,17 +94,15 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
       const at = bytes
       bytes += piece.length
       if (bytes > maxBytes) return refuse(TOO_LARGE)
-      // Each piece costs an object and a call, however few bytes it holds.
       if (++pieces > MAX_SMALL_PIECES && bytes < pieces * SMALL_PIECE_BYTES) return refuse(FRAGMENTED)
-      const size = at === 0 ? bytes : Math.min(2 * bytes, maxBytes)
       if (bytes > body.length) {
-        const larger = at === 0 ? piece : Buffer.allocUnsafeSlow(size)
+        const larger = at === 0 ? piece : Buffer.allocUnsafeSlow(Math.min(2 * bytes, maxBytes))
         body.copy(larger, 0, 0, at)
         readingBytes += larger.length - body.length
         body = larger
       }
       if (at > 0) piece.copy(body, at)
-      // The one that takes longest gives way: a body of good will comes at once.
+      // The body that takes longest gives way: one of good will comes at once.
       for (const [oldest] of [reading]) if (readingBytes > MAX_BODIES_BYTES) oldest?.({ ...BUSY, isLast: true })
     }
     const whole = (): void => {
@@ -116,8 +114,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
     }
     reading.add(refuse)
     request.on('data', take).on('end', whole).on(BROKEN, broken).on('close', gone).resume() // a host may have paused it
-    // The request says nothing of that where a host has answered it meanwhile.
-    socket.on('close', gone).on('end', cut)
+    socket.on('close', gone).on('end', cut) // the request says nothing of that if a host has answered it meanwhile
   })
 }
 
@@ -126,10 +123,7 @@ function isBegun(request: IncomingMessage): boolean {
   return request.readableDidRead || request.readableEncoding !== null || request.listenerCount('readable') > 0
 }
 
-/**
- * The object that a host has made of a body which it has read to its end; throws a reply where there is none. Express 4
- * leaves `{}` where it did not parse.
- */
+/** The object that a host has made of a body that it has read to its end. Express 4 leaves `{}` if it did not parse. */
 function parsedByHost(
   request: IncomingMessage & { readonly body?: unknown }, { 'content-length': length }: Head
 ): { readonly [field: string]: unknown } {
@@ -140,17 +134,13 @@ function parsedByHost(
   return body as { readonly [field: string]: unknown }
 }
 
-/**
- * The media type of plain JSON (RFC 9110 §8.3.1): parameters `;name=value` follow it, each with white space before and
- * behind its semicolon, whose values are tokens or quoted strings. A charset is UTF-8, and given once.
- */
-// Each character of a type has one place in this: nothing is tried twice.
+// The media type of plain JSON with its parameters (RFC 9110 §8.3.1). No character of it is tried in two places.
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
 const PARAMETER = `[ \\t]*;(?:[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED}))?`
 const JSON_TYPE = new RegExp(`^application/json((?:${PARAMETER})*)[ \\t]*$`, 'i')
 
-/** What body follows a head (RFC 9112 §6.3): none, JSON in UTF-8 without a content coding, or another. */
+/** What body follows a head (RFC 9112 §6.3): none, plain JSON in UTF-8, or another. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
   if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
   return isPlainJson(head) ? 'json' : 'other'

@@ -1,11 +1,10 @@
 /**
- * The rate limit: a sliding window of one minute in 60 one-second buckets a client (contract §8).
+ * The rate limit: a sliding window of one minute in 60 one-second buckets a client (contract §8). A request is allowed
+ * while fewer than the limit were allowed in the current second and the 59 before it; a refused one does not count.
  *
- * A request is allowed while fewer than the limit were allowed in the current second and the 59 before it; a refused
- * one does not count. What a client costs in memory does not grow with the limit, and the table is bounded: it keeps
- * two generations of clients. A client that is seen moves to the younger one; when that is a minute old, or full, it
- * becomes the older one, and the older one is dropped. So no client is forgotten within a minute unless more than a
- * whole generation of other clients came in between.
+ * The table is bounded: it keeps two generations of clients. A client that is seen moves to the younger one; when that
+ * is a minute old, or full, it becomes the older one, and the older one is dropped. So a client is forgotten within a
+ * minute only if more than a whole generation of others came in between.
  */
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 
@@ -102,6 +101,24 @@ function advance(client: Client, second: number): void {
     client.buckets[s % WINDOW_SECONDS] = 0
   }
   client.second = second
+}
+
+/**
+ * Counts a request in a general limit, by `key`, and in one of its own, by `address`; if either is used up, in neither.
+ * What is shown is the general limit, if there is one.
+ */
+export function takeBoth(
+  general: RateLimit | undefined, key: string, own: RateLimit | undefined, address: string
+): Verdict | undefined {
+  const refused = own?.peek(address)
+  if (refused?.allowed === false) {
+    const shown = general?.peek(key) ?? refused
+    const retryAfterSeconds = Math.max(shown.retryAfterSeconds, refused.retryAfterSeconds)
+    return { ...shown, allowed: false, retryAfterSeconds }
+  }
+  const verdict = general?.take(key)
+  const ofOwn = verdict?.allowed === false ? undefined : own?.take(address)
+  return verdict ?? ofOwn
 }
 
 /** The header fields of a verdict (contract §8.3). */

@@ -20,17 +20,17 @@ export interface Reply {
 /** Bytes in pieces, and how many they are in all. */
 export interface Pieces extends Iterable<Buffer> { readonly bytes: number }
 
-type Body = string | readonly Buffer[] | Pieces
+export type Body = string | readonly Buffer[] | Pieces
 
 export interface Kind {
   readonly type: string
   readonly cache: string
 }
 
-const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
+export const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
 
 /** The texts of the answers that are HTTP's own and not the contract's. */
-const HTTP_TEXTS = {
+export const HTTP_TEXTS = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
@@ -129,28 +129,15 @@ export function failureReply(error: unknown, storingFailed: string | undefined):
   return error.code === 'journal-unreachable' ? BUSY : undefined
 }
 
-/**
- * The header fields of a reply and further ones, names and values in turn. A 204 has no content and no length (RFC 9110
- * §8.6).
- */
-export function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
-  const fields = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
-  fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
-  for (const part of headers) fields.push(part)
-  for (const part of extra) fields.push(part)
-  return fields
+/** What lets a page read an answer, if its origin may (contract §5.8); `Vary` in any case. */
+export function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
+  if (origin === undefined || !allowed.has(origin)) return ['Vary', 'Origin']
+  return [
+    'Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
+    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
+  ]
 }
 
-export function bodyBytes(body: Body): number {
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
-}
-
-/** A refusal as a whole HTTP/1.1 message that ends its connection, for where there is no response object. */
-export function rawRefusal(status: Refused, headers: readonly string[]): Buffer {
-  const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
-  const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
-  const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]
-  for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
+export function isReply(thrown: unknown): thrown is Reply {
+  return typeof thrown === 'object' && thrown !== null && !(thrown instanceof Error) && 'status' in thrown
 }

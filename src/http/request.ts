@@ -10,7 +10,7 @@ import {
   clientAddress, clientKey, isFromOtherSite, isHostAllowed, isTrusted, peerOf, type AddressSet, type Peer
 } from './client.ts'
 import { forwardedFor, hasTooManyFields, readHead, tokenIn, type Head } from './head.ts'
-import { limitHeaders, type RateLimit, type Verdict } from './rate-limit.ts'
+import { limitHeaders, takeBoth, type RateLimit, type Verdict } from './rate-limit.ts'
 import * as replies from './reply.ts'
 import { failureReply, statusReply, type Reply } from './reply.ts'
 import type { Found, Route, Router } from './route.ts'
@@ -19,8 +19,8 @@ import { endWith, sendReply } from './send.ts'
 /** The step of an option that is undefined is left out. */
 export interface PipelineOptions {
   readonly router: Router
-  /** The limit for everything under `/api`, and whether requests with a token count against its user. */
   readonly rateLimit?: RateLimit | undefined
+  /** Whether requests with a token count against its user. */
   readonly limitsByUser?: boolean
   readonly trustedProxies?: AddressSet | undefined
   /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
@@ -41,7 +41,7 @@ export interface PipelineOptions {
   readonly warn: (line: string) => void
 }
 
-/** Answers requests; the target is not the request's if an embedder serves below a prefix. */
+/** Answers requests; `target` is that below an embedder's prefix. */
 export interface Pipeline {
   (request: IncomingMessage, response: ServerResponse, target?: string): void
   readonly isStopping: () => boolean
@@ -55,18 +55,15 @@ interface Asked {
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
   readonly startMs: number
-  /** Undefined if it is malformed. */
   readonly head: Head | undefined
   /** Whether it is limited, and shared with other origins (contract §8, §5.8). */
   readonly isUnderApi: boolean
   readonly peer: Peer
-  /** The client's address. */
   readonly client: string
   readonly found: Found
   session: Session | undefined
-  /** What the rate limit says, once the request was counted. */
+  /** What the limits say, once the request was counted. */
   verdict: Verdict | undefined
-  /** The id that the log has, if it was given out or may be asked for. */
   id: string | undefined
   isEnded: boolean
 }
@@ -83,7 +80,7 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
       count(options, asked)
       throw hasTooManyFields(request) ? replies.TOO_MANY_FIELDS : replies.BAD_REQUEST
     }
-    if (head.upgrade !== undefined) endWith(response) // none is supported; some versions of Node read on behind it
+    if (head.upgrade !== undefined) endWith(response) // none is supported; some Nodes read on behind the offer
     assertHttps(options, asked, head)
     assertOwnPage(options, asked, head)
     answerPreflight(options, asked, head)
@@ -135,12 +132,8 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
-/** What requests share. */
-interface PipelineState {
-  readonly isStopping: boolean
-  /** Whether the operator knows that the host answers, too. */
-  hasWarned: boolean
-}
+/** What requests share: `hasWarned` is whether the operator knows that the host answers, too. */
+interface PipelineState { readonly isStopping: boolean, hasWarned: boolean }
 
 function begun(
   { router, trustedProxies }: PipelineOptions, peer: Peer, request: IncomingMessage, response: ServerResponse,
@@ -159,7 +152,7 @@ function begun(
 
 /** The reply that a step has thrown, or the answer to what went wrong. */
 function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Reply {
-  if (isReply(thrown)) return thrown
+  if (replies.isReply(thrown)) return thrown
   asked.id = randomUUID()
   const expected = failureReply(thrown, asked.found?.route?.storingFailed)
   if (expected !== undefined) return expected
@@ -205,11 +198,11 @@ const ANSWERED_BY_HOST = 'a request was answered by the host while the service w
 function extraFields(options: PipelineOptions, asked: Asked): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
-  const verdict = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
+  const left = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
   // A request that was not counted is not refused either: it is told what is left.
-  if (verdict !== undefined) fields.push(...limitHeaders(asked.verdict ?? { ...verdict, allowed: true }))
+  if (left !== undefined) fields.push(...limitHeaders(asked.verdict ?? { ...left, allowed: true }))
   if (corsOrigins !== undefined && asked.head !== undefined && asked.isUnderApi) {
-    fields.push(...corsFields(asked.head.origin, corsOrigins))
+    fields.push(...replies.corsFields(asked.head.origin, corsOrigins))
   }
   return fields
 }
@@ -222,14 +215,9 @@ function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, 
   for (const one of observers) one.requestEnded?.(ended)
 }
 
-function isReply(thrown: unknown): thrown is Reply {
-  return typeof thrown === 'object' && thrown !== null && !(thrown instanceof Error) && 'status' in thrown
-}
-
 /** What the log says of an error: of an expected failure its sentence, else the stack. */
 function describe(error: unknown): string {
-  if (error instanceof Failure) return error.message
-  return String(error instanceof Error ? error.stack : error)
+  return String(error instanceof Failure ? error.message : error instanceof Error ? error.stack : error)
 }
 
 function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, { 'x-forwarded-proto': said }: Head): boolean {
@@ -243,9 +231,8 @@ function assertHttps(options: PipelineOptions, asked: Asked, head: Head): void {
 }
 
 /**
- * In the open configuration, refuses what a web page may have sent. A page can send requests anywhere, but it cannot
- * choose the `Host` that its own name gives them (which defeats DNS rebinding), nor leave out its `Origin` or, on a
- * plain GET, what the browser reports about its site (which defeats cross-site requests).
+ * In the open configuration, refuses what a web page may have sent. A page cannot choose the `Host` that its own name
+ * gives its requests (DNS rebinding), nor leave out its `Origin` or, on a GET, its site (cross-site requests).
  */
 function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void {
   const { guardedHosts, corsOrigins } = options
@@ -265,47 +252,26 @@ function answerPreflight({ corsOrigins }: PipelineOptions, { isUnderApi }: Asked
   throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
 }
 
-/** What lets a page read an answer, if its origin may (contract §5.8); `Vary` in any case. */
-function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
-  const vary = ['Vary', 'Origin']
-  if (origin === undefined || !allowed.has(origin)) return vary
-  return [
-    ...vary, 'Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true',
-    'Access-Control-Expose-Headers', 'X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After, ETag, Location'
-  ]
-}
-
-/** Who sent the request, in the protected configuration; a token that is not valid is refused if the route needs one. */
+/** Whose token it is, in the protected configuration; a token that is not valid is refused if the route needs it. */
 function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token)
 }
 
-function limitOf({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined {
-  return isUnderApi ? rateLimit : undefined
-}
+const limitOf = ({ rateLimit }: PipelineOptions, { isUnderApi }: Asked): RateLimit | undefined =>
+  isUnderApi ? rateLimit : undefined
 
 function addressKey({ client, peer }: Asked): string { return client === peer.address ? peer.key : clientKey(client) }
 
-/** Counts a request in the limits of `/api` and of its route (contract §8, §8.4); if either is used up, in neither. */
+/** Contract §8, §8.4. */
 function count(options: PipelineOptions, asked: Asked): void {
   const general = limitOf(options, asked)
   const own = asked.found?.route?.limit
   if (general === undefined && own === undefined) return
-  const { session } = asked
   const address = addressKey(asked)
-  const key = options.limitsByUser === true && session !== undefined ? `user ${session.user}` : address
-  const refused = own?.peek(address)
-  if (refused?.allowed === false) {
-    const shown = general?.peek(key) ?? refused
-    const retryAfterSeconds = Math.max(shown.retryAfterSeconds, refused.retryAfterSeconds)
-    asked.verdict = { ...shown, allowed: false, retryAfterSeconds }
-    throw replies.TOO_MANY
-  }
-  asked.verdict = general?.take(key)
+  const key = options.limitsByUser === true && asked.session !== undefined ? `user ${asked.session.user}` : address
+  asked.verdict = takeBoth(general, key, own, address)
   if (asked.verdict?.allowed === false) throw replies.TOO_MANY
-  const ownVerdict = own?.take(address)
-  asked.verdict ??= ownVerdict
 }
 
 function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly route: Route, readonly id: number } {
@@ -316,7 +282,7 @@ function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly 
   return found
 }
 
-/** Whether a request has to know what others have just written; a create is decided when its turn comes. */
+/** Whether a request has to know what others have just written; a create is decided in its turn. */
 function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }

@@ -128,7 +128,7 @@ export class Router {
   }
 }
 
-/** The positive integer in its canonical form that a segment is, percent-decoded (RFC 3986 §2.1); 0 for anything else. */
+/** The positive integer that a percent-decoded segment (RFC 3986 §2.1) is in canonical form; 0 for anything else. */
 function idFrom(segment: string): number {
   try {
     const text = segment.includes('%') ? decodeURIComponent(segment) : segment

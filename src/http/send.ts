@@ -13,7 +13,9 @@ import {
   ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, DRAIN_TIMEOUT_MS, MAX_DRAIN_BYTES, MAX_UNSENT_BYTES, SEND_BYTES,
   SEND_COPIED_BYTES, SEND_PIECES, SHORT_BODY_BYTES, TIMEOUT_CHECK_MS
 } from '../limits.ts'
-import { bodyBytes, fieldsOf, type Pieces, type Reply } from './reply.ts'
+import {
+  HTTP_TEXTS, JSON_KIND, OPTIONS_OF_SERVER, statusReply, type Body, type Pieces, type Refused, type Reply
+} from './reply.ts'
 
 /**
  * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
@@ -31,7 +33,9 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   const { body = '' } = reply
   if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
     response.end(body)
-    if (!response.writableFinished) watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
+    // Nearly always the system has taken all of it; a host's middleware may end the answer later.
+    if (response.writableLength === 0 && response.writableEnded) return
+    watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
     return
   }
   // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
@@ -45,6 +49,29 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
     answer.givenBytes = bytes
   }
   if (!response.writableFinished) watch(answer)
+}
+
+/** The header fields of a reply and further ones. A 204 has no content and no length (RFC 9110 §8.6). */
+function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
+  const fields = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
+  fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
+  for (const part of headers) fields.push(part)
+  for (const part of extra) fields.push(part)
+  return fields
+}
+
+function bodyBytes(body: Body): number {
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
+}
+
+/** A refusal as a whole message that ends its connection, for a request that has no response object. */
+export function rawRefusal(status: Refused, headers: readonly string[] = []): Buffer {
+  const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
+  const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
+  const lines = [`HTTP/1.1 ${status} ${HTTP_TEXTS[status]}`]
+  for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
 }
 
 /** Writes a head, whose fields are names and values in turn. */
@@ -100,7 +127,7 @@ let looking: NodeJS.Timeout | undefined
 function watch(answer: Answer): void {
   if (bodyBytes(answer.pieces) > 0) makeRoomBeside(answer.pieces)
   unsent.add(answer)
-  answer.response.on('close', () => forget(answer))
+  answer.response.on('close', () => unsent.delete(answer))
   looking ??= setInterval(cutLate, TIMEOUT_CHECK_MS).unref()
 }
 
@@ -113,10 +140,6 @@ function cutLate(): void {
     const allowedMs = ANSWER_TIMEOUT_MS + takenBytes / ANSWER_BYTES_PER_SECOND * 1000
     if (now - sinceMs > allowedMs) cut(answer)
   }
-}
-
-function forget(answer: Answer): void {
-  unsent.delete(answer)
   if (unsent.size > 0) return
   clearInterval(looking)
   looking = undefined
@@ -142,7 +165,7 @@ function makeRoomBeside(newest: Iterable<Buffer>): void {
 }
 
 function cut(answer: Answer): void {
-  forget(answer)
+  unsent.delete(answer)
   answer.response.req.socket.destroy()
 }
 

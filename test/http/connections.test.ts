@@ -8,8 +8,7 @@ import { connect, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { parseAddressSet } from '../../src/http/client.ts'
-import { Connections, type Handle } from '../../src/http/connections.ts'
-import { listen, type Listener } from '../../src/http/listener.ts'
+import { Connections, listen, type Handle, type Listener } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
 import { SEND_PIECES, SHUTDOWN_SWEEP_MS } from '../../src/limits.ts'
 import { certificate } from '../support/certificate.ts'
@@ -307,8 +306,7 @@ test('who ends its side where a body is missing is let go at once, also behind a
 
 /** The connections of a listener that has as many places, and what may happen to them. */
 function places(most: number) {
-  const options = { isTls: false, most, headers: [], trustedProxies: parseAddressSet(['fd00::5']), onRefusal: undefined }
-  const connections = new Connections(() => {}, options)
+  const connections = new Connections(() => {}, false, most, { trustedProxies: parseAddressSet(['fd00::5']) })
   const accept = (remoteAddress = '127.0.0.1'): Socket => {
     const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
     connections.accept(socket)
@@ -355,7 +353,7 @@ test('when all places are taken, one that waits for a head gives way: that never
     assert.deepEqual(order.filter(socket => !socket.destroyed)[0], gives)
     ask(accept())
     assert.equal(gives.destroyed, true)
-    assert.equal(connections.size, 6)
+    assert.equal(connections.all.size, 6)
   }
   const late = accept()
   assert.deepEqual([late.destroyed, proxy.destroyed, busy.destroyed], [true, false, false], 'where none waits, the newcomer is refused')
