@@ -62,7 +62,6 @@ interface Asked {
   readonly client: string
   readonly found: Found
   session: Session | undefined
-  /** What the limits say, once the request was counted. */
   verdict: Verdict | undefined
   id: string | undefined
   isEnded: boolean
@@ -109,7 +108,6 @@ async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineS
   answer(options, asked, reply, state)
 }
 
-/** Makes the function that answers every request. */
 export function pipelineOf(options: PipelineOptions): Pipeline {
   const state = { isStopping: false, hasWarned: false }
   let underWay = 0
@@ -194,7 +192,6 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
 const ANSWERED_BY_HOST = 'a request was answered by the host while the service worked on it, and what it asked for ' +
   'was done: a framework that answers by itself has to be told not to, such as Koa by ctx.respond = false'
 
-/** The header fields that an answer has besides its reply's. */
 function extraFields(options: PipelineOptions, asked: Asked): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
