@@ -4,6 +4,7 @@ import { createHook } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 
 /** What is being closed may need some turns of the event loop. */
 const SETTLED_MS = 5_000
@@ -25,6 +26,32 @@ const descriptors = (): string[] => existsSync('/proc/self/fd') ? readdirSync('/
 
 const listeners = (): string => process.eventNames().map(name => `${String(name)} ${process.listenerCount(name)}`).join()
 
+/** Where in the sources the timers were set that are not known and not over. */
+function timersOf(known: ReadonlySet<number>): string[] {
+  return [...timers].filter(([id]) => !known.has(id))
+    .flatMap(([, stack]) => stack.split('\n').filter(line => line.includes('/src/')).slice(0, 1))
+}
+
+async function settled(look: () => object, wanted: object, what: string): Promise<void> {
+  const endMs = performance.now() + SETTLED_MS
+  while (!isDeepStrictEqual(look(), wanted) && performance.now() < endMs) await pause(10)
+  assert.deepEqual(look(), wanted, what)
+}
+
+let openServices = 0
+
+/** Takes note of a service that opens; gives what asserts, once it is closed, that neither timer nor file is left. */
+export function opened(folder: string): () => Promise<void> {
+  openServices++
+  return async () => {
+    if (--openServices > 0) return // the timers of others cannot be told from its own
+    const files = (): string[] => existsSync(folder) ? readdirSync(folder).filter(isLeftFile) : []
+    await settled(() => ({ timers: timersOf(new Set()), files: files() }), { timers: [], files: [] }, 'a service closed')
+  }
+}
+
+const isLeftFile = (name: string): boolean => /\.(sock|part)$/.test(name)
+
 /** What may be held beyond this process's own: the sockets and halves of files in a folder, listeners of a signal. */
 export interface Held { readonly folder: string, readonly signal?: AbortSignal }
 
@@ -33,13 +60,11 @@ export async function leavesNothing({ folder, signal }: Held, what: string, act:
   const [before, events, known] = [descriptors(), listeners(), new Set(timers.keys())]
   await act()
   const isLeft = (): object => ({
-    timers: [...timers].filter(([id]) => !known.has(id)).map(([, stack]) => stack.split('\n').find(line => line.includes('/src/'))).filter(one => one !== undefined),
+    timers: timersOf(known),
     descriptors: descriptors().filter(one => !before.includes(one)),
-    files: readdirSync(folder).filter(name => /\.(sock|part)$/.test(name)),
+    files: readdirSync(folder).filter(isLeftFile),
     signal: signal === undefined ? 0 : getEventListeners(signal, 'abort').length
   })
-  const nothing = { timers: [], descriptors: [], files: [], signal: 0 }
-  for (const endMs = performance.now() + SETTLED_MS; JSON.stringify(isLeft()) !== JSON.stringify(nothing) && performance.now() < endMs;) await pause(10)
-  assert.deepEqual(isLeft(), nothing, what)
+  await settled(isLeft, { timers: [], descriptors: [], files: [], signal: 0 }, what)
   assert.equal(listeners(), events, what)
 }

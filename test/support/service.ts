@@ -2,6 +2,7 @@
 import { openService, type OpenService } from '../../src/service.ts'
 import { readSettings, SETTINGS } from '../../src/settings.ts'
 import { checkState } from './check.ts'
+import { opened } from './left-over.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +51,7 @@ export interface Started {
 
 /**
  * Starts a service with flags (`{ 'rate-limit': '0' }`); without `data` it gets a fresh folder. The rate limit is off
- * unless given, and so is the page. After the test its whole state is checked and it is closed.
+ * unless given, and so is the page. After the test its whole state is checked, it is closed, and nothing of it is left.
  */
 export async function startService(t: Scope, flags: Record<string, string> = {}): Promise<Started> {
   const folder = flags['data'] ?? freshFolder(t)
@@ -63,9 +64,11 @@ export async function startService(t: Scope, flags: Record<string, string> = {})
   const access = { write: (line: string) => { if (!line.includes('"service":')) accessLines.push(line) }, pendingBytes: () => 0 }
   const log = { info: (line: string) => { info.push(line) }, warn: (line: string) => { warnings.push(line) }, access }
   const service = await openService(readSettings(Object.entries(all).map(([k, v]) => `--${k}=${v}`), {}), log)
+  const closed = opened(folder)
   atEnd(t, async () => {
     checkState(service.store.state)
     await service.close()
+    await closed()
   })
   const url = await service.listen()
   return { service, url, folder, info, warnings, accessLines }
