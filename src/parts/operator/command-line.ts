@@ -202,7 +202,9 @@ const GROUPS: readonly (readonly [title: string, ...firstWords: readonly string[
 export function overview(commands: readonly Command[], group?: string, journal: string = 'file'): string {
   const shown = commands.filter(({ name, journals = [journal] }) =>
     journals.includes(journal) && (group === undefined || name.startsWith(`${group} `)))
-  const blocks = GROUPS.map(([title, ...firstWords]) => {
+  const grouped = new Set(GROUPS.flat())
+  const others = new Set(shown.map(({ name }) => name.split(' ')[0]!).filter(first => !grouped.has(first)))
+  const blocks = [...GROUPS, ['Other parts', ...others] as const].map(([title, ...firstWords]) => {
     const lines = firstWords.flatMap(first => shown.filter(({ name }) => name.split(' ')[0] === first))
       .map(({ name, help }) => `  ${name.padEnd(16)} ${help}\n`)
     return lines.length === 0 ? '' : `${title}\n${lines.join('')}\n`
