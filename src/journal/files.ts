@@ -5,7 +5,7 @@ import {
   type Stats
 } from 'node:fs'
 import { Buffer } from 'node:buffer'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { READ_CHUNK_BYTES } from '../limits.ts'
 
@@ -33,7 +33,7 @@ const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRON
 
 /** The real disk. All calls throw (or give their callback) the system's error, with its `code`. */
 export const disk = {
-  makeFolder: (path: string): void => { mkdirSync(path, { recursive: true, mode: 0o700 }) },
+  makeFolder: (path: string): void => makeFolder(path),
   list: (folder: string): string[] => readdirSync(folder),
   /** The stat of a file or folder; undefined if it does not exist. Links are followed. */
   stat: (path: string): FileStat | undefined => {
@@ -155,6 +155,19 @@ function withFile<T>(descriptor: Descriptor, act: (descriptor: Descriptor) => T)
   }
 }
 
+/** Not with `recursive`, which never returns if a parent exists but nothing can be made in it (`/proc`). */
+function makeFolder(path: string): void {
+  const isThere = (): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  if (isThere()) return
+  const parent = dirname(path)
+  if (parent !== path) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (!isThere()) throw error // else another process that is starting, too, has made it
+  }
+}
+
 function statOf(stats: Stats): FileStat {
   const { dev, ino, nlink, size, uid, gid, mode, ctimeMs } = stats
   return {
@@ -163,13 +176,17 @@ function statOf(stats: Stats): FileStat {
   }
 }
 
+const APPEND_ONLY = 'if it may only be appended to (lsattr shows an a or an i), allow more: chattr -a -i'
+
 /** Which file a call has failed on (`path` if the error names none), why, and whose it is if that matters. */
 export function fileFault(files: Files, error: unknown, path: string): string {
   // The permission model has another word for it.
   const { path: own, resource } = error as NodeJS.ErrnoException & { readonly resource?: string }
   const named = resolve(own ?? resource ?? path)
-  const what = `${named}: ${systemCode(error)}`
-  if (systemCode(error) !== 'EACCES') return what
+  const code = systemCode(error)
+  const what = `${named}: ${code}`
+  if (code === 'EPERM') return `${what}; ${APPEND_ONLY}`
+  if (code !== 'EACCES') return what
   try {
     const owner = files.stat(named)?.owner
     return owner === undefined ? what : `${what}; it belongs to user ${owner}`
