@@ -23,7 +23,7 @@ const SENTENCES = {
   'write-failed': 'the journal could not be written',
   'input-invalid': 'the input is not valid',
   'entry-too-large': 'the entry would be too large, and nothing was changed',
-  'entry-changed': 'the entry is another one by now, and nothing was changed',
+  'entry-changed': 'the entry has changed since it was read, and nothing was done',
   'queue-full': 'too many changes wait for the journal',
   'journal-busy': 'the journal was busy for too long, and the change was withdrawn',
   'hashes-busy': 'too many passwords wait to be checked',

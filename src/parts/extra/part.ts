@@ -15,8 +15,8 @@ const FOR_PAGE: ReadonlySet<string> =
 export const extra: Part<ExtraSettings> = {
   settings: {
     extraRoutes: setting('on|off', false, parseSwitch,
-      'Whether the list without secrets and deleted entries (with a page, in any case), histories and a change of ' +
-      'one’s own password are served.')
+      'Whether routes beyond the contract are served: histories and a change of one’s own password; without a page, ' +
+      'also the list without secrets and deleted entries, which a page always needs.')
   },
   abilities: {
     listEntries: 'entry:list',
