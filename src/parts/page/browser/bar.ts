@@ -76,7 +76,7 @@ export class Bar {
     if (isList && !isEmpty) items.push(this.#searchField())
     if (isList && rights.may('deletedPasswords')) items.push(this.#deletedButton('quiet', isDeleted))
     items.push(this.#menuButton(isList, isDeleted))
-    if (isAtList() && rights.may('createPassword')) {
+    if (isAtList() && !isEmpty && rights.may('createPassword')) {
       const label = make('span', {}, say('create'))
       const create = make('button', { type: 'button', id: 'create', className: 'main' }, icon('new'), label)
       create.addEventListener('click', this.#options.create)

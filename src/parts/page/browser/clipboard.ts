@@ -48,6 +48,11 @@ function clearLater(onEnd: OnEnd): void {
   }
   addEventListener('blur', () => { wasAway = true }, { signal })
   addEventListener('focus', () => { if (wasAway) left() }, { signal })
+  // Phones hide a page that keeps the focus.
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden && wasAway) left()
+    wasAway ||= document.hidden
+  }, { signal })
   const timer = setTimeout(async () => {
     // Who is away is told on return.
     if (wasAway || !document.hasFocus()) {

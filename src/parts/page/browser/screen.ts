@@ -156,6 +156,7 @@ export class PageView {
     if (isDeleted) return card('bin', say('noDeleted'), [], undefined, 'blank')
     const mayCreate = rights.may('createPassword')
     const button = mayCreate ? textButton('main', say('emptyAction'), this.#options.create) : undefined
+    if (button !== undefined) button.id = 'create'
     const command = make('code', {}, 'admin import FILE')
     const moving = make('span', {}, say('moving'), ' ', command)
     const open = rights.isOpen ? [say('open')] : []

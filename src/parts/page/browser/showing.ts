@@ -113,15 +113,16 @@ export interface Secret {
 }
 
 interface SecretOptions {
+  /** Whether it is the notes, and not the password. */
+  readonly isNotes?: boolean
   /** Gives the secret as it is now; undefined if it cannot be shown, which was told. */
   read(): string | Promise<string | undefined>
-  /** Called when it is shown, and when it is hidden. */
-  onChange?(isShown: boolean): void
 }
 
 /** Dots and a button; `button` stands for an icon with its label. */
-export function createSecret({ read, onChange }: SecretOptions, button?: HTMLButtonElement): Secret {
-  const toggle = button ?? iconButton('eye', say('revealThis'))
+export function createSecret({ isNotes = false, read }: SecretOptions, button?: HTMLButtonElement): Secret {
+  const labels = isNotes ? ['revealNotes', 'hideNotes'] as const : ['revealThis', 'hideThis'] as const
+  const toggle = button ?? iconButton('eye', '')
   const isText = button !== undefined
   const code = make('span', { className: 'code', dir: 'ltr' })
   const lines = make('span', { className: 'hint' })
@@ -139,8 +140,7 @@ export function createSecret({ read, onChange }: SecretOptions, button?: HTMLBut
     if (isShown) hiding = setTimeout(() => set(undefined), REVEALED_MS)
     if (isText) toggle.textContent = say(isShown ? 'hide' : 'reveal')
     else setIcon(toggle, isShown ? 'hide' : 'eye')
-    toggle.ariaLabel = toggle.title = say(isShown ? 'hideThis' : 'revealThis')
-    onChange?.(isShown)
+    toggle.ariaLabel = toggle.title = say(labels[isShown ? 1 : 0])
   }
   const show = async (): Promise<void> => {
     toggle.ariaBusy = 'true'

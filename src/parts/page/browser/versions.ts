@@ -28,7 +28,7 @@ export function historyOf(id: number): HTMLElement {
 function valueOf(name: typeof FIELDS[number], text: string): readonly HTMLElement[] {
   if (name !== 'password' && name !== 'notas') return [longText(text)]
   if (text === '') return [make('span', {}, '–')]
-  const secret = createSecret({ read: () => text })
+  const secret = createSecret({ isNotes: name === 'notas', read: () => text })
   return [secret.text, secret.button]
 }
 

@@ -1,5 +1,5 @@
 /** The dialog that shows an entry: to copy from it first of all. What is secret is asked for when it is to be shown. */
-import type { EntryFields, Listed, Stored } from './answers.ts'
+import type { Listed, Stored } from './answers.ts'
 import { openDialog } from './dialogs.ts'
 import { iconButton, make, textButton } from './dom.ts'
 import { age, moment, say } from './language.ts'
@@ -66,35 +66,35 @@ export class Viewer {
     const rows = isWhole ? [] : [rowOf('view-system', say('sistema'), longText(sistema), [linkTo(sistema)])]
     const copyUser = this.#copyButton('copyUser', say('copyUser'), usuario)
     rows.push(rowOf('view-user', say('usuario'), longText(usuario), [copyUser]))
-    if (rights.may('getPassword')) rows.push(...this.#secrets(entry))
+    if (rights.may('getPassword')) rows.push(this.#passwordRow(entry))
     if (url !== '') {
       const link = linkTo(url)
       const copy = this.#copyButton('copyUrl', say('copyUrl'), url)
       rows.push(rowOf('view-url', say('url'), nameOf(url), link === undefined ? [copy] : [link, copy]))
     }
+    if (rights.may('getPassword')) rows.push(this.#notesRow(entry))
     const since = changed === undefined ? '' : say('changedSince', { age: age(changed, true) })
     this.#content.replaceChildren(make('dl', { className: 'facts' }, ...rows),
       ...since === '' ? [] : [make('p', { className: 'hint', title: moment(changed!) }, since)],
       ...rights.may('historyPassword') ? [historyOf(entry.id)] : [])
   }
 
-  /** The password, and the notes, which are asked for and shown apart. */
-  #secrets(entry: Listed): readonly HTMLElement[] {
-    const read = async (name: keyof EntryFields): Promise<string | undefined> =>
-      (await this.#options.read(this.#entry ?? entry))?.fields[name]
-    const password = createSecret({ read: () => read('password') })
-    this.#secret = password
+  async #read(entry: Listed, name: 'password' | 'notas'): Promise<string | undefined> {
+    return (await this.#options.read(this.#entry ?? entry))?.fields[name]
+  }
+
+  #passwordRow(entry: Listed): HTMLElement {
+    const { text, button } = this.#secret = createSecret({ read: () => this.#read(entry, 'password') })
     const copy = iconButton('copy', say('copyThis'), () => this.#options.act('copy', this.#entry ?? entry, copy))
     copy.dataset['act'] = 'copy'
-    const notes = createSecret({
-      read: async () => {
-        const text = await read('notas')
-        return text === '' ? say('none') : text
-      }
-    }, textButton('link', say('reveal')))
-    notes.button.ariaLabel = say('revealNotes')
-    return [rowOf('view-password', say('password'), password.text, [password.button, copy]),
-      rowOf('view-notes', say('notas'), notes.text, [notes.button])]
+    return rowOf('view-password', say('password'), text, [button, copy])
+  }
+
+  #notesRow(entry: Listed): HTMLElement {
+    const { text, button } = createSecret({
+      isNotes: true, read: async () => await this.#read(entry, 'notas') || say('none')
+    })
+    return rowOf('view-notes', say('notas'), text, [button])
   }
 
   #copyButton(act: string, label: string, text: string): HTMLElement {
