@@ -1,23 +1,16 @@
 /** The one bar of the page: search, deleted entries, the menu, and a new entry. */
+import { create, toggleDeleted } from './acts.ts'
 import { icon, iconButton, make } from './dom.ts'
-import { languageNow, say, setLanguage, type Language } from './language.ts'
+import { languageSwitch, openAccount, openHelp } from './help.ts'
+import { languageNow, say } from './language.ts'
 import { plainText } from './plain.ts'
+import { endSession, logOut } from './session.ts'
 import { api, entries, isAtList, rights, screenNow } from './state.ts'
 
-/** What its buttons do. */
-export interface BarActs {
-  create(): void
-  showDeleted(): void
-  help(): void
-  account(): void
-  logout(): void
-}
-
-interface BarOptions extends BarActs {
+interface BarOptions {
   onSearch(query: string): void
   /** A key in the search; true if it was for the list. */
   onKey(key: string): boolean
-  onLanguage(): void
 }
 
 export class Bar {
@@ -39,22 +32,18 @@ export class Bar {
       else if (!options.onKey(event.key)) return
       event.preventDefault()
     })
+    // Whatever is chosen in the menu closes it.
+    this.menu.addEventListener('click', event => {
+      if (event.target instanceof Element && event.target.closest('button') !== null) this.menu.hidePopover()
+    }, { capture: true })
   }
 
-  /** Whether the search is in use. */
-  get isSearching(): boolean { return document.activeElement === this.#query && this.#query.value !== '' }
-
-  /** Takes the search back, so that nothing is hidden by it. */
-  clearSearch(): void {
+  /** Takes the search back, so that nothing is hidden by it; for good, so that the keys for undo do not bring it back. */
+  clearSearch(isForGood: boolean = false): void {
     this.#query.value = ''
-    this.#options.onSearch('')
-  }
-
-  /** Takes it back for good: in Chromium the keys that undo would bring it back for the next person. */
-  forget(): void {
-    this.clearSearch()
-    this.#query.type = 'tel'
+    if (isForGood) this.#query.type = 'tel'
     this.#query.type = 'search'
+    this.#options.onSearch('')
   }
 
   focusSearch(): void { this.#query.select() }
@@ -67,23 +56,22 @@ export class Bar {
     const isList = isAtList() && rights.may('listEntries')
     const isDeleted = screenNow().name === 'deleted'
     const isEmpty = isList && !isDeleted && entries.total === 0
-    const mayDo = [rights.may('createPassword'), rights.may('deletedPasswords')]
-    const made = [languageNow(), screenNow().name, isEmpty, ...mayDo, api.user?.email].join(' ')
+    const mayCreate = isAtList() && !isEmpty && rights.may('createPassword')
+    const mayRestore = isList && rights.may('deletedPasswords')
+    const made = [languageNow(), screenNow().name, isEmpty, mayCreate, mayRestore, api.user?.email].join(' ')
     if (made === this.#madeFor) return
     this.#madeFor = made
-    const title = make('h1', {}, icon('mark'), make('span', {}, say('title')))
-    const items: HTMLElement[] = [title]
-    if (isList && !isEmpty) items.push(this.#searchField())
-    if (isList && rights.may('deletedPasswords')) items.push(this.#deletedButton('quiet', isDeleted))
-    items.push(this.#menuButton(isList, isDeleted))
-    if (isAtList() && !isEmpty && rights.may('createPassword')) {
-      const label = make('span', {}, say('create'))
-      const create = make('button', { type: 'button', id: 'create', className: 'main' }, icon('new'), label)
-      create.addEventListener('click', this.#options.create)
-      items.push(create)
-    }
+    this.menu.replaceChildren(languageSwitch(), ...mayRestore ? [deletedButton('item', isDeleted)] : [],
+      item('help', 'help', say('help'), openHelp),
+      ...api.user === undefined ? [] : [
+        item('show-account', 'user', plainText(api.user.name), () => openAccount(() => endSession('ownChanged'))),
+        item('logout', 'leave', say('logout'), () => void logOut())
+      ])
+    this.menu.querySelector('button')!.autofocus = true
     this.element.className = isList ? 'bar' : 'bar bare'
-    this.element.replaceChildren(...items)
+    this.element.replaceChildren(make('h1', {}, icon('mark'), make('span', {}, say('title'))),
+      ...isList && !isEmpty ? [this.#searchField()] : [], ...mayRestore ? [deletedButton('quiet', isDeleted)] : [],
+      this.#menuButton(), ...mayCreate ? [item('create', 'new', say('create'), create, 'main')] : [])
   }
 
   #searchField(): HTMLElement {
@@ -96,59 +84,26 @@ export class Bar {
     return make('div', { id: 'search', className: 'search', role: 'search' }, icon('search'), this.#query, clear)
   }
 
-  #deletedButton(className: string, isPressed: boolean): HTMLButtonElement {
-    const properties = { className: `${className} to-deleted`, ariaPressed: String(isPressed) }
-    const button = make('button', { type: 'button', ...properties }, icon('bin'), make('span', {}, say('showDeleted')))
-    button.addEventListener('click', () => {
-      this.menu.hidePopover()
-      this.#options.showDeleted()
-    })
-    return button
-  }
-
-  #menuButton(isList: boolean, isDeleted: boolean): HTMLElement {
-    const item = (id: string, drawing: string, text: string, act: () => void): HTMLElement => {
-      const button = make('button', { type: 'button', id, className: 'item' }, icon(drawing), make('span', {}, text))
-      button.addEventListener('click', () => {
-        this.menu.hidePopover()
-        act()
-      })
-      return button
-    }
-    const items = [item('help', 'help', say('help'), this.#options.help)]
-    if (isList && rights.may('deletedPasswords')) items.unshift(this.#deletedButton('item', isDeleted))
-    if (api.user !== undefined) {
-      items.push(item('show-account', 'user', plainText(api.user.name), this.#options.account),
-        item('logout', 'leave', say('logout'), this.#options.logout))
-    }
-    this.menu.replaceChildren(this.languages(), ...items)
+  #menuButton(): HTMLElement {
     const button = Object.assign(iconButton('menu', say('menu')), { id: 'show-menu', popoverTargetElement: this.menu })
     // Before it is drawn, so that it is not seen, nor hit, at another place.
     this.menu.onbeforetoggle = event => {
-      const isOpen = event instanceof ToggleEvent && event.newState === 'open'
-      button.ariaExpanded = String(isOpen)
+      button.ariaExpanded = String(event instanceof ToggleEvent && event.newState === 'open')
       const { bottom, right } = button.getBoundingClientRect()
       this.menu.style.setProperty('--top', `${bottom + 4}px`)
       this.menu.style.setProperty('--end', `${document.documentElement.clientWidth - right}px`)
     }
-    this.menu.querySelector('button')!.autofocus = true
     return button
   }
+}
 
-  /** The switch of the language. */
-  languages(): HTMLElement {
-    const button = (language: Language, name: string): HTMLElement => {
-      const isOn = languageNow() === language
-      const own = make('button', { type: 'button', lang: language, ariaPressed: String(isOn) }, name)
-      own.dataset['language'] = language
-      own.addEventListener('click', () => {
-        this.menu.hidePopover()
-        setLanguage(language)
-        this.#options.onLanguage()
-      })
-      return own
-    }
-    return make('div', { className: 'languages', role: 'group', ariaLabel: say('language') },
-      button('es', 'Español'), button('en', 'English'))
-  }
+function item(id: string, drawing: string, text: string, onclick: () => void, className: string = 'item'): HTMLElement {
+  return make('button', { type: 'button', id, className, onclick }, icon(drawing), make('span', {}, text))
+}
+
+function deletedButton(className: string, isPressed: boolean): HTMLElement {
+  const button = item('', 'bin', say('showDeleted'), toggleDeleted, `${className} to-deleted`)
+  button.removeAttribute('id')
+  button.ariaPressed = String(isPressed)
+  return button
 }

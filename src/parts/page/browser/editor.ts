@@ -28,133 +28,102 @@ export interface Changed {
   readonly session: object
 }
 
-interface EditorOptions {
-  /** `close` closes the dialog, unless it is open on something else by then. */
-  save(changed: Changed, close: () => void): Promise<Outcome>
-}
-
+type Save = (changed: Changed, close: () => void) => Promise<Outcome>
 type Name = keyof EntryFields
 
-/** The dialog of an entry. */
-export class Editor {
-  readonly #options: EditorOptions
-  #close: (() => void) | undefined
-  #form: Form | undefined
-  #password: PasswordField | undefined
-  #edited: Edited | undefined
-  #inputs: { readonly [name in Exclude<Name, 'password'>]?: HTMLInputElement | HTMLTextAreaElement } = {}
+/** The editor that is open. */
+let current: { draft(): Draft | undefined } | undefined
 
-  constructor(options: EditorOptions) { this.#options = options }
+/** What was typed and not saved; undefined if there is nothing to lose. */
+export function draftNow(): Draft | undefined { return current?.draft() }
 
-  /** Opens it on a version of an entry, or for a new one; with what was typed before. */
-  open(edited?: Edited, typed: Partial<EntryFields> = {}): void {
-    if (this.#close !== undefined) return
-    this.#edited = edited
-    const stored = edited?.fields ?? { url: '', notas: '' }
-    const known = edited && (stored.password ?? '')
-    const password = this.#password = new PasswordField(known, () => this.#keepPassword(form))
-    const notas = make('textarea', { id: 'notas', dir: 'auto', rows: 2, autocomplete: 'off' })
-    const inputs = this.#inputs = {
-      sistema: make('input', { id: 'sistema', dir: 'auto', autocomplete: 'off' }),
-      usuario: make('input', { id: 'usuario', dir: 'auto', autocomplete: 'off', spellcheck: false }),
-      url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', autocomplete: 'off', spellcheck: false }),
-      ...stored.notas !== undefined && { notas }
-    }
-    for (const [name, input] of Object.entries(inputs)) {
-      if (name !== 'notas') input.autocapitalize = 'off'
-      input.value = typed[name as Name] ?? stored[name as Name] ?? ''
-    }
-    const save = make('button', { className: 'main' }, say('save'))
-    const field = (name: 'sistema' | 'usuario' | 'url' | 'notas'): Field[] => inputs[name] === undefined ? []
-      : [{ name, label: say(name), input: inputs[name], isRequired: name === 'sistema' || name === 'usuario' }]
-    const fields = [...field('sistema'), ...field('usuario'), password.field, ...field('url'), ...field('notas')]
-    const session = {}
-    const form = this.#form = new Form(fields, save, () => this.#save(session))
-    this.#guardEnter(form)
-    if (edited !== undefined && typed.password === undefined) this.#keepPassword(form)
-    const cancel = textButton('second', say('cancel'), () => { if (this.#mayClose()) this.close() })
-    this.#close = openDialog({
-      id: 'editor', title: say(edited === undefined ? 'createTitle' : 'editTitle'), content: [form.element],
-      foot: [cancel, save], mayClose: () => this.#mayClose(), onClose: () => this.#forget()
-    })
-    if (typed.password !== undefined) password.set(typed.password)
-    inputs.sistema.focus()
+/**
+ * Opens it on a version of an entry, or for a new one; with what was typed before. `save` closes it, unless it is open
+ * on something else by then.
+ */
+export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFields> = {}): void {
+  if (current !== undefined) return
+  const stored = edited?.fields ?? { url: '', notas: '' }
+  const password = new PasswordField(edited && (stored.password ?? ''), () => keepPassword())
+  const inputs = {
+    sistema: make('input', { id: 'sistema', dir: 'auto' }),
+    usuario: make('input', { id: 'usuario', dir: 'auto', spellcheck: false }),
+    url: make('input', { id: 'url', dir: 'ltr', inputMode: 'url', spellcheck: false }),
+    ...stored.notas !== undefined && { notas: make('textarea', { id: 'notas', dir: 'auto', rows: 2 }) }
   }
-
-  /** Closes it and forgets what was typed. */
-  close(): void { this.#close?.() }
-
-  /** What was typed and not saved; undefined if there is nothing to lose. */
-  draft(): Draft | undefined {
-    if (this.#close === undefined) return undefined
-    const typed = this.#changed()
-    return Object.keys(typed).length === 0 ? undefined : { edited: this.#edited, typed }
+  for (const [name, input] of Object.entries(inputs)) {
+    input.autocomplete = 'off'
+    if (name !== 'notas') input.autocapitalize = 'off'
+    input.value = typed[name as Name] ?? stored[name as Name] ?? ''
   }
-
-  /** The line of the stored password in the place of the field; "Change" makes the field. */
-  #keepPassword({ element }: Form): void {
-    const password = this.#password!
-    const field = password.field.input.closest('.field')!
-    const line = password.line(this.#edited?.fields.password !== undefined, () => {
-      line.replaceWith(field)
-      password.focus()
-    })
-    field.replaceWith(line)
-    if (element.isConnected) line.querySelector<HTMLElement>('#change')?.focus()
-  }
-
-  /** Enter takes what is generated while the generator is open; with Ctrl it saves from anywhere. */
-  #guardEnter(form: Form): void {
-    form.element.addEventListener('submit', event => {
-      if (this.#password?.isGenerating !== true) return
-      event.preventDefault()
-      event.stopImmediatePropagation()
-      this.#password.useGenerated()
-    }, { capture: true })
-    form.element.addEventListener('keydown', event => {
-      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
-    })
-  }
-
-  async #save(session: object): Promise<Outcome> {
-    const close = this.#close!
-    const typed = this.#changed()
-    if (this.#edited !== undefined && Object.keys(typed).length === 0) {
-      close()
-      return undefined
-    }
-    const fields = this.#edited === undefined ? { sistema: '', usuario: '', password: '', ...typed } : typed
-    return this.#options.save({ edited: this.#edited, fields, session }, () => { if (this.#close === close) close() })
-  }
+  const field = (name: keyof typeof inputs, isRequired: boolean): Field[] =>
+    inputs[name] === undefined ? [] : [{ name, label: say(name), input: inputs[name], isRequired }]
+  const button = make('button', { className: 'main' }, say('save'))
+  const session = {}
+  const form = new Form([
+    ...field('sistema', true), ...field('usuario', true), password.field, ...field('url', false),
+    ...field('notas', false)
+  ], button, async () => {
+    const changed = changedFields()
+    if (edited !== undefined && Object.keys(changed).length === 0) return close() as undefined
+    const fields = edited === undefined ? { sistema: '', usuario: '', password: '', ...changed } : changed
+    return save({ edited, fields, session }, close)
+  })
 
   /** The fields that are not as they were. An input takes no line breaks: what it cannot hold is not changed by it. */
-  #changed(): Partial<EntryFields> {
-    const before = this.#edited?.fields ?? {}
-    const changed = Object.entries(this.#inputs).map(([name, { value }]) => [name as Name, value] as const)
-      .filter(([name, value]) => value !== heldBy(name, before[name] ?? ''))
-    const password = this.#password?.typed
-    if (password !== undefined && (password !== '' || this.#edited !== undefined)) changed.push(['password', password])
+  const changedFields = (): Partial<EntryFields> => {
+    const changed = Object.entries(inputs).map(([name, { value }]) => [name as Name, value] as const)
+      .filter(([name, value]) => value !== heldBy(name, edited?.fields[name] ?? ''))
+    if (password.typed !== undefined && (password.typed !== '' || edited !== undefined)) {
+      changed.push(['password', password.typed])
+    }
     return Object.fromEntries(changed)
   }
-
+  const draft = (): Draft | undefined => {
+    const changed = changedFields()
+    return Object.keys(changed).length === 0 ? undefined : { edited, typed: changed }
+  }
+  /** The line of the stored password in the place of the field; "Change" makes the field. */
+  const keepPassword = (): void => {
+    const place = password.field.input.closest('.field')!
+    const line = password.line(edited?.fields.password !== undefined, () => {
+      line.replaceWith(place)
+      password.focus()
+    })
+    place.replaceWith(line)
+    if (form.element.isConnected) line.querySelector<HTMLElement>('#change')?.focus()
+  }
+  const discard = async (): Promise<void> => {
+    if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'keep')) close()
+  }
   /** One step back: out of the generator, or out of the dialog; while it is saved there is no way back. */
-  #mayClose(): boolean {
-    if (this.#form?.isBusy === true || this.#password?.closeGenerator() === true) return false
-    const draft = this.draft()
-    if (draft === undefined || (Object.keys(draft.typed).length === 1 && draft.typed.password === '')) return true
-    void this.#askToDiscard()
+  const mayClose = (): boolean => {
+    if (form.isBusy || password.closeGenerator()) return false
+    const unsaved = draft()?.typed ?? {}
+    if (Object.entries(unsaved).every(([name, text]) => name === 'password' && text === '')) return true
+    void discard()
     return false
   }
+  // Enter takes what is generated while the generator is open; with Ctrl it saves from anywhere.
+  form.element.addEventListener('submit', event => {
+    if (!password.isGenerating) return
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    password.useGenerated()
+  }, { capture: true })
+  form.element.addEventListener('keydown', event => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.submit()
+  })
 
-  async #askToDiscard(): Promise<void> {
-    const close = this.#close
-    if (await confirm(say('discardTitle'), say('discardText'), 'discard', 'keep')) close?.()
-  }
-
-  #forget(): void {
-    this.#close = this.#form = this.#password = this.#edited = undefined
-    this.#inputs = {}
-  }
+  if (edited !== undefined && typed.password === undefined) keepPassword()
+  const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
+  const close = openDialog({
+    id: 'editor', title: say(edited === undefined ? 'createTitle' : 'editTitle'), content: [form.element],
+    foot: [cancel, button], mayClose, onClose: () => { current = undefined }
+  })
+  current = { draft }
+  if (typed.password !== undefined) password.set(typed.password)
+  inputs.sistema.focus()
 }
 
 /** A text as its input has it. */

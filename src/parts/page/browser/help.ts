@@ -1,10 +1,10 @@
-/** The help, the account, and the change of one's own password. */
+/** The help, the switch of the language, the account, and the change of one's own password. */
 import { openDialog } from './dialogs.ts'
 import { make, recall, remember, textButton } from './dom.ts'
 import { Form } from './form.ts'
-import { say } from './language.ts'
+import { languageNow, say, setLanguage, type Language } from './language.ts'
 import { plainText } from './plain.ts'
-import { api, rights } from './state.ts'
+import { api, page, rights } from './state.ts'
 import type { TextName } from './texts.ts'
 
 const NAMED = [
@@ -17,6 +17,22 @@ const KEYS: readonly (readonly [keys: string, text: TextName])[] = [
 
 /** Whether keys without Ctrl are used: a person who speaks to the machine would press them by accident. */
 export function usesSingleKeys(): boolean { return recall('keys') !== 'off' }
+
+export function languageSwitch(): HTMLElement {
+  const button = (language: Language, name: string): HTMLElement => {
+    const ariaPressed = String(languageNow() === language)
+    const made = make('button', { type: 'button', lang: language, ariaPressed }, name)
+    made.dataset['language'] = language
+    made.addEventListener('click', () => {
+      setLanguage(language)
+      page.renew()
+      page.focus()
+    })
+    return made
+  }
+  const [spanish, english] = [button('es', 'Español'), button('en', 'English')]
+  return make('div', { className: 'languages', role: 'group', ariaLabel: say('language') }, spanish, english)
+}
 
 export function openHelp(): void {
   const texts: TextName[] = ['helpOpen', 'helpHidden', 'helpClipboard', 'helpRemoved', 'helpIdle']

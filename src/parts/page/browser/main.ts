@@ -1,42 +1,36 @@
 /** The page: puts its parts together and starts them. */
-import { Acts, LOST_AFTER_MS } from './acts.ts'
+import { act, create, loadList, LOST_AFTER_MS, toggleDeleted } from './acts.ts'
 import { LOST } from './answers.ts'
+import { undoRemovals } from './changes.ts'
 import { askToClose, isModal, startDialogs, tell } from './dialogs.ts'
 import { catchBack } from './dom.ts'
-import { openAccount, openHelp, usesSingleKeys } from './help.ts'
+import { openHelp, usesSingleKeys } from './help.ts'
 import { say } from './language.ts'
-import { PageView } from './screen.ts'
-import { Session } from './session.ts'
-import { api, isAtList, rights, screenNow, service, show } from './state.ts'
+import { bar, grid, startScreen } from './screen.ts'
+import { askForLogin, beginSession, startSession } from './session.ts'
+import { api, isAtList, page, rights, screenNow, service, show } from './state.ts'
 
-const acts = new Acts()
-const session = new Session(acts)
-const view = new PageView({
-  onAct: (act, entry, button) => acts.do(act, entry, button),
-  create: () => acts.create(),
-  refresh: () => void acts.load(true),
-  showDeleted: () => acts.showDeleted(),
-  help: openHelp,
-  account: () => openAccount(() => session.end('ownChanged')),
-  logout: () => void session.logOut(),
-  unlock: () => session.unlock(),
-  loginCard: note => session.loginCard(note)
+startScreen()
+startSession()
+startDialogs(() => page.focus())
+startPresses()
+addEventListener('keydown', event => {
+  if (event.defaultPrevented || event.altKey) return
+  const isControl = event.ctrlKey || event.metaKey
+  const isTaken = isControl ? controlKey(event.key.toLowerCase()) : usesSingleKeys() && singleKey(event.key)
+  if (isTaken) event.preventDefault()
 })
-acts.connect(view)
-session.connect(view)
-startDialogs(() => view.focus())
-startKeys(acts, view)
 api.connect({
-  onLoginNeeded: () => session.askForLogin(),
+  onLoginNeeded: askForLogin,
   onForbidden: operation => {
     rights.deny(operation)
-    view.renew()
+    page.renew()
   }
 })
 catchBack(() => {
   if (askToClose()) return 'caught'
   if (screenNow().name === 'deleted') {
-    acts.showDeleted()
+    toggleDeleted()
     return 'caught'
   }
   if (api.user === undefined) return 'leave'
@@ -51,10 +45,10 @@ addEventListener('offline', () => setTimeout(() => {
 }, LOST_AFTER_MS))
 addEventListener('online', () => {
   untell()
-  if (isAtList()) void acts.load()
+  if (isAtList()) void loadList()
 })
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden && screenNow().name === 'list') void acts.load()
+  if (!document.hidden && screenNow().name === 'list') void loadList()
 })
 void start()
 
@@ -65,37 +59,36 @@ async function start(): Promise<void> {
   if (served === undefined) return show({ name: 'failed', refusal: LOST, retry: () => void start() })
   rights.serve(served.operations)
   service.hasUsers = served.hasUsers
-  session.begin()
+  beginSession()
 }
 
-/** Listens for the keys, and sees that what is pressed once acts once. */
-function startKeys(acts: Acts, view: PageView): void {
-  startPresses()
-  const pressed = (key: string): boolean => {
-    if (key === 'z') return !isTyping(view) && acts.removals.undo()
-    const entry = view.grid.focused
-    if (isModal() || entry === undefined || screenNow().name !== 'list') return false
-    // A selected text is copied as ever.
-    const copied = key === 'c' && getSelection()?.isCollapsed !== false ? 'copy' : undefined
-    const act = key === 'b' ? 'copyUser' : copied
-    if (act !== undefined) acts.do(act, entry, view.grid.button(entry.id, act))
-    return act !== undefined
-  }
-  const typed = (key: string): boolean => {
-    if (isTyping(view) || document.activeElement instanceof HTMLInputElement || isModal()) return false
-    if (key === '?') openHelp()
-    else if (!isAtList()) return false
-    else if (key === '/') view.bar.focusSearch()
-    else if (key === 'n') acts.create()
-    else return false
-    return true
-  }
-  addEventListener('keydown', event => {
-    if (event.defaultPrevented || event.altKey) return
-    const isControl = event.ctrlKey || event.metaKey
-    const isTaken = isControl ? pressed(event.key.toLowerCase()) : usesSingleKeys() && typed(event.key)
-    if (isTaken) event.preventDefault()
-  })
+function controlKey(key: string): boolean {
+  if (key === 'z') return !isTyping() && undoRemovals()
+  const entry = grid.focused
+  if (isModal() || entry === undefined || screenNow().name !== 'list') return false
+  // A selected text is copied as ever.
+  const isCopy = key === 'c' && getSelection()?.isCollapsed !== false
+  if (!isCopy && key !== 'b') return false
+  const asked = isCopy ? 'copy' : 'copyUser'
+  act(asked, entry, grid.button(entry.id, asked))
+  return true
+}
+
+function singleKey(key: string): boolean {
+  if (isTyping() || document.activeElement instanceof HTMLInputElement || isModal()) return false
+  if (key === '?') openHelp()
+  else if (!isAtList()) return false
+  else if (key === '/') bar.focusSearch()
+  else if (key === 'n') create()
+  else return false
+  return true
+}
+
+/** Whether a key would take back what was typed: not in the empty search, which may have the focus at a deletion. */
+function isTyping(): boolean {
+  const { activeElement } = document
+  if (activeElement instanceof HTMLInputElement) return activeElement.id !== 'query' || activeElement.value !== ''
+  return activeElement instanceof HTMLTextAreaElement || activeElement instanceof HTMLSelectElement
 }
 
 /** Neither Enter that is held down acts on what comes next, nor the second click of two on what has come under it. */
@@ -113,11 +106,4 @@ function startPresses(): void {
     if (event.detail > 1 && under !== clicked) stop(event)
     else if (event.detail > 0) clicked = under // it is 0 if a key pressed the button
   }, true)
-}
-
-/** Whether a key would take back what was typed: not in the empty search, which may have the focus at a deletion. */
-function isTyping(view: PageView): boolean {
-  const { activeElement } = document
-  if (activeElement instanceof HTMLTextAreaElement || activeElement instanceof HTMLSelectElement) return true
-  return activeElement instanceof HTMLInputElement && (activeElement.id !== 'query' || view.bar.isSearching)
 }

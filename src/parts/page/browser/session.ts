@@ -1,217 +1,188 @@
 /** Login, logout, the idle lock, and the end of a session; what was typed outlives that for the same person. */
-import type { Acts } from './acts.ts'
+import { loadList, resume, stopActs } from './acts.ts'
 import { announce, clearMessages, closeAll, isModal, showCount, tell } from './dialogs.ts'
 import { make } from './dom.ts'
-import type { Draft } from './editor.ts'
+import { draftNow, type Draft } from './editor.ts'
 import { Form, type Outcome } from './form.ts'
+import { languageSwitch } from './help.ts'
 import { say } from './language.ts'
-import { noUsersHint, type PageView } from './screen.ts'
-import { api, deleted, entries, rights, screenNow, show } from './state.ts'
+import { api, deleted, entries, page, rights, screenNow, service, show } from './state.ts'
 import type { TextName } from './texts.ts'
 
-/** When the end of the idle time is read out, in seconds before it. */
-const ANNOUNCED_SECONDS = [60, 20]
+/** What was typed when the session ended, and by whom; undefined if there is no login. */
+let kept: { readonly draft: Draft, readonly email: string | undefined } | undefined
 
-interface Kept {
-  readonly draft: Draft
-  readonly email: string | undefined
+/** Watches over the session; called once. */
+export function startSession(): void {
+  for (const input of INPUTS) addEventListener(input, noteInput, { passive: true, capture: true })
+  document.addEventListener('visibilitychange', lookAtIdle)
+  addEventListener('beforeunload', event => {
+    if (kept !== undefined || draftNow() !== undefined) event.preventDefault()
+  })
+  // Leaving ends the session; hiding the page (another tab or program, a locked phone) does not.
+  addEventListener('pagehide', leave)
+  addEventListener('pageshow', event => { if (event.persisted) beginSession() })
 }
 
-/** The session of a person with the page. */
-export class Session {
-  readonly #acts: Acts
-  readonly #idle: Idle
-  #view!: PageView
-  #kept: Kept | undefined
+/** Asks for a login if the service has one, else for the list. */
+export function beginSession(): void {
+  if (!rights.isOpen) return askForLogin()
+  startIdle()
+  void load()
+}
 
-  constructor(acts: Acts) {
-    this.#acts = acts
-    this.#idle = new Idle(left => {
-      const text = left === undefined ? undefined : say('idle', { seconds: left })
-      showCount(text)
-      // Read out twice, and not each second.
-      if (left !== undefined && ANNOUNCED_SECONDS.includes(left)) announce(text ?? '')
-    }, () => this.#lock())
-    addEventListener('beforeunload', event => {
-      if (this.#kept !== undefined || acts.editor.draft() !== undefined) event.preventDefault()
-    })
-    // Leaving ends the session; hiding the page (another tab or program, a locked phone) does not.
-    addEventListener('pagehide', () => this.#abandon())
-    addEventListener('pageshow', event => { if (event.persisted) this.begin() })
-  }
+/** The service wants a login. */
+export function askForLogin(): void { endSession(api.user === undefined ? 'loginNote' : 'ended') }
 
-  connect(view: PageView): void { this.#view = view }
+/** Ends the session and asks for a login; the note says why. */
+export function endSession(note: TextName): void {
+  keep()
+  showLogin(note)
+}
 
-  /** Asks for a login if the service has one, else for the list. */
-  begin(): void {
-    if (!rights.isOpen) return this.askForLogin()
-    this.#idle.start()
-    void this.#load()
-  }
+export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
+  // As long as it is known whose it is.
+  if (note === 'loggedOut') kept = undefined
+  else keep()
+  const leaving = api.logout()
+  showLogin(note)
+  const answer = await leaving
+  // Without a valid token there was nothing left to revoke.
+  const isOut = answer.ok || answer.why === 'login'
+  if (!isOut && screenNow().name === 'login') show({ name: 'login', note: 'notRevoked' })
+}
 
-  /** The service wants a login. */
-  askForLogin(): void { this.end(api.user === undefined ? 'loginNote' : 'ended') }
+/** The card that asks for a login. */
+export function loginCard(note: TextName): HTMLElement {
+  const email = make('input', {
+    id: 'email', inputMode: 'email', autocapitalize: 'off', spellcheck: false, autocomplete: 'username'
+  })
+  const secret = make('input', { id: 'secret', type: 'password', autocomplete: 'current-password' })
+  const button = make('button', { className: 'main wide' }, say('login'))
+  const form = new Form([
+    { name: 'email', label: say('email'), input: email, isRequired: true },
+    { name: 'password', label: say('password'), input: secret, isRequired: true }
+  ], button, () => logIn(email.value, secret.value))
+  form.element.append(button)
+  const title = make('h2', { id: 'login-title' }, say('loginTitle'))
+  const command = make('code', {}, 'admin user add EMAIL')
+  const noUsers = make('p', { id: 'no-users', className: 'alert' }, say('noUsers'), ' ', command)
+  const card = make('section', { id: 'login', className: 'login' }, title,
+    make('p', { id: 'login-note', className: 'hint' }, say(note)), ...service.hasUsers ? [] : [noUsers], form.element,
+    languageSwitch())
+  card.setAttribute('aria-labelledby', title.id)
+  return card
+}
 
-  /** Ends the session and asks for a login; the note says why. */
-  end(note: TextName): void {
-    this.#keep()
-    this.#forget()
-    show({ name: 'login', note })
-    this.#view.focus()
-  }
+async function logIn(email: string, password: string): Promise<Outcome> {
+  const answer = await api.login(email, password)
+  if (!answer.ok && answer.why === 'login') return 'badLogin'
+  if (!answer.ok) return answer.why === 'invalid' ? 'badEmail' : answer
+  rights.begin(answer.value.abilities)
+  startIdle()
+  await load()
+  return undefined
+}
 
-  async logOut(note: TextName = 'loggedOut'): Promise<void> {
-    if (note === 'loggedOut') this.#kept = undefined
-    else this.#keep()
-    const leaving = api.logout()
-    this.end(note)
-    const answer = await leaving
-    // Without a valid token there was nothing left to revoke.
-    const isOut = answer.ok || answer.why === 'login'
-    if (!isOut && screenNow().name === 'login') show({ name: 'login', note: 'notRevoked' })
-  }
+/** Loads the list, and gives back what was typed before, to the same person only. */
+async function load(): Promise<void> {
+  // At the start a person has not done anything yet.
+  const wasAsked = screenNow().name !== 'loading'
+  show({ name: 'loading' })
+  await loadList()
+  if (screenNow().name !== 'list') return
+  if (wasAsked) page.focus()
+  const { draft, email } = kept ?? {}
+  kept = undefined
+  if (draft === undefined || isModal()) return
+  // What was typed without a login goes to whoever logs in.
+  if ((email ?? api.user?.email) === api.user?.email) resume(draft)
+  else tell(say('draftDropped'))
+}
 
-  /** The card that asks for a login. */
-  loginCard(note: TextName): HTMLElement {
-    const email = make('input', {
-      id: 'email', inputMode: 'email', autocapitalize: 'off', spellcheck: false, autocomplete: 'username'
-    })
-    const secret = make('input', { id: 'secret', type: 'password', autocomplete: 'current-password' })
-    const button = make('button', { className: 'main wide' }, say('login'))
-    const form = new Form([
-      { name: 'email', label: say('email'), input: email, isRequired: true },
-      { name: 'password', label: say('password'), input: secret, isRequired: true }
-    ], button, () => this.#logIn(email.value, secret.value))
-    form.element.append(button)
-    const title = make('h2', { id: 'login-title' }, say('loginTitle'))
-    const card = make('section', { id: 'login', className: 'login' }, title,
-      make('p', { id: 'login-note', className: 'hint' }, say(note)), ...noUsersHint(), form.element,
-      this.#view.bar.languages())
-    card.setAttribute('aria-labelledby', title.id)
-    return card
-  }
+function keep(): void {
+  const draft = draftNow()
+  if (draft === undefined) return
+  const { edited, typed } = draft
+  // Nobody asks for the stored password any more; it is not needed to save what was typed.
+  const { password: _, ...fields } = edited?.fields ?? {}
+  kept = { draft: { typed, edited: edited && { ...edited, fields } }, email: api.user?.email }
+}
 
-  /** Shows the list again after the lock. */
-  unlock(): void { this.begin() }
+function showLogin(note: TextName): void {
+  forget()
+  show({ name: 'login', note })
+  page.focus()
+}
 
-  async #logIn(email: string, password: string): Promise<Outcome> {
-    const answer = await api.login(email, password)
-    if (!answer.ok && answer.why === 'login') return 'badLogin'
-    if (!answer.ok) return answer.why === 'invalid' ? 'badEmail' : answer
-    rights.begin(answer.value.abilities)
-    this.#idle.start()
-    await this.#load()
-    return undefined
-  }
+/** Nothing of the session stays in the page. */
+function forget(): void {
+  api.forget()
+  rights.begin()
+  stopIdle()
+  stopActs()
+  closeAll()
+  clearMessages()
+  entries.load([])
+  deleted.load([])
+  page.clearSearch(true)
+}
 
-  /** Loads the list, and gives back what was typed before, to the same person only. */
-  async #load(): Promise<void> {
-    // At the start a person has not done anything yet.
-    const wasAsked = screenNow().name !== 'loading'
-    show({ name: 'loading' })
-    await this.#acts.load()
-    if (screenNow().name !== 'list') return
-    if (wasAsked) this.#view.focus()
-    const kept = this.#kept
-    this.#kept = undefined
-    if (kept === undefined || isModal()) return
-    const email = api.user?.email
-    // What was typed without a login goes to whoever logs in.
-    if ((kept.email ?? email) === email) this.#acts.editor.open(kept.draft.edited, kept.draft.typed)
-    else tell(say('draftDropped'))
-  }
-
-  #lock(): void {
-    if (api.user !== undefined) return void this.logOut('idleOut')
-    if (screenNow().name !== 'list' && screenNow().name !== 'deleted') return
-    this.#keep()
-    this.#forget()
-    show({ name: 'locked' })
-    this.#view.focus()
-  }
-
-  #keep(): void {
-    const draft = this.#acts.editor.draft()
-    if (draft === undefined) return
-    const { edited, typed } = draft
-    // Nobody asks for the stored password any more; it is not needed to save what was typed.
-    const { password: _, ...fields } = edited?.fields ?? {}
-    this.#kept = { draft: { typed, edited: edited && { ...edited, fields } }, email: api.user?.email }
-  }
-
-  /** Nothing of the session stays in the page. */
-  #forget(): void {
-    api.forget()
-    rights.begin()
-    this.#idle.stop()
-    this.#acts.stop()
-    closeAll()
-    clearMessages()
-    entries.load([])
-    deleted.load([])
-    this.#view.bar.forget()
-  }
-
-  /** The page is left. What a browser keeps of it, to go back to, asks for a login. */
-  #abandon(): void {
-    this.#kept = undefined
-    void api.logout()
-    this.#forget()
-    show(rights.isOpen ? { name: 'loading' } : { name: 'login', note: 'loginNote' })
-  }
+/** The page is left. What a browser keeps of it, to go back to, asks for a login. */
+function leave(): void {
+  kept = undefined
+  void api.logout()
+  forget()
+  show(rights.isOpen ? { name: 'loading' } : { name: 'login', note: 'loginNote' })
 }
 
 /** How long the page stays open without input, and how much of that is counted down. */
 const IDLE_MINUTES = 10
 const COUNTED_SECONDS = 60
+/** When the count is read out, which it is not each second. */
+const ANNOUNCED_SECONDS = [60, 20]
 const INPUTS = ['pointerdown', 'pointermove', 'wheel', 'touchmove', 'keydown', 'input', 'scroll'] as const
 
-/**
- * The wall clock, which goes on while the machine sleeps, and the steady one, which nobody puts back. The one that is
- * further from the last input counts, in whichever direction.
- */
-function clocks(): readonly number[] { return [Date.now(), performance.now()] }
+/** The wall clock goes on while the machine sleeps, and nobody puts the steady one back. */
+const clocks = (): readonly number[] => [Date.now(), performance.now()]
+/** When the last input came, by each clock. */
+let lastInput: readonly number[] = []
+let idleTimer: ReturnType<typeof setInterval> | undefined
 
-/** Watches for input while it runs. */
-class Idle {
-  readonly #onCount: (secondsLeft: number | undefined) => void
-  readonly #onLock: () => void
-  /** When the last input came, by each clock. */
-  #last: readonly number[] = []
-  #timer: ReturnType<typeof setInterval> | undefined
+function startIdle(): void {
+  stopIdle()
+  lastInput = clocks()
+  idleTimer = setInterval(lookAtIdle, 1000)
+}
 
-  /** `onCount` gets the seconds that are left within the last minute, and undefined once that is over. */
-  constructor(onCount: (secondsLeft: number | undefined) => void, onLock: () => void) {
-    this.#onCount = onCount
-    this.#onLock = onLock
-    for (const input of INPUTS) addEventListener(input, () => this.#input(), { passive: true, capture: true })
-    document.addEventListener('visibilitychange', () => this.#look())
-  }
+function stopIdle(): void {
+  clearInterval(idleTimer)
+  idleTimer = undefined
+  showCount(undefined)
+}
 
-  start(): void {
-    this.stop()
-    this.#last = clocks()
-    this.#timer = setInterval(() => this.#look(), 1000)
-  }
+/** Input that comes after the time was over, as when a machine wakes up, does not prolong it. */
+function noteInput(): void {
+  lookAtIdle()
+  lastInput = clocks()
+}
 
-  stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-    this.#onCount(undefined)
-  }
+function lookAtIdle(): void {
+  if (idleTimer === undefined) return
+  const idleMs = Math.max(...clocks().map((ms, i) => Math.abs(ms - lastInput[i]!)))
+  const seconds = Math.ceil(IDLE_MINUTES * 60 - idleMs / 1000)
+  if (seconds <= 0) return lock()
+  const text = seconds <= COUNTED_SECONDS ? say('idle', { seconds }) : undefined
+  showCount(text)
+  if (ANNOUNCED_SECONDS.includes(seconds)) announce(text ?? '')
+}
 
-  /** Input that comes after the time was over, as when a machine wakes up, does not prolong it. */
-  #input(): void {
-    this.#look()
-    this.#last = clocks()
-  }
-
-  #look(): void {
-    if (this.#timer === undefined) return
-    const idleMs = Math.max(...clocks().map((ms, i) => Math.abs(ms - this.#last[i]!)))
-    const left = Math.ceil(IDLE_MINUTES * 60 - idleMs / 1000)
-    if (left > 0) return this.#onCount(left <= COUNTED_SECONDS ? left : undefined)
-    this.stop()
-    this.#onLock()
-  }
+function lock(): void {
+  stopIdle()
+  if (api.user !== undefined) return void logOut('idleOut')
+  if (screenNow().name !== 'list' && screenNow().name !== 'deleted') return
+  keep()
+  forget()
+  show({ name: 'locked' })
+  page.focus()
 }

@@ -26,7 +26,28 @@ export const deleted: Entries = new Entries()
 export const service = { hasUsers: true }
 
 let current: Screen = { name: 'loading' }
-let draw = (): void => {}
+
+/** What `screen.ts` does for the modules below it, which it sets at the start. */
+interface Page {
+  /** Brings the document to what is known. */
+  draw(): void
+  /** Makes all of it again: for another language, or other rights. */
+  renew(): void
+  /** Puts the focus where a person goes on: into the list, or the search. */
+  focus(): void
+  /** Brings an entry into sight, even if the search hides it, and focuses it; a new one is marked. */
+  focusOn(id: number, isNew?: boolean): void
+  toTop(): void
+  /** Takes the search back; `isForGood` at the end of a session. */
+  clearSearch(isForGood?: boolean): void
+  /** Marks what asks for the list as busy. */
+  setLoading(isLoading: boolean): void
+}
+const nothing = (): void => {}
+export const page: Page = {
+  draw: nothing, renew: nothing, focus: nothing, focusOn: nothing, toTop: nothing, clearSearch: nothing,
+  setLoading: nothing
+}
 
 /** The screen that is shown. */
 export function screenNow(): Screen { return current }
@@ -40,8 +61,5 @@ export function isAtList(): boolean { return current.name === 'list' || current.
 /** Shows a screen, or again the one that is shown. */
 export function show(screen: Screen = current): void {
   current = screen
-  draw()
+  page.draw()
 }
-
-/** Says what brings the document to what is known; it is called once, at the start. */
-export function onShow(toDocument: () => void): void { draw = toDocument }
