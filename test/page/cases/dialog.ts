@@ -107,6 +107,7 @@ inBrowser('address and notes are created, found, shown when asked for, changed a
   await browser.click('#view-notes button')
   await browser.until("return document.querySelector('#view-notes .code').textContent === 'PIN 4711\\nsecond line'")
   assert.match(await textOf(browser, '#view-notes'), /2 líneas/)
+  assert.equal(await (await browser.find('#view-notes button')).name(), 'Ocultar las notas')
   await browser.click('#viewer .end .main')
   await browser.until("return document.getElementById('editor')?.open")
   await browser.fill('#notas', '')

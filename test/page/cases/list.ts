@@ -14,6 +14,7 @@ inBrowser('an empty service says so, and that it is open; its first entry is cre
   const { browser, service } = await openService(t, {}, entries())
   assert.match(await textOf(browser, '#blank'), /Todavía no hay contraseñas\s+Abierto: cualquiera[^]*admin import FILE/)
   assert.equal(await browser.run("return document.getElementById('query')"), null, 'nothing to search')
+  assert.equal(await browser.run("return document.querySelectorAll('.main').length"), 1)
   await browser.click('#blank button')
   await browser.fill('#sistema', 'Correo')
   await browser.fill('#usuario', 'ana')

@@ -17,6 +17,12 @@ inBrowser('rows are 56 px, and 64 in two lines; copy is at one place, and nothin
     if (wide > 0) assert.ok(list! <= wide && list! > wide - 30, `${width}: ${list}`)
   }
   await browser.resize(1280, 800)
+  const startOf = (selector: string): Promise<number> => browser.run(`const range = document.createRange()
+    range.selectNodeContents(document.querySelector(arguments[0]))
+    return Math.round(range.getBoundingClientRect().x)`, selector)
+  for (const [head, text] of [['#sort-sistema', '.system bdi'], ['#sort-usuario', '.user bdi'], ['#sort-changed', '.since']] as const) {
+    assert.ok(Math.abs(await startOf(head) - await startOf(`#rows ${text}`)) <= 1, `${head} is above its column`)
+  }
   const places = `return [...document.querySelectorAll(arguments[0] + ' :is(.system, .user, .changed)')].map(one => one.getBoundingClientRect().x)`
   const row = await rowOf(browser, 'Correo')
   const before = await browser.run(places, row)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { ANA } from '../../support/accounts.ts'
 import {
-  CHROMIUM, createEntry, documentOf, edit, entries, EVERYWHERE, holdTime, inBrowser, keepCopies, logIn, openProtected,
-  openService, remove, rowOf, systems, textOf, told, until, valueOf
+  CHROMIUM, createEntry, documentOf, edit, entries, EVERYWHERE, holdAnswers, holdTime, inBrowser, keepCopies, laterBy, logIn,
+  openProtected, openService, remove, rowOf, systems, textOf, told, until, valueOf
 } from '../../support/page.ts'
 import { KEYS, type Browser } from '../../support/webdriver.ts'
 
@@ -121,6 +121,45 @@ inBrowser('who stayed on the page has the clipboard cleared after a while; the p
   await browser.run('over()')
   await browser.until('return done.length === 2')
   assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto', ''])
+})
+
+inBrowser('a copy begins within the click, before the secret has come', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.run(`const { write } = navigator.clipboard
+    navigator.clipboard.write = items => { window.isBegun = true; return write(items) }`)
+  const release = await holdAnswers(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  assert.equal(await browser.run('return window.isBegun'), true)
+  assert.deepEqual(await browser.run('return done'), [])
+  await release(1)
+  await browser.until("return done[0] === 'ghp-no-es-esto'")
+})
+
+inBrowser('a page that a phone has hidden meanwhile clears nothing by itself either', CHROMIUM, async t => {
+  const { browser } = await openService(t)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return window.over && done.length === 1')
+  const hide = (isHidden: boolean): Promise<unknown> => browser.run(`Object.defineProperty(document, 'hidden', { configurable: true, value: arguments[0] })
+    document.dispatchEvent(new Event('visibilitychange'))`, isHidden)
+  await hide(true)
+  await browser.run('over()')
+  await hide(false)
+  await told(browser, 'La contraseña puede seguir en el portapapeles')
+  assert.deepEqual(await browser.run('return done'), ['ghp-no-es-esto'])
+})
+
+inBrowser('a password that was copied is cleared after a logout, too', CHROMIUM, async t => {
+  const { browser } = await openProtected(t)
+  await logIn(browser)
+  await holdClipboard(browser)
+  await browser.click(`${await rowOf(browser, 'GitHub')} [data-act=copy]`)
+  await browser.until('return window.over && done.length === 1')
+  await browser.run("document.getElementById('logout').click()")
+  await browser.find('#login')
+  await browser.run('over()')
+  await browser.until("return done.at(-1) === ''")
 })
 
 inBrowser('what a gateway says in its own words is no empty list, no deletion, and nobody else\'s', CHROMIUM, async t => {
@@ -248,6 +287,20 @@ inBrowser('another person\'s draft is dropped with a word, one\'s own is opened 
       assert.ok(await browser.run("return document.getElementById('editor') === null"))
     }
   }
+})
+
+inBrowser('what the lock has interrupted is not shown to another person', CHROMIUM, async t => {
+  const { browser, service } = await openProtected(t)
+  const eva = 'eva@example.org'
+  await service.accounts!.addUser(eva, 'Eva', ['*'], 'correct horse battery staple')
+  await logIn(browser)
+  await browser.click('#create')
+  await browser.fill('#sistema', 'unsaved')
+  await laterBy(browser, 10.1)
+  await browser.find('#login')
+  await logIn(browser, eva)
+  await told(browser, 'Se ha descartado')
+  assert.doesNotMatch(await documentOf(browser), /unsaved/)
 })
 
 inBrowser('a deletion is done at once; several are one message, and undone by it or by the key', EVERYWHERE, async t => {

@@ -1,6 +1,5 @@
 /** What the service answers, which counts by the words of the contract alone; and what an account may do. */
 
-/** The texts of an entry that a person enters; empty if there is none. */
 export interface EntryFields {
   readonly sistema: string
   readonly usuario: string
@@ -27,14 +26,12 @@ export interface Stored {
   readonly tag: string | undefined
 }
 
-/** Who is logged in; `abilities` is what the account allows, undefined if the service does not say. */
 export interface User {
   readonly email: string
   readonly name: string
   readonly abilities?: readonly string[]
 }
 
-/** A change of an entry: when, by whom, and the fields as they were afterwards. */
 export interface Change {
   readonly time: string
   readonly by: string | null
@@ -48,7 +45,6 @@ export interface Served {
   readonly hasUsers: boolean
 }
 
-/** Why an operation failed. */
 export interface Refusal {
   readonly ok: false
   /**
@@ -58,7 +54,6 @@ export interface Refusal {
    */
   readonly why: 'lost' | 'login' | 'forbidden' | 'unknown' | 'changed' | 'invalid' | 'large' | 'limited' | 'busy' |
     'failed'
-  /** The service's message, or the status if there is none. */
   readonly message: string
   readonly errors: { readonly [field: string]: readonly string[] | undefined }
   readonly waitSeconds: number
@@ -66,10 +61,8 @@ export interface Refusal {
   readonly requestId: string
 }
 
-/** The outcome of an operation. */
 export type Answer<T> = { readonly ok: true, readonly value: T } | Refusal
 
-/** What an answer says. */
 export type Body = { readonly [field: string]: any }
 
 /** A timer of more than 24 days would be over at once. */
@@ -83,7 +76,6 @@ const REFUSALS: { readonly [status: number]: readonly [why: Refusal['why'], word
   412: ['changed', /^Precondition Failed$/], 413: ['large', /^/], 429: ['limited', /^/], 503: ['busy', /^/]
 }
 
-/** Why an answer is none that the operation gives. */
 export function refusalOf({ status, ok, headers }: Response, { message, errors }: Body): Refusal {
   const [why, words] = REFUSALS[status] ?? ['failed', /^/]
   const text = typeof message === 'string' ? message : ''
@@ -98,7 +90,6 @@ export function refusalOf({ status, ok, headers }: Response, { message, errors }
   }
 }
 
-/** Whether the service asks to wait. */
 export function isWait({ why }: Refusal): boolean { return why === 'limited' || why === 'busy' }
 
 /** Whether the service may have done what it has not confirmed: it never answered, or failed on the way. */
@@ -106,7 +97,6 @@ export function mayBeDone(answer: Answer<unknown>): boolean {
   return !answer.ok && (answer.why === 'lost' || answer.why === 'failed')
 }
 
-/** The operations that an account may or may not allow. */
 export type Operation = 'listEntries' | 'getPassword' | 'createPassword' | 'updatePassword' | 'deletePassword' |
   'deletedPasswords' | 'restorePassword' | 'historyPassword' | 'changeOwnPassword'
 
@@ -119,19 +109,15 @@ export class Rights {
   /** The service has said what it serves, and of which abilities each operation asks for one; null asks for none. */
   serve(operations: { readonly [operation: string]: readonly string[] | null }): void { this.#served = operations }
 
-  /** Whether everyone who reaches the service may do everything. */
   get isOpen(): boolean { return this.#served['login'] === undefined }
 
-  /** A session begins, or ends: the abilities of its account. */
   begin(abilities?: readonly string[]): void {
     this.#abilities = abilities
     this.#denied.clear()
   }
 
-  /** An operation was refused, as after the abilities were changed. */
   deny(operation: Operation): void { this.#denied.add(operation) }
 
-  /** Whether an operation is offered. */
   may(operation: Operation): boolean {
     const asked = this.#served[operation]
     if (asked === undefined || this.#denied.has(operation)) return false

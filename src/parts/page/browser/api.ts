@@ -17,14 +17,11 @@ interface Received {
 interface Asked {
   readonly body?: object
   readonly headers?: { readonly [name: string]: string }
-  /** Whether the request outlives the page. */
   readonly keepalive?: boolean
-  /** Whether a whole answer is this operation's. */
   isAnswer(body: Body): boolean
 }
 
 interface ApiEvents {
-  /** The service wants a login: there was none, or the session has ended. */
   onLoginNeeded(): void
   onForbidden(operation: Operation): void
 }
@@ -46,15 +43,11 @@ export class Api {
   #token: string | undefined
   #user: User | undefined
   #events: ApiEvents | undefined
-  /** A new object for each session. */
   #session: object = {}
-  /** The tag of the list that was answered last in this session. */
   #listTag: string | undefined
 
-  /** Who is logged in; undefined in the open configuration, and before the login. */
   get user(): User | undefined { return this.#user }
 
-  /** Says whom to tell what concerns the whole page. */
   connect(events: ApiEvents): void { this.#events = events }
 
   /** All active entries, without secrets; undefined if they are what this gave last. */
@@ -68,13 +61,11 @@ export class Api {
     })
   }
 
-  /** One entry with its secrets, also a deleted one. */
   async get(id: number): Promise<Answer<Stored>> {
     const answer = await this.#ask('GET', 'getPassword', id, { isAnswer: body => isEntry(body['passwords'], id) })
     return mapped(answer, received => storedIn(received, 'passwords'))
   }
 
-  /** Creates an entry, and gives its id. */
   async create(fields: Partial<EntryFields>): Promise<Answer<number>> {
     const asked = { body: fields, isAnswer: says('SE CREÓ UNA NUEVA CONTRASEÑA') }
     const answer = await this.#ask('POST', 'createPassword', '', asked)
@@ -88,7 +79,6 @@ export class Api {
     return mapped(await this.#ask('POST', 'updatePassword', id, asked), received => storedIn(received, 'password'))
   }
 
-  /** Deletes an entry; the request outlives the page. */
   async remove(id: number): Promise<Answer<unknown>> {
     return this.#ask('POST', 'deletePassword', id, { keepalive: true, isAnswer: says('contraseña borrada') })
   }
@@ -100,37 +90,31 @@ export class Api {
     return mapped(answer, ({ body }) => (body['passwords'] as readonly Body[]).map(listed))
   }
 
-  /** Makes a deleted entry active again. */
   async restore(id: number): Promise<Answer<unknown>> {
     return this.#ask('POST', 'restorePassword', id, { isAnswer: says('contraseña restaurada') })
   }
 
-  /** The changes of an entry, newest first. */
   async history(id: number): Promise<Answer<readonly Change[]>> {
     const asked = { isAnswer: (body: Body) => Array.isArray(body['history']) }
     return mapped(await this.#ask('GET', 'historyPassword', id, asked), ({ body }) => body['history'])
   }
 
-  /** Changes the password of the user who is logged in; all their tokens end. */
   async changePassword(password: string, newPassword: string): Promise<Answer<unknown>> {
     const asked = { body: { password, newPassword }, isAnswer: says('contraseña cambiada') }
     return this.#ask('POST', 'changeOwnPassword', '', asked)
   }
 
-  /** What the service says of itself; undefined if it does not answer. */
   async served(): Promise<Served | undefined> {
     const isAnswer = (body: Body): boolean => typeof body['operations'] === 'object'
     const answer = await this.#send('GET', '../web/operations.json', { isAnswer })
     return answer.ok ? answer.value.body as unknown as Served : undefined
   }
 
-  /** The lines of a file of the page, of which each is words. */
   async words(name: 'words-es' | 'words-en' | 'common'): Promise<readonly string[]> {
     const response = await fetch(new URL(`../web/${name}.txt`, BASE), { signal: AbortSignal.timeout(SILENCE_MS) })
     return response.ok ? (await response.text()).trim().split(/\s+/) : []
   }
 
-  /** Gets a token and keeps it. */
   async login(email: string, password: string): Promise<Answer<User>> {
     const isAnswer = (body: Body): boolean => typeof body['token'] === 'string' && typeof body['user'] === 'object'
     const answer = await this.#send('POST', 'login', { body: { email, password }, isAnswer })
@@ -214,7 +198,6 @@ async function textOf({ body }: Response, renew: () => void): Promise<string> {
   }
 }
 
-/** What an answer says; nothing if it is no JSON. */
 function parsed(text: string): Body {
   try {
     return JSON.parse(text) ?? {}

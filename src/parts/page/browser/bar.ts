@@ -20,7 +20,6 @@ export class Bar {
   readonly #query = make('input', {
     id: 'query', type: 'search', autocomplete: 'off', autocapitalize: 'off', spellcheck: false, dir: 'auto'
   })
-  /** What it was made for. */
   #madeFor = ''
 
   constructor(options: BarOptions) {
@@ -48,10 +47,8 @@ export class Bar {
 
   focusSearch(): void { this.#query.select() }
 
-  /** Makes it again. */
   renew(): void { this.#madeFor = '' }
 
-  /** Brings it to what is known. */
   draw(): void {
     const isList = isAtList() && rights.may('listEntries')
     const isDeleted = screenNow().name === 'deleted'

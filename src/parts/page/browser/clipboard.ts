@@ -3,7 +3,6 @@
  * but only if it kept the focus since: whatever a person did elsewhere may have put something else there.
  */
 
-/** How long a password stays in the clipboard. */
 const CLEARED_MS = 30_000
 
 /** What can be said of a copied password: that it was cleared, or that it may still be there. */
@@ -11,7 +10,6 @@ type OnEnd = (outcome: 'cleared' | 'left') => void
 
 /** Ends what was to be done about the copy before. */
 let forgetCopy = (): void => {}
-/** The copy that was asked for last. */
 let last = {}
 
 /**
@@ -31,7 +29,6 @@ export async function copy(text: Promise<string | undefined>, onEnd?: OnEnd): Pr
   return isCopied
 }
 
-/** Clears the clipboard, which a person has asked for. */
 export async function clearNow(): Promise<boolean> {
   forgetCopy()
   return await write('') || writeOldWay('')

@@ -9,10 +9,8 @@ import type { TextName } from './texts.ts'
 interface DialogOptions {
   readonly id: string
   readonly title: string
-  /** What stands before the title. */
   readonly mark?: HTMLElement | undefined
   readonly content: readonly HTMLElement[]
-  /** The buttons at its foot, the main one last. */
   readonly foot?: readonly HTMLElement[]
   /** Asked when a person closes it; false keeps it open. */
   mayClose?(): boolean
@@ -22,18 +20,13 @@ interface DialogOptions {
 interface Opened {
   readonly dialog: HTMLDialogElement
   readonly options: DialogOptions
-  /** What has the focus again afterwards. */
   readonly before: Element | null
 }
 
-/** Where messages are, and what is read out. */
 export const area: HTMLElement = make('div', { id: 'status', className: 'status', popover: 'manual' })
-/** How far a sheet is dragged before it closes. */
 const CLOSED_PX = 90
-/** From this width on nothing is a sheet. */
 const SHEETS = matchMedia('(width < 37.5rem)')
 
-/** The one on top last. */
 const open: Opened[] = []
 let focusPage = (): void => {}
 
@@ -43,7 +36,6 @@ export function startDialogs(focus: () => void): void {
   place()
 }
 
-/** Opens a dialog; gives the function that closes it without asking. */
 export function openDialog(options: DialogOptions): () => void {
   const title = make('h2', { id: `${options.id}-title`, dir: 'auto' }, options.title)
   const close = iconButton('close', say('close'), () => askToClose())
@@ -86,10 +78,8 @@ export function askToClose(): boolean {
   return true
 }
 
-/** Closes all dialogs without asking. */
 export function closeAll(): void { while (open.length > 0) closeDialog(open.at(-1)!.dialog) }
 
-/** Whether a dialog is open. */
 export function isModal(): boolean { return open.length > 0 }
 
 /** Asks before something that cannot be taken back; Esc says no. */
@@ -131,7 +121,6 @@ function closeDialog(dialog: HTMLDialogElement): void {
   keepFocus()
 }
 
-/** Messages are above the dialog on top, and above the buttons of a sheet. */
 function place(): void {
   if (area.matches(':popover-open')) area.hidePopover()
   const home = open.at(-1)?.dialog ?? document.body
@@ -147,7 +136,6 @@ function isOutside(dialog: HTMLElement, { target, clientX, clientY }: PointerEve
   return target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom)
 }
 
-/** A sheet is closed by dragging its top down. */
 function makeSheet(dialog: HTMLElement, top: HTMLElement): void {
   let from: number | undefined
   const drag = ({ clientY }: PointerEvent): number => Math.max(0, clientY - (from ?? clientY))
@@ -170,9 +158,7 @@ function makeSheet(dialog: HTMLElement, top: HTMLElement): void {
   }
 }
 
-/** How long a message is shown; its time begins again while the pointer or the focus is on it. */
 const SHOWN_MS = 10_000
-/** How long a button says that it has copied. */
 const COPIED_MS = 2_000
 
 /** Something that can be done about a message, until its time is over. */
@@ -181,7 +167,6 @@ export interface Offer {
   /** Whether the end of the text may be cut, which is a name. */
   readonly isBrief?: boolean
   act(): void
-  /** Called when the message goes without that. */
   onOver?(): void
 }
 
@@ -225,7 +210,6 @@ export function tell(text: string, offer?: Offer, isLasting: boolean = false): (
   return () => end(false)
 }
 
-/** Takes the message back. */
 export function clearMessages(): void {
   untell()
   announce('')

@@ -5,7 +5,6 @@
 
 type Properties<T> = { readonly [name in keyof T]?: T[name] | undefined }
 
-/** A new element with these properties and children. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K, properties: Properties<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> = {},
   ...children: readonly (Node | string)[]
@@ -15,7 +14,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** A drawing of `page.html`. */
 export function icon(name: string): SVGSVGElement {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
   const use = document.createElementNS('http://www.w3.org/2000/svg', 'use')
@@ -25,18 +23,15 @@ export function icon(name: string): SVGSVGElement {
   return svg
 }
 
-/** A button that is an icon; its label is its name, and shown under the pointer. */
 export function iconButton(name: string, label: string, onclick?: () => void): HTMLButtonElement {
   const properties = { type: 'button' as const, className: 'icon', ariaLabel: label, title: label }
   return make('button', { ...properties, onclick: onclick ?? null }, icon(name))
 }
 
-/** A button with a text. */
 export function textButton(className: string, text: string, onclick?: () => void): HTMLButtonElement {
   return make('button', { type: 'button', className, onclick: onclick ?? null }, text)
 }
 
-/** Shows another icon in a button. */
 export function setIcon(button: HTMLElement, name: string): void {
   button.querySelector('use')?.setAttribute('href', `#i-${name}`)
 }
@@ -44,17 +39,14 @@ export function setIcon(button: HTMLElement, name: string): void {
 /** Whether an element can have the focus now: also one that only the pointer or the focus makes visible. */
 export function isThere(element: HTMLElement): boolean { return element.isConnected && element.checkVisibility() }
 
-/** Says which element describes another one. */
 export function describe(element: HTMLElement, by: HTMLElement): void {
   element.setAttribute('aria-describedby', by.id)
 }
 
-/** A choice; undefined if there is none. */
 export function recall(name: string): string | undefined {
   return new URLSearchParams(location.search).get(name) ?? undefined
 }
 
-/** Keeps a choice. */
 export function remember(name: string, value: string): void {
   const all = new URLSearchParams(location.search)
   all.set(name, value)

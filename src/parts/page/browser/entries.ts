@@ -2,7 +2,6 @@
 import type { Listed } from './answers.ts'
 import { webAddress } from './plain.ts'
 
-/** What the list is sorted by. */
 export const COLUMNS = ['sistema', 'usuario', 'changed'] as const
 export type Column = typeof COLUMNS[number]
 
@@ -14,22 +13,18 @@ export interface Order {
 
 interface Known {
   readonly entry: Listed
-  /** What the search looks at. */
   readonly text: string
   readonly keys: { readonly [column in Column]: string }
 }
 
-/** All entries, and those that the search shows. */
 export class Entries {
   #known: Known[] = []
   #query = ''
   #order: Order = { by: 'sistema', isReversed: false }
   #shown: readonly Listed[] = []
 
-  /** What the search shows, in order. */
   get shown(): readonly Listed[] { return this.#shown }
 
-  /** How many entries there are. */
   get total(): number { return this.#known.length }
 
   get query(): string { return this.#query }
@@ -56,22 +51,18 @@ export class Entries {
     this.#filter()
   }
 
-  /** Adds or replaces an entry. */
   put(entry: Listed): void {
     this.#known = [...this.#known.filter(one => one.entry.id !== entry.id), knownOf(entry)]
     this.#sort()
   }
 
-  /** Removes an entry. */
   drop(id: number): void {
     this.#known = this.#known.filter(({ entry }) => entry.id !== id)
     this.#filter()
   }
 
-  /** An entry, if it is known. */
   get(id: number): Listed | undefined { return this.#known.find(({ entry }) => entry.id === id)?.entry }
 
-  /** Those that have these names. */
   named(sistema: string, usuario?: string): readonly Listed[] {
     return this.#known.map(({ entry }) => entry)
       .filter(entry => entry.sistema === sistema && (usuario === undefined || entry.usuario === usuario))

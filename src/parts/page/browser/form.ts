@@ -9,13 +9,11 @@ import type { TextName } from './texts.ts'
 /** What went wrong, if anything did: a refusal, a refusal with what the page knows beyond it, or a text of the page. */
 export type Outcome = Refusal | { readonly refusal: Refusal, readonly note: TextName } | TextName | undefined
 
-/** A field of a form: its input, and where its fault is said. */
 export interface Field {
   readonly name: string
   readonly label: string
   readonly input: HTMLInputElement | HTMLTextAreaElement
   readonly isRequired?: boolean
-  /** What stands beside the input, and below it. */
   readonly beside?: readonly HTMLElement[]
   readonly below?: readonly HTMLElement[]
 }
@@ -48,10 +46,8 @@ export class Form {
     })
   }
 
-  /** Whether it waits for an answer. */
   get isBusy(): boolean { return this.#isBusy }
 
-  /** Sends it, as its button does. */
   submit(): void { this.element.requestSubmit() }
 
   /** What is typed while a form is sent would be neither sent nor kept: its fields take nothing meanwhile. */
@@ -110,7 +106,6 @@ export class Form {
   }
 }
 
-/** A label, its input, and the place for what is wrong with it. */
 function fieldOf({ name, label, input, isRequired = false, beside = [], below = [] }: Field): HTMLElement {
   const fault = make('p', { id: `${input.id}-fault`, className: 'fault' })
   input.name = name

@@ -11,7 +11,6 @@ export const CLASSES = {
   symbols: '!#$%&()*+,-./:;<=>?@[]^_{}~'
 } as const
 
-/** The name of a class. */
 export type Class = keyof typeof CLASSES
 
 const RANGE = 2 ** 32
@@ -40,7 +39,6 @@ export interface Extras {
   readonly hasDigit: boolean
 }
 
-/** That many words of a list, with hyphens between them. */
 export function passphrase(count: number, words: readonly string[], extras: Extras, random: Random): string {
   const drawn = Array.from({ length: count }, () => words[randomBelow(words.length, random)]!)
   const change = (to: (word: string) => string): void => {

@@ -11,9 +11,7 @@ import { plainText } from './plain.ts'
 import { createRow, explainCut, stopsOf, type Act } from './showing.ts'
 import type { TextName } from './texts.ts'
 
-/** Rows above and below those in sight. */
 const SPARE_ROWS = 6
-/** How long a new row is marked. */
 const MARKED_MS = 8_000
 
 /** The names of all columns, of which three sort. */
@@ -26,12 +24,10 @@ interface Place {
 }
 
 interface GridOptions {
-  /** Does what is asked of an entry, by a button if it was one. */
   onAct(act: Act, entry: Listed, button?: HTMLElement): void
   onSort(by: Column): void
 }
 
-/** The grid of the page. */
 export class Grid {
   readonly element: HTMLElement
   readonly #options: GridOptions
@@ -63,7 +59,6 @@ export class Grid {
     }).observe(document.body)
   }
 
-  /** The entry of the row that has the focus. */
   get focused(): Listed | undefined { return this.#entries[this.#placeOf(document.activeElement)?.index ?? -1] }
 
   /** Shows entries; rows that were shown before stay, the focus with its entry. */
@@ -92,7 +87,6 @@ export class Grid {
     if (hadFocus) this.#focusPlace()
   }
 
-  /** Scrolls to the first row. */
   toTop(): void {
     this.#place = { index: 0, column: 0 }
     scrollTo({ top: 0, behavior: 'instant' })
@@ -111,7 +105,6 @@ export class Grid {
     return true
   }
 
-  /** The button of an act, if its row is in the document. */
   button(id: number, act: Act): HTMLElement | undefined {
     return this.#holder.querySelector<HTMLElement>(`[data-id="${id}"] [data-act=${act}]`) ?? undefined
   }

@@ -4,7 +4,6 @@ import { recall, remember } from './dom.ts'
 import { plainText, sentences } from './plain.ts'
 import { TEXTS, type TextName } from './texts.ts'
 
-/** A language of the page. */
 export type Language = keyof typeof TEXTS
 
 const DAY_MS = 86_400_000
@@ -13,7 +12,6 @@ const UNITS = [['year', 365], ['month', 30.44], ['day', 1]] as const
 
 let chosen: Language | undefined
 
-/** The language that the page is in. */
 export function languageNow(): Language { return chosen ??= preferred() }
 
 /** Switches to another language; the caller shows the page again. */
@@ -22,7 +20,6 @@ export function setLanguage(next: Language): void {
   remember('lang', next)
 }
 
-/** The text of a name, with what is to be filled in. */
 export function say(name: TextName, filled: { readonly [name: string]: string | number } = {}): string {
   return TEXTS[languageNow()][name].replace(/\{(\w+)\}/g, (_whole, key: string) => String(filled[key]))
 }
@@ -32,10 +29,8 @@ export function sayCount(count: number, one: TextName, many: TextName): string {
   return say(count === 1 ? one : many, { count: number(count) })
 }
 
-/** A number as it is written in this language. */
 export function number(value: number): string { return value.toLocaleString(languageNow()) }
 
-/** A moment as it is written in this language. */
 export function moment(time: string): string { return new Date(time).toLocaleString(languageNow()) }
 
 /** How long ago a moment was, in whole years, months or days ("3 months"); empty if it is not known. */
@@ -70,5 +65,4 @@ export function explain(refusal: Refusal, secondsLeft: number = refusal.waitSeco
   return [say('failedTitle'), requestId === '' ? text : `${text} · ${say('request', { id: requestId })}`]
 }
 
-/** The same as one text. */
 export function explained(refusal: Refusal): string { return sentences(...explain(refusal)) }

@@ -33,12 +33,10 @@ export function unseenIn(text: string, keepsBreaks: boolean = false): readonly P
   return found
 }
 
-/** A name as one text, for a label; a long one is cut. */
 export function plainText(text: string, length: number = MAX_SHOWN_LENGTH): string {
   return pieces(shortened(text, length)).map(one => one.isName ? `⟨${one.text}⟩` : one.text).join('')
 }
 
-/** A name within a message: a longer one is cut earlier. */
 export function briefName(text: string): string { return plainText(text, MAX_BRIEF_LENGTH) }
 
 /** Sentences in a row: a full stop where one has none of its own. */
@@ -52,10 +50,8 @@ export function shortened(text: string, length: number = MAX_SHOWN_LENGTH): stri
   return text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** How many lines a text has. */
 export function linesIn(text: string): number { return text.split('\n').length }
 
-/** The number of a character. */
 export function numberOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 }

@@ -24,7 +24,6 @@ const main = make('main')
 const count = make('p', { id: 'count' })
 const body = make('div', { className: 'body' })
 const refresh = Object.assign(iconButton('renew', '', () => void loadList(true)), { id: 'refresh' })
-/** What the document shows. */
 let shown: Screen | undefined
 let stopCount = (): void => {}
 let spokenTimer: ReturnType<typeof setTimeout> | undefined
@@ -88,7 +87,6 @@ function contentOf(screen: Screen): readonly HTMLElement[] {
   return [card('locked', 'key', say('lockedTitle'), [say('lockedText')], textButton('main', say('unlock'), beginSession))]
 }
 
-/** What is to be known as long as it is so. */
 function lastingNotes(): readonly HTMLElement[] {
   const texts: TextName[] = rights.isOpen && !LOCAL.test(location.hostname) ? ['open'] : []
   if (!rights.may('listEntries')) texts.push('noList')
@@ -157,7 +155,6 @@ function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HT
   return alert
 }
 
-/** What is said in the place of a list. */
 function card(
   id: string, drawing: string, title: string, texts: readonly (string | HTMLElement)[], ...buttons: readonly HTMLElement[]
 ): HTMLElement {

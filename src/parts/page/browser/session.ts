@@ -12,7 +12,6 @@ import type { TextName } from './texts.ts'
 /** What was typed when the session ended, and by whom; undefined if there is no login. */
 let kept: { readonly draft: Draft, readonly email: string | undefined } | undefined
 
-/** Watches over the session; called once. */
 export function startSession(): void {
   for (const input of INPUTS) addEventListener(input, noteInput, { passive: true, capture: true })
   document.addEventListener('visibilitychange', lookAtIdle)
@@ -31,7 +30,6 @@ export function beginSession(): void {
   void load()
 }
 
-/** The service wants a login. */
 export function askForLogin(): void { endSession(api.user === undefined ? 'loginNote' : 'ended') }
 
 /** Ends the session and asks for a login; the note says why. */
@@ -52,7 +50,6 @@ export async function logOut(note: TextName = 'loggedOut'): Promise<void> {
   if (!isOut && screenNow().name === 'login') show({ name: 'login', note: 'notRevoked' })
 }
 
-/** The card that asks for a login. */
 export function loginCard(note: TextName): HTMLElement {
   const email = make('input', {
     id: 'email', inputMode: 'email', autocapitalize: 'off', spellcheck: false, autocomplete: 'username'
@@ -145,7 +142,6 @@ const INPUTS = ['pointerdown', 'pointermove', 'wheel', 'touchmove', 'keydown', '
 
 /** The wall clock goes on while the machine sleeps, and nobody puts the steady one back. */
 const clocks = (): readonly number[] => [Date.now(), performance.now()]
-/** When the last input came, by each clock. */
 let lastInput: readonly number[] = []
 let idleTimer: ReturnType<typeof setInterval> | undefined
 

@@ -14,7 +14,6 @@ const KINDS = {
   digit: /^\p{Nd}+/u, space: /^ /, odd: /^\p{Zs}/u, break: /^\r?\n/, symbol: /^[^\p{L}\p{M}\p{Nd}\p{Zs}\r\n]+/u
 } as const
 
-/** The name of a user; a long one is cut. */
 function userName(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   append(element, shortened(text))
@@ -32,7 +31,6 @@ export function nameOf(text: string): HTMLElement {
   return element
 }
 
-/** All of a text, with its lines. */
 export function longText(text: string): HTMLElement {
   const element = make('bdi', { dir: 'auto' })
   for (const piece of unseenIn(text, true)) element.append(piece.isName ? spanOf('unseeable', piece.text) : piece.text)
@@ -99,13 +97,11 @@ function append(element: Element, text: string): void {
   for (const { text: piece, isName } of pieces(text)) element.append(isName ? spanOf('unseeable', piece) : piece)
 }
 
-/** How long a secret stays shown. */
 export const REVEALED_MS = 60_000
 
 const DOTS = '•'.repeat(8)
 
 export interface Secret {
-  /** The dots, or the secret. */
   readonly text: HTMLElement
   /** The button that shows it and hides it again; the focus stays on it. */
   readonly button: HTMLButtonElement
@@ -156,7 +152,6 @@ export function createSecret({ isNotes = false, read }: SecretOptions, button?: 
   return { text, button: toggle, show }
 }
 
-/** What can be done with an entry. */
 export type Act = 'view' | 'reveal' | 'copy' | 'copyUser' | 'edit' | 'remove' | 'restore'
 
 const ICONS: { readonly [act in Act]: string } = {

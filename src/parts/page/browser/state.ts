@@ -15,7 +15,6 @@ export type Screen =
   | { readonly name: 'list' }
   /** The entries that were deleted, in the place of the others. */
   | { readonly name: 'deleted' }
-  /** There is no list, and why; `retry` gets it. */
   | { readonly name: 'failed', readonly refusal: Refusal, retry(): void }
 
 export const api: Api = new Api()
@@ -29,7 +28,6 @@ let current: Screen = { name: 'loading' }
 
 /** What `screen.ts` does for the modules below it, which it sets at the start. */
 interface Page {
-  /** Brings the document to what is known. */
   draw(): void
   /** Makes all of it again: for another language, or other rights. */
   renew(): void
@@ -40,7 +38,6 @@ interface Page {
   toTop(): void
   /** Takes the search back; `isForGood` at the end of a session. */
   clearSearch(isForGood?: boolean): void
-  /** Marks what asks for the list as busy. */
   setLoading(isLoading: boolean): void
 }
 const nothing = (): void => {}
@@ -49,10 +46,8 @@ export const page: Page = {
   setLoading: nothing
 }
 
-/** The screen that is shown. */
 export function screenNow(): Screen { return current }
 
-/** The entries of the screen. */
 export function entriesNow(): Entries { return current.name === 'deleted' ? deleted : entries }
 
 /** Whether there is a list, which a person may look at. */

@@ -24,7 +24,6 @@ export function historyOf(id: number): HTMLElement {
   return details
 }
 
-/** A field's text, or dots and a button if it is secret. */
 function valueOf(name: typeof FIELDS[number], text: string): readonly HTMLElement[] {
   if (name !== 'password' && name !== 'notas') return [longText(text)]
   if (text === '') return [make('span', {}, '–')]
@@ -70,7 +69,6 @@ export async function askWhich(id: number, mine: EntryFields, theirs: Stored | u
   })
 }
 
-/** Who has changed it last, and when, if the service tells that. */
 async function lastChange(id: number): Promise<string> {
   if (!rights.may('historyPassword')) return ''
   const answer = await api.history(id)
