@@ -92,7 +92,8 @@ export function toggleDeleted(): void {
 }
 
 function view(entry: Listed, isRevealed: boolean): void {
-  if (!isModal()) openViewer(entry, isRevealed, { act, copyText: (...asked) => void copyText(...asked), read: storedNow })
+  if (isModal()) return
+  openViewer(entry, isRevealed, { act, copyText: (...asked) => void copyText(...asked), read: storedNow })
 }
 
 async function copyPassword(entry: Listed, button?: HTMLElement): Promise<void> {

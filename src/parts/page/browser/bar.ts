@@ -37,7 +37,7 @@ export class Bar {
     }, { capture: true })
   }
 
-  /** Takes the search back, so that nothing is hidden by it; for good, so that the keys for undo do not bring it back. */
+  /** Takes the search back; for good, so that the keys for undo do not bring it back for the next person. */
   clearSearch(isForGood: boolean = false): void {
     this.#query.value = ''
     if (isForGood) this.#query.type = 'tel'

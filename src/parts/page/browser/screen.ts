@@ -84,7 +84,8 @@ function contentOf(screen: Screen): readonly HTMLElement[] {
   if (screen.name === 'loading') {
     return [make('p', { id: 'loading', className: 'loading', role: 'status' }, say('loading'))]
   }
-  return [card('locked', 'key', say('lockedTitle'), [say('lockedText')], textButton('main', say('unlock'), beginSession))]
+  const button = textButton('main', say('unlock'), beginSession)
+  return [card('locked', 'key', say('lockedTitle'), [say('lockedText')], button)]
 }
 
 function lastingNotes(): readonly HTMLElement[] {
@@ -103,7 +104,8 @@ function summary(isDeleted: boolean): HTMLElement {
   const select = make('select', { id: 'order', ariaLabel: say('order') },
     ...COLUMNS.map(by => make('option', { value: by, selected: by === entries.order.by }, say(`by_${by}`))))
   select.addEventListener('change', () => sort(select.value as Column, false))
-  return make('div', { className: 'summary' }, count, make('span', { className: 'order' }, select, icon('down')), refresh)
+  const own = make('span', { className: 'order' }, select, icon('down'))
+  return make('div', { className: 'summary' }, count, own, refresh)
 }
 
 function drawList(isDeleted: boolean): void {
@@ -112,7 +114,8 @@ function drawList(isDeleted: boolean): void {
   main.classList.toggle('empty', total === 0 && !isDeleted)
   if (hasHits && grid.element.parentElement !== body) body.replaceChildren(grid.element)
   grid.show(shown, order, isDeleted)
-  if (!hasHits) body.replaceChildren(...rights.may('listEntries') ? [total === 0 ? emptyCard(isDeleted) : noHitCard()] : [])
+  const blank = (): HTMLElement => total === 0 ? emptyCard(isDeleted) : noHitCard()
+  if (!hasHits) body.replaceChildren(...rights.may('listEntries') ? [blank()] : [])
   const text = shown.length === total ? sayCount(total, 'countOne', 'countAll')
     : say('countSome', { some: number(shown.length), count: number(total) })
   count.textContent = isDeleted ? `${say('showDeleted')} · ${text}` : text
@@ -156,7 +159,8 @@ function failedCard({ refusal, retry }: Extract<Screen, { name: 'failed' }>): HT
 }
 
 function card(
-  id: string, drawing: string, title: string, texts: readonly (string | HTMLElement)[], ...buttons: readonly HTMLElement[]
+  id: string, drawing: string, title: string, texts: readonly (string | HTMLElement)[],
+  ...buttons: readonly HTMLElement[]
 ): HTMLElement {
   return make('section', { id, className: 'blank' }, make('span', { className: 'badge-tile' }, icon(drawing)),
     make('h2', {}, title), ...texts.map(text => make('p', {}, text)), ...buttons)
