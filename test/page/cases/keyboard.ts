@@ -79,7 +79,7 @@ inBrowser('the dialogs have names, keep the focus, give it back, and say what is
   const { browser } = await openService(t)
   await browser.click('#create')
   const dialog = await browser.find('#editor')
-  assert.deepEqual([await dialog.role(), await dialog.name()], ['dialog', 'Nueva contraseña'])
+  assert.deepEqual([await dialog.role(), await dialog.name()], ['dialog', 'Nueva'])
   await browser.click('#generate')
   for (let i = 0; i < 24; i++) {
     await browser.press(KEYS.tab)

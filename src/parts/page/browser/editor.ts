@@ -118,7 +118,7 @@ export function openEditor(save: Save, edited?: Edited, typed: Partial<EntryFiel
   if (edited !== undefined && typed.password === undefined) keepPassword()
   const cancel = textButton('second', say('cancel'), () => { if (mayClose()) close() })
   const close = openDialog({
-    id: 'editor', title: say(edited === undefined ? 'createTitle' : 'editTitle'), content: [form.element],
+    id: 'editor', title: say(edited === undefined ? 'create' : 'edit'), content: [form.element],
     foot: [cancel, button], mayClose, onClose: () => { current = undefined }
   })
   current = { draft }

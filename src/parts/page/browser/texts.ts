@@ -40,7 +40,7 @@ const SPANISH = {
   noHitTitle: 'Sin resultados', noHitText: 'Nada contiene «{query}».', noHitAction: 'Borrar la búsqueda',
   showDeleted: 'Eliminadas', noDeleted: 'No hay contraseñas eliminadas', backToList: 'Volver a la lista',
 
-  createTitle: 'Nueva contraseña', editTitle: 'Editar', save: 'Guardar', cancel: 'Cancelar', change: 'Cambiar',
+  save: 'Guardar', cancel: 'Cancelar', change: 'Cambiar',
   changeThis: 'Cambiar la contraseña', keepOld: 'Conservar la anterior', lines: '{count} líneas',
   short: 'Corta: menos de {count} caracteres', common: 'Es de las más usadas: se adivina enseguida',
   tooLong: 'Demasiado larga para el servicio.', required: 'Este campo es obligatorio.',
@@ -137,7 +137,7 @@ const ENGLISH: { readonly [name in TextName]: string } = {
   noHitTitle: 'No results', noHitText: 'Nothing contains “{query}”.', noHitAction: 'Clear the search',
   showDeleted: 'Deleted', noDeleted: 'No deleted passwords', backToList: 'Back to the list',
 
-  createTitle: 'New password', editTitle: 'Edit', save: 'Save', cancel: 'Cancel', change: 'Change',
+  save: 'Save', cancel: 'Cancel', change: 'Change',
   changeThis: 'Change password', keepOld: 'Keep the old one', lines: '{count} lines',
   short: 'Short: fewer than {count} characters', common: 'One of the commonest: it is guessed at once',
   tooLong: 'Too long for the service.', required: 'This field is required.',
