@@ -254,7 +254,9 @@ test('a reader that takes nothing of an answer in short pieces has some of them 
   const client = await open(t, port)
   client.pause().write(message('GET', '/'))
   await until('the answer waits', () => socket?.writableNeedDrain === true)
-  assert.ok(socket!.writableLength < 2 * SEND_PIECES * 1_000, `${socket!.writableLength} bytes wait`)
+  // Pieces are counted from where the socket asks to wait, which later versions of Node do after 64 KiB.
+  const most = socket!.writableHighWaterMark + (SEND_PIECES + 1) * 1_000
+  assert.ok(socket!.writableLength <= most, `${socket!.writableLength} bytes wait`)
 })
 
 test('a stop sends an answer whole whose end waits for a slow reader', async t => {
