@@ -62,7 +62,7 @@ test('a folder that was emptied: the service writes what it holds as it stops, a
 
 test('without a service journal repair names restore, then salvage; a restore ends tokens unless they are to be kept', async t => {
   const folder = await initialized(t)
-  await refused(folder, 'journal repair', 1, /no service runs on this folder, .*: restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
+  await refused(folder, 'journal repair', 1, /no service has the lock .* by SIGTERM, .* leaves journal\.rescued-TIME\.jsonl .* restore a backup \(journal restore\), or .*\(journal salvage\)$/m)
   await done(folder, 'user add ana@x --password-stdin', 'a long password')
   await done(folder, 'token issue ana@x')
   const copy = join(freshFolder(t), 'copy')

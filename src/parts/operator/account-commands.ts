@@ -137,7 +137,8 @@ export const COMMANDS: readonly Command[] = [
       if (email !== undefined) await assertUser(store, email, true)
       const tokens = await store.ask('listTokens', {})
       await store.close()
-      terminal.list(tokens.filter(token => email === undefined || token.email === email.toLowerCase()), 'no tokens')
+      const found = tokens.filter(token => email === undefined || token.email === email.toLowerCase())
+      terminal.list(found, 'no tokens', { lastUsed: 'last used' })
     }
   },
   {

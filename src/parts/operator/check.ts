@@ -43,6 +43,12 @@ function checkEntries(entries: Entries): void {
 export const IN_MEMORY: string =
   'the service has everything in memory: do not stop it; journal repair has it write the journal again'
 
+/** What is wrong with a damaged journal that a service has in memory: `journal repair` comes before anything else. */
+export function damageBeside(error: Failure, more: string = ''): Failure {
+  const what = error.message.replace(/^[^:]*: /, '').replace(/; restore a backup, or .*$/, '')
+  return new Failure('journal-damaged', `${what}${more}; ${IN_MEMORY}`, { cause: error })
+}
+
 /** Reads a journal up to where it reaches now, others being served meanwhile. Throws `journal-damaged`. */
 export async function verifyFile({ files, path, end: { goodBytes }, keys }: FileJournal): Promise<void> {
   try {
@@ -51,7 +57,6 @@ export async function verifyFile({ files, path, end: { goodBytes }, keys }: File
     }
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'journal-damaged') throw ofFile(error, path)
-    const what = error.message.replace(/^[^:]*: /, '')
-    throw new Failure('journal-damaged', `${what}; ${IN_MEMORY}`, { cause: error })
+    throw damageBeside(error)
   }
 }

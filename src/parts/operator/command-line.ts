@@ -89,7 +89,8 @@ export function findCommand(commands: readonly Command[], words: readonly string
   const [group = '', second = ''] = words.filter(word => !word.startsWith('-'))
   const names = commands.map(({ name }) => name)
   const inGroup = names.filter(name => name.startsWith(`${group} `)).map(name => name.split(' ')[1]!)
-  const habit = Object.hasOwn(HABITS, group) ? HABITS[group] : undefined
+  const ofEntry = group === 'entry' && Object.hasOwn(HABITS, second) ? HABITS[second] : undefined
+  const habit = Object.hasOwn(HABITS, group) ? HABITS[group] : ofEntry
   const meant = nearest(`${group} ${second}`.trim(), names) ?? habit ??
     (inGroup.length === 0 ? nearest(group, names.map(name => name.split(' ')[0]!)) : undefined)
   if (meant !== undefined) throw new UsageError(`there is no such command; did you mean ${meant}?`)

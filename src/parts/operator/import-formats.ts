@@ -26,6 +26,7 @@ import { decodeUtf8, readCsv, type CsvRow, type Separator } from './csv.ts'
 import { OWN_HEADER } from './export-formats.ts'
 import { foreignRow, type Row, type Source } from './import-row.ts'
 import { itemsOf, readJson, type Numbered } from './json-objects.ts'
+import { packedAs } from './journal-files.ts'
 import { oneOf } from './operator-changes.ts'
 import { OperatorError } from '../command.ts'
 
@@ -93,6 +94,8 @@ const ALIASES: { readonly [name: string]: string } = { system: 'sistema', user: 
 export function readSource(bytes: Buffer): Source {
   const kdbx = bytes.subarray(0, 4).toString('hex') === '03d9a29a'
   if (kdbx) throw new OperatorError('this is a KeePass database: export it as CSV first')
+  const packed = packedAs(bytes)
+  if (packed !== undefined) throw new OperatorError(`this is no text: ${packed}; unpack it first`)
   // JSON has no byte order mark (RFC 8259 §8.1), but editors put one in front; CSV may have one.
   const json = readJson(bytes.toString('utf8', 0, 3) === '\ufeff' ? bytes.subarray(3) : bytes)
   if (json instanceof Map && (json.has('encrypted') || json.has('items'))) return bitwardenSource(json)

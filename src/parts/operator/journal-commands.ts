@@ -13,7 +13,7 @@ import { copyLines, saveJournal } from '../saved-journal.ts'
 import {
   assertNotPacked, before, earlierEnd, fileStatus, notedHead, sealingKeys, type EarlierEnd
 } from './journal-files.ts'
-import { checkState, IN_MEMORY } from './check.ts'
+import { checkState, damageBeside, IN_MEMORY } from './check.ts'
 import { piecesOf } from './salvage-lines.ts'
 import { Salvaging } from './salvage-state.ts'
 import { authorOf, HIDDEN, REVEAL } from './entry-commands.ts'
@@ -50,8 +50,9 @@ function withOpenable(
   if (!(error instanceof Failure) || error.code !== 'journal-damaged' || keys === undefined) return error
   const made = new Salvaging(keys)
   for (const piece of piecesOf(store.files, path, () => {})) made.take(piece)
-  const what = `${error.message.replace(/^[^:]*: /, '')}; ${made.opened} of its ${made.last} lines can be opened`
-  return new Failure('journal-damaged', `${what}${records === undefined ? '' : `; ${IN_MEMORY}`}`, { cause: error })
+  const openable = `; ${made.opened} of its ${made.last} lines can be opened`
+  if (records !== undefined) return damageBeside(error, openable)
+  return new Failure('journal-damaged', `${error.message.replace(/^[^:]*: /, '')}${openable}`, { cause: error })
 }
 
 async function verify(context: Context): Promise<void> {

@@ -71,8 +71,14 @@ export function assertNotPacked(files: Files, path: string, what: string = 'a jo
   } finally {
     files.close(descriptor)
   }
-  const packed = PACKED.find(([bytes]) => start.toString('hex').startsWith(bytes))
-  if (packed !== undefined) throw new OperatorError(`${path} is not ${what}: ${packed[1]}; unpack it first`)
+  const packed = packedAs(start)
+  if (packed !== undefined) throw new OperatorError(`${path} is not ${what}: ${packed}; unpack it first`)
+}
+
+/** What a file that begins so was packed with; undefined: nothing. */
+export function packedAs(start: Buffer): string | undefined {
+  const digits = start.toString('hex', 0, 8)
+  return PACKED.find(([bytes]) => digits.startsWith(bytes))?.[1]
 }
 
 /** What a record says of an earlier journal; only the first records of one that came from others say anything. */
