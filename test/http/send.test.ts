@@ -3,19 +3,20 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { listen } from '../../src/http/listener.ts'
 import { sendReply } from '../../src/http/send.ts'
 import { ANSWER_BYTES_PER_SECOND, ANSWER_TIMEOUT_MS, MAX_UNSENT_BYTES, TIMEOUT_CHECK_MS } from '../../src/limits.ts'
+import { leavesNothing } from '../support/left-over.ts'
 import { message } from '../support/raw.ts'
-import { atEnd } from '../support/service.ts'
+import { atEnd, freshFolder, within, type Scope } from '../support/service.ts'
 
 const MIB = 1024 * 1024
 
 const piecesOf = (mebibytes: number): Buffer[] => Array.from({ length: mebibytes }, () => Buffer.alloc(MIB))
 
 /** A server that gives each body in its turn; opens a client that reads nothing, and gives the server's end of it. */
-async function unread(t: TestContext): Promise<(body: string | readonly Buffer[]) => Promise<Socket>> {
+async function unread(t: Scope): Promise<(body: string | readonly Buffer[]) => Promise<Socket>> {
   const bodies: (string | readonly Buffer[])[] = []
   let asked: (socket: Socket) => void = () => {}
   const listener = await listen({ host: '127.0.0.1', port: 0 }, (request, response) => {
@@ -35,21 +36,35 @@ async function unread(t: TestContext): Promise<(body: string | readonly Buffer[]
   }
 }
 
-test('an answer of which too little is taken is cut, at the next look', async t => {
+test('an answer of which too little is taken is cut, at the next look, and so is a later one', async t => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const now = performance.now.bind(performance)
   let laterMs = 0
   t.mock.method(performance, 'now', () => now() + laterMs)
   const read = await unread(t)
-  const socket = await read(piecesOf(50))
-  const look = (ms: number): boolean => {
-    laterMs = ms
-    t.mock.timers.tick(TIMEOUT_CHECK_MS)
-    return socket.destroyed
+  for (let n = 0; n < 2; n++) {
+    const sinceMs = laterMs
+    const socket = await read(piecesOf(50))
+    const look = (ms: number): boolean => {
+      laterMs = sinceMs + ms
+      t.mock.timers.tick(TIMEOUT_CHECK_MS)
+      return socket.destroyed
+    }
+    assert.equal(look(ANSWER_TIMEOUT_MS - 1_000), false)
+    const takenMs = 8 * MIB / ANSWER_BYTES_PER_SECOND * 1000 // what the system's buffers have of it gives it a while
+    assert.equal(look(ANSWER_TIMEOUT_MS + takenMs), true)
+    await once(socket, 'close')
   }
-  assert.equal(look(ANSWER_TIMEOUT_MS - 1_000), false)
-  const takenMs = 8 * MIB / ANSWER_BYTES_PER_SECOND * 1000 // what the system's buffers have of it gives it a while
-  assert.equal(look(ANSWER_TIMEOUT_MS + takenMs), true)
+})
+
+test('of an answer whose reader has left nothing is looked at any more', async t => {
+  const folder = freshFolder(t)
+  await leavesNothing({ folder }, 'a reader left', () => within(async scope => {
+    const read = await unread(scope)
+    const socket = await read(piecesOf(50))
+    socket.destroy()
+    await once(socket, 'close')
+  }))
 })
 
 const each = 20
