@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { heapMiB } from '../support/heap.ts'
-import { clientAddress, clientKey, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer } from '../../src/http/client.ts'
+import {
+  clientAddress, clientKey, isFromOtherSite, isLoopback, isTrusted, parseAddressSet, peerOf, type Peer
+} from '../../src/http/client.ts'
 import type { AddressSet } from '../../src/http/client.ts'
 
 const peerAt = (remoteAddress: string): Peer => peerOf({ remoteAddress } as Socket)!
@@ -127,4 +129,9 @@ test('an address that is kept keeps nothing of the header field that it came in'
     const added = heapMiB() - before
     assert.ok(added < 2, `${address}: ${added} MiB for ${kept.length}`) // all fields are 15 MB
   }
+})
+
+test('a page of a subdomain is another site\'s as much as any: same-site is not same-origin', () => {
+  const sites = ['cross-site', 'same-site', 'same-origin', 'none', undefined]
+  assert.deepEqual(sites.map(isFromOtherSite), [true, true, false, false, false])
 })
