@@ -228,11 +228,15 @@ function firstInvalidByte(bytes: Buffer): number {
 function isContinuation(byte: number): boolean { return (byte & 0xc0) === 0x80 } // RFC 3629 §3
 
 function faultAt(bytes: Buffer, at: number, fault: string): JsonFault {
-  const start = bytes.subarray(0, at).lastIndexOf(LINE_FEED) + 1
-  const isFirst = (byte: number): boolean => !isContinuation(byte)
-  return {
-    ok: false, fault,
-    line: bytes.subarray(0, start).filter(byte => byte === LINE_FEED).length + 1,
-    column: bytes.subarray(start, at).filter(isFirst).length + 1
+  let [line, column] = [1, 1]
+  for (let i = 0; i < at; i++) {
+    const byte = bytes[i]!
+    if (byte === LINE_FEED) {
+      line++
+      column = 1
+    } else if (!isContinuation(byte)) {
+      column++
+    }
   }
+  return { ok: false, fault, line, column }
 }

@@ -214,7 +214,7 @@ function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, 
 
 /** What the log says of an error: of an expected failure its sentence, else the stack. */
 function describe(error: unknown): string {
-  return String(error instanceof Failure ? error.message : error instanceof Error ? error.stack : error)
+  return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
 }
 
 function isHttps({ trustedProxies }: PipelineOptions, { peer }: Asked, { 'x-forwarded-proto': said }: Head): boolean {

@@ -104,7 +104,7 @@ function prepare(
   { files, folder, lock, wallMs, warn }: FolderOptions, path: string, { overwritten }: OwnFile,
   { goodBytes, tornBytes, lastWriteBytes }: Recovered
 ): string | undefined {
-  const tail = `${path}.torn-${isoTime(wallMs())}`
+  const tail = tornBytes === 0 ? path : `${path}.torn-${isoTime(wallMs())}`
   const pieces = function * (): Generator<Buffer, void, void> {
     for (const [piece] of piecesOf(files, overwritten, goodBytes)) yield piece
   }

@@ -51,7 +51,7 @@ export function readJournal(
   try {
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done === true) return step.value
-      onProgress(step.value.goodBytes / bytes)
+      if (step.value.goodBytes < bytes) onProgress(step.value.goodBytes / bytes)
     }
   } finally {
     onProgress(1)

@@ -10,7 +10,7 @@ import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
 /** The three standard streams, and the signals that end waiting. */
-type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'once' | 'off'>
+type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'on' | 'once' | 'off' | 'exit'>
 
 /** What a person calls a field. */
 type Words = { readonly [field: string]: string }
@@ -29,6 +29,8 @@ const GAP = '  '
 /** How long until a pipe that was full is tried again. */
 const FULL_PIPE_PAUSE_MS = 2
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** What shells say of a program that a signal has ended. */
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 /** The disk, where a full pipe takes nothing for a moment: Node's pipes fail and do not wait for their readers. */
 const PATIENT: Files = {
@@ -157,6 +159,20 @@ export class Terminal {
       for (const signal of ENDING_SIGNALS) this.#streams.once(signal, end)
     })
     this.clip(' ')
+  }
+
+  /** Acts; a signal that ends the program meanwhile says what state it leaves. */
+  async saying<T>(state: string, act: () => Promise<T>): Promise<T> {
+    const end = (signal: typeof ENDING_SIGNALS[number]): void => {
+      this.#streams.stderr.write(`\nended by ${signal}: ${state}\n`)
+      this.#streams.exit(SIGNAL_CODES[signal])
+    }
+    for (const signal of ENDING_SIGNALS) this.#streams.on(signal, end)
+    try {
+      return await act()
+    } finally {
+      for (const signal of ENDING_SIGNALS) this.#streams.off(signal, end)
+    }
   }
 
   /** Whether a person can be asked. */

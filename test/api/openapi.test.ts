@@ -143,7 +143,7 @@ test('each example is answered as the description says, open and protected', asy
   assert.equal(shut.get('login invalidCredentials')?.json.message, 'Invalid credentials')
   if (HAS_EXTRA) assert.equal(shut.get('changeOwnPassword storingFailed')?.json.message, 'Error changing password')
   assert.equal(shut.get('deletePassword forbidden')?.json.message, 'Invalid ability provided.')
-  assert.equal(shut.size, HAS_EXTRA ? 133 : 85, 'nor is one in the protected configuration')
+  assert.equal(shut.size, HAS_EXTRA ? 135 : 87, 'nor is one in the protected configuration')
 })
 
 /** Every operation of a description: name, method, path, and the abilities that it asks for. */

@@ -11,7 +11,7 @@ import { admin, done, refused } from '../support/admin.ts'
 import { base64, callEtcd, etcdMissing, fillUp, makeRoom, pause, startCluster, startProxy } from '../support/etcd.ts'
 import { create, faultOf, FIELDS, flagsOf, list, settingsOf, startInstances, startPair, until } from '../support/instances.ts'
 import { failure, keyName, readSecret, writeKeys } from '../support/journal.ts'
-import { freshFolder, send, startService } from '../support/service.ts'
+import { atEnd, freshFolder, send, startService } from '../support/service.ts'
 import { createEntry, deleteEntry, restoreEntry, updateEntry } from '../../src/store/commands.ts'
 
 const NO_ETCD = etcdMissing()
@@ -244,7 +244,7 @@ test('an embedder sees users, tokens and entries that another instance has just 
   const { accounts, listPassword, getPassword, updatePassword, close } = await openService({
     dataDir, journal: 'etcd', etcdEndpoints: proxy.url, auth: 'bearer', page: false, log: { info: () => {}, warn: () => {} }
   })
-  t.after(close)
+  atEnd(t, close)
   assert.deepEqual((await accounts.users()).map(({ email }) => email), ['ana@example.org'])
   await one.service.accounts!.issue('ana@example.org', undefined, undefined)
   const [{ id } = { id: '' }] = await accounts.tokens()

@@ -31,7 +31,11 @@ export function atEnd(t: Scope, step: () => void | Promise<void>): void {
   if (known !== undefined) { known.unshift(step); return }
   const all = [step]
   steps.set(t, all)
-  t.after(async () => { for (const one of all) await one() })
+  t.after(async () => {
+    let fault: { readonly error: unknown } | undefined
+    for (const one of all) await Promise.resolve().then(one).catch(error => { fault ??= { error } })
+    if (fault !== undefined) throw fault.error
+  })
 }
 
 export function freshFolder(t: Scope): string {

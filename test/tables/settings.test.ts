@@ -75,6 +75,14 @@ const ROWS: { readonly [setting: string]: Row } = {
     },
     cases: [[protectedBy, 404], [{ ...protectedBy, 'token-ttl-minutes': '0.0001' }, 401]]
   },
+  tokensPerUser: {
+    shows: async ({ t, program, ask }) => {
+      const { json: { token } } = await call(t, program.url, 'POST', '/api/login', { body: LOGIN })
+      await call(t, program.url, 'POST', '/api/login', { body: LOGIN })
+      return ask('GET', '/api/listPassword', { token })
+    },
+    cases: [[protectedBy, 404], [{ ...protectedBy, 'tokens-per-user': '1' }, 401]]
+  },
   abilities: { shows: ({ ask, seed: { reader } }) => ask('POST', '/api/createPassword', { body: ENTRY, token: reader }), cases: [
     [protectedBy, 403], [{ ...protectedBy, abilities: 'createPassword=any' }, 200]] },
   corsOrigins: { shows: ({ ask }) => ask('GET', '/api/listPassword', { fields: ['Origin: https://app.example'] }), cases: [

@@ -16,9 +16,6 @@ import type { EtcdSettings } from './etcd-settings.ts'
 import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
-/** What is said if a command ends by a signal, and the exit codes of shells for that. */
-const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
-
 /** The journal from a folder into etcd, if no service runs on that folder. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   // If no process has the lock, asking takes it, and keeps it until the copy is made.
@@ -40,7 +37,7 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
     }
   }
   const left = 'the copy is not whole, and no instance takes it; the same command starts it over'
-  await saying(`${etcdPrefix}: ${left}`, async () => {
+  await terminal.saying(`${etcdPrefix}: ${left}`, async () => {
     await fillEtcd(settings, keys.newest.name, lines(), async () => {
       const made = await readEtcd(settings, { keys, apply: () => {} })
       if (made.records !== records || made.head !== head) throw new OperatorError('the copy differs from the journal')
@@ -56,7 +53,7 @@ export async function close({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
     const word = `${isoTime(Date.now())}${marker.state === 'empty' ? ` ${WAS_EMPTY}` : ''}`
-    const { state } = await change(log, marker, markerText({ ...marker, state: 'closed' }, word), 'closed')
+    const { state } = await change(log, terminal, marker, markerText({ ...marker, state: 'closed' }, word), 'closed')
     terminal.show({ path: log.prefix, state }, [
       `${log.prefix} is closed: instances read, and take no changes`,
       'journal backup copies it, journal reopen opens it, journal remove ends it'
@@ -69,7 +66,7 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
     const text = markerText({ ...marker, state: hadRecords(marker) ? 'begun' : 'empty' })
-    const { state } = await change(log, marker, text, 'open again')
+    const { state } = await change(log, terminal, marker, text, 'open again')
     terminal.show({ path: log.prefix, state }, `${log.prefix}: instances may write to it again`)
   })
 }
@@ -118,9 +115,12 @@ async function withJournal(
 }
 
 /** Changes the marker. `becomes` says what the journal is then. */
-async function change(log: EtcdLog, from: Marker, text: string, becomes: string): Promise<Marker> {
+async function change(
+  log: EtcdLog, terminal: Context['terminal'], from: Marker, text: string, becomes: string
+): Promise<Marker> {
   const mayBe = `${log.prefix} may be ${becomes}, or not: journal verify says so, and the same command may be repeated`
-  const marker = await saying(mayBe, () => log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))).catch(error => {
+  const act = (): Promise<Marker | undefined> => log.change(from, text, inTime(ETCD_WRITE_TIMEOUT_MS))
+  const marker = await terminal.saying(mayBe, act).catch(error => {
     if (!(error instanceof Failure) || error.code !== 'journal-unreachable') throw error
     throw new OperatorError(`${error.message}; ${mayBe}`)
   })
@@ -130,21 +130,6 @@ async function change(log: EtcdLog, from: Marker, text: string, becomes: string)
 
 function changed({ prefix }: EtcdLog): OperatorError {
   return new OperatorError(`${prefix} was changed meanwhile; look again`)
-}
-
-/** Acts; a signal that ends the program meanwhile says what state it leaves. */
-async function saying<T>(state: string, act: () => Promise<T>): Promise<T> {
-  const end = (signal: keyof typeof SIGNALS): void => {
-    process.stderr.write(`\nended by ${signal}: ${state}\n`)
-    process.exit(SIGNALS[signal])
-  }
-  const signals = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]
-  for (const signal of signals) process.on(signal, end)
-  try {
-    return await act()
-  } finally {
-    for (const signal of signals) process.off(signal, end)
-  }
 }
 
 /**

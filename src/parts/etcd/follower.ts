@@ -146,7 +146,8 @@ export class Follower {
       }
     } catch (error) {
       const isLate = this.#behind !== undefined && error instanceof Failure && error.code === 'journal-unreachable'
-      const failure = isLate ? this.#isBehind() : error instanceof Failure ? error
+      const known = isLate ? this.#isBehind() : error
+      const failure = known instanceof Failure ? known
         : new Failure('journal-damaged', `${log.prefix}: unforeseen: ${(error as Error).stack}`, { cause: error })
       if (failure.code !== 'journal-closed') this.outage = failure
       throw failure

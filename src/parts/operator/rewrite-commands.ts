@@ -50,9 +50,9 @@ async function repair(context: Context): Promise<void> {
   const { store, terminal } = context
   const running = await store.look()
   if (running === undefined) {
-    throw new OperatorError('no service has the lock of this folder. If one still runs whose folder was emptied, stop ' +
-      'it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none runs, restore a ' +
-      'backup (journal restore), or save what can still be read (journal salvage)')
+    throw new OperatorError('no service has the lock of this folder. If one still runs whose folder was emptied, ' +
+      'stop it by SIGTERM, never kill -9: it leaves journal.rescued-TIME.jsonl for journal restore. If none runs, ' +
+      'restore a backup (journal restore), or save what can still be read (journal salvage)')
   }
   terminal.noteJournal(running)
   const repaired = await askSlowly(context, 'writing the journal again', () => store.ask('repairJournal', {}))
