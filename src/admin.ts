@@ -1,11 +1,9 @@
 #!/usr/bin/env node
-/**
- * The entry of the operator's program. It loads nothing before it knows that this Node is new enough, as `server.ts`.
- */
+/** The operator program's entry; it loads nothing before the check of Node's version, as `server.ts`. */
 {
-  // At this signal Node would open its debugger, to every user of this machine.
+  // Otherwise Node would open its debugger to every user of this machine.
   process.on('SIGUSR1', () => {})
-  process.umask(0o077) // what is made here, the sockets too, is its owner's alone from its first moment
+  process.umask(0o077) // every file and socket is its owner's alone from its first moment
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 12)) {
     void import('./parts/operator/program.ts').then(async ({ runProgram }) => {

@@ -1,16 +1,12 @@
-/**
- * Releases whatever was opened, however much goes wrong on the way: the last opened first, each one attempted, the
- * first error thrown when all were.
- */
+/** Releases resources, the last opened first. Every release is attempted; then the first error is thrown. */
 type Close = () => void | Promise<void>
 
 export class Closers {
   readonly #open: Close[] = []
 
-  /** Notes how something that was just opened is released. */
   add(close: Close): void { this.#open.push(close) }
 
-  /** Releases everything, once; what is added meanwhile too. */
+  /** Releases everything once, including resources added meanwhile. */
   async close(): Promise<void> {
     const errors: unknown[] = []
     while (this.#open.length > 0) {

@@ -1,6 +1,6 @@
-/** The words of the contract: operations, fields, texts. Where it is silent, a text is beside what answers with it. */
+/** The words of the contract. Texts that it leaves open are beside the code that answers with them. */
 
-/** The operations, and the ability that each asks for unless `ABILITIES` says otherwise (contract §1, §5.6). */
+/** The operations with their default abilities (contract §1, §5.6). */
 export const OPERATIONS = {
   listPassword: 'password:read',
   getPassword: 'password:read',
@@ -17,7 +17,7 @@ export const TEXTS = {
   updated: 'contraseña actualizada',
   deleted: 'contraseña borrada',
   createFailed: 'Error creating password',
-  /** The contract has no 500 for these two; they follow the one it has. */
+  /** The contract has no 500 for these two. */
   updateFailed: 'Error updating password',
   deleteFailed: 'Error deleting password',
   invalid: 'Invalid data',
@@ -26,5 +26,5 @@ export const TEXTS = {
   tooMany: 'Too Many Requests'
 } as const
 
-/** What `errors` says of a field that is missing (contract §4.3). */
+/** The message of a missing field (contract §4.3). */
 export function requiredText(field: string): string { return `The ${field} field is required.` }

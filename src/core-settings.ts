@@ -1,4 +1,4 @@
-/** The core's settings: one table, from which reading, `--help` and the README's table come. */
+/** The core's settings: one table for reading, `--help` and the README. */
 import type { AddressSet } from './http/client.ts'
 import {
   LOGIN_LIMIT_REQUESTS, MAX_BODY_BYTES, MAX_BODY_SETTING_BYTES, RATE_LIMIT_REQUESTS, TOKENS_PER_USER
@@ -8,7 +8,6 @@ import {
   parseNonEmpty, parseOrigin, parseWord
 } from './setting-values.ts'
 
-/** The settings, parsed; the table below says what each is. Undefined: not given. */
 export interface CoreSettings {
   readonly host: string
   readonly port: number
@@ -32,25 +31,23 @@ export interface CoreSettings {
 
 export type StorageSettings = Pick<CoreSettings, 'dataDir' | 'keyFile' | 'journal'>
 
-/** A setting in its table, by its name in the program: `rateLimit` is read from `--rate-limit` and `RATE_LIMIT`. */
+/** A row of the table; `rateLimit` is read from `--rate-limit` and `RATE_LIMIT`. */
 export interface SettingRow<T> {
-  /** Where the flag has another name. */
+  /** If it differs from the row's name. */
   readonly flag?: string
-  /** What the flag's value is called in `--help`. */
+  /** The value's name in `--help`. */
   readonly value: string
   readonly fallback: T
-  /** The default as a person reads it, where the value does not say it. */
+  /** The default for people, if `fallback` does not say it. */
   readonly shown?: string
   readonly help: string
-  /** Whether the operator's program has no use for it. */
   readonly serverOnly?: boolean
-  /** Gives the value; throws an `Error` that says what a value must be. */
+  /** Throws an `Error` that says what the value must be. */
   readonly parse: (text: string) => T
 }
 
 export type SettingRows<S> = { readonly [K in keyof S]: SettingRow<S[K]> }
 
-/** A row of a table: what is given last is what the row has besides. */
 export function setting<T>(
   value: string, fallback: T, parse: (text: string) => T, help: string,
   more: Partial<Pick<SettingRow<T>, 'flag' | 'shown' | 'serverOnly'>> = {}
@@ -62,7 +59,7 @@ export type Setting<T> = SettingRow<T> & { readonly variable: string, readonly f
 
 export type SettingsTable<S> = { readonly [K in keyof S]: Setting<S[K]> }
 
-/** `journals` are those of parts; `abilities`, the defaults of operations, as `parseAbilities` takes them. */
+/** `journals` come from parts; `abilities` are defaults, as for `parseAbilities`. */
 export const coreSettings = (
   journals: { readonly [name: string]: { readonly help: string } }, abilities: { readonly [operation: string]: string }
 ): SettingRows<CoreSettings> => ({
@@ -105,7 +102,7 @@ export const coreSettings = (
       'or `memory`, which keeps nothing beyond the process.'].join('; '))
 })
 
-/** Gives each setting its names: those of embedders' options are the names in the program. */
+/** Embedders' options have the names in the program. */
 export function withNames<S>(rows: SettingRows<S>): SettingsTable<S> {
   const table = {} as { [K in keyof S]: Setting<S[K]> }
   for (const name of Object.keys(rows as object) as (keyof S & string)[]) {

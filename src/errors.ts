@@ -1,7 +1,4 @@
-/**
- * Every expected failure, with its sentence. Anything else is a broken invariant: an ordinary `Error`, which a request
- * sees as a bare 500.
- */
+/** Every expected failure. Any other error is a broken invariant, which a client sees as a bare 500. */
 const SENTENCES = {
   'setting-invalid': 'a setting is not valid',
   'folder-unusable': 'the data folder cannot be used',
@@ -35,20 +32,20 @@ const SENTENCES = {
   'csv-malformed': 'the file is not valid CSV (RFC 4180)'
 } as const
 
-/** The messages of each failing field. */
+/** Messages by field. */
 export type FieldErrors = { readonly [field: string]: readonly string[] }
 
 /** The name of an expected failure. */
 export type FailureCode = keyof typeof SENTENCES
 
-/** An expected failure: a code for the program, a sentence with its detail for the operator. */
+/** An expected failure: a code for the program, a sentence for the operator. */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** Of `input-invalid`: what is wrong, by field, as an answer over HTTP has it. */
+  /** Of `input-invalid`: messages by field, as in an HTTP answer. */
   readonly errors: FieldErrors | undefined
   readonly detail: string
 
-  /** `detail` names the setting, file, line or system error; it never holds a secret. */
+  /** `detail` must not hold a secret. */
   constructor(code: FailureCode, detail: string, options: ErrorOptions & { readonly errors?: FieldErrors } = {}) {
     super(`${SENTENCES[code]}: ${detail}`, options)
     this.name = 'Failure'
@@ -58,10 +55,10 @@ export class Failure extends Error {
   }
 }
 
-/** Errors of a disk for which Node has no name, by Linux's numbers. */
+/** Linux error numbers that Node cannot name. */
 const UNNAMED: { readonly [errno: number]: string } = { [-122]: 'EDQUOT', [-116]: 'ESTALE' }
 
-/** The system's own code of an error (`ENOSPC`, `EADDRINUSE`, …), or its text where it has none. */
+/** The system's code (`ENOSPC`, …), or the error's text. */
 export function systemCode(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { errno = 0, code, message } = error as NodeJS.ErrnoException

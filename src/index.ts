@@ -1,6 +1,6 @@
 /**
- * What embedders import: a service in their own process. Several may be open at once, each on a folder of its own. It
- * sets no signal handlers, never ends the process, and prints only to the log that it is given.
+ * What embedders import: services in their own process. A service sets no signal handlers, never ends the process, and
+ * prints only to the given log.
  */
 import { setMaxListeners } from 'node:events'
 import { readValues } from './read-settings.ts'
@@ -25,84 +25,76 @@ export type { Issued, ListedToken, ListedUser, PublicUser } from './store/accoun
 export type { Entry, EntryChanges, EntryFields } from './store/entry.ts'
 
 /**
- * A service. The five operations are those of the contract (§4), without HTTP and without tokens; changes reject with
- * a `Failure`: `input-invalid`, `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`,
- * `journal-closed`, `queue-full` or `journal-busy`; after `journal-failed` or `journal-unreachable` it may be recorded.
+ * A service: the operations of the contract (§4), without HTTP and tokens. Changes reject with `input-invalid`,
+ * `entry-too-large`, `entry-changed`, `key-unknown`, `write-failed`, `journal-refused`, `journal-closed`, `queue-full`
+ * or `journal-busy`; after `journal-failed` or `journal-unreachable` the change may be recorded.
  */
 export interface Service {
   /** The active entries, ascending by id. */
   listPassword(): Promise<Entry[]>
-  /** An entry, deleted ones too; undefined for an unknown id. */
+  /** Gives deleted entries too; undefined for an unknown id. */
   getPassword(id: number): Promise<Entry | undefined>
-  /** Creates an active entry; resolves with it once it is durable. */
+  /** Resolves once the entry is durable. */
   createPassword(fields: EntryFields): Promise<Entry>
-  /**
-   * Changes the given fields; resolves with the changed entry, undefined for an unknown id. With `ifUnchanged`, the
-   * entry as it was read, it rejects with `entry-changed` where it is another by now.
-   */
+  /** Undefined for an unknown id; rejects with `entry-changed` if the entry is no longer `ifUnchanged`. */
   updatePassword(id: number, changes: EntryChanges, options?: UpdateOptions): Promise<Entry | undefined>
-  /** Marks an entry as deleted; false for an unknown id. */
+  /** False for an unknown id. */
   deletePassword(id: number): Promise<boolean>
-  /** Users and tokens. */
   readonly accounts: Pick<
     Accounts, 'addUser' | 'changeUser' | 'setPassword' | 'removeUser' | 'issue' | 'revokeToken' |
     'revokeAll'
   > & { users(): Promise<ListedUser[]>, tokens(): Promise<ListedToken[]> }
   /**
-   * Answers a request that the embedder's own server received, below the prefix. On a Unix socket all clients are one
-   * to the limits, and `production` refuses them, since no proxy there has an address to be trusted by.
+   * Answers a request below the prefix. On a Unix socket all clients share one limit, and `production` refuses them: no
+   * proxy there has an address to trust.
    */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
-   * Listens where the settings say; resolves with the address. Rejects with `address-unusable`, also where it listens
-   * already or was closed, with `certificate-invalid`, or with `setting-invalid` in production without HTTPS or a
-   * proxy.
+   * Resolves with the address. Rejects with `address-unusable` (also if it listens already, or is closed),
+   * `certificate-invalid`, or `setting-invalid` (production without HTTPS or a proxy).
    */
   listen(): Promise<string>
-  /** Stops taking requests and finishes those in flight. */
+  /** Finishes requests in flight. */
   close(): Promise<void>
 }
 
-/** How an entry is changed. */
+/** Options of a change. */
 export interface UpdateOptions {
-  /** The entry as it was read: if others have changed it since, nothing is changed. */
+  /** The entry as it was read; a change by others since then prevents this change. */
   readonly ifUnchanged?: Entry | undefined
 }
 
-/** An embedder's settings: numbers and booleans as such, everything else as its variable holds it. */
+/** Settings: numbers and booleans as such, all others as text. */
 export type Options = {
   readonly [K in keyof Settings]?:
     NonNullable<Settings[K]> extends string | number | boolean ? Settings[K] | undefined : string | undefined
 }
 
-/** What a service is opened with besides its settings. */
+/** Options besides the settings. */
 export interface HostOptions {
-  /** Gets the messages for the operator; without it there are none. */
+  /** Receives the operator's messages. */
   readonly log?: Log | undefined
-  /** Closes the service when it is aborted. */
+  /** Closes the service when it aborts. */
   readonly signal?: AbortSignal | undefined
   /**
-   * The path below which `handle` answers, such as `/vault`; empty: every path. Answers of `listen` name it too, as
-   * for a proxy that cuts it off.
+   * The path below which `handle` answers, such as `/vault`; empty: every path. `listen` expects a proxy that cuts it
+   * off.
    */
   readonly prefix?: string | undefined
-  /**
-   * Whether to refuse what did not come by HTTPS, and a folder whose journal does not exist or is empty; as
-   * `NODE_ENV=production` does for the program.
-   */
+  /** Refuses requests without HTTPS, and a missing or empty journal, as `NODE_ENV=production` does. */
   readonly production?: boolean | undefined
-  /** Whether the journal is made where there is none, in production too; as the operator's `init` does. */
+  /** Makes a missing journal in production too. */
   readonly init?: boolean | undefined
 }
 
 const SILENT: Log = { info: () => {}, warn: () => {}, access: { write: () => {}, pendingBytes: () => 0 } }
 
-/** Segments of what a path may hold (RFC 3986 §3.3): a request cannot have any other. */
+/** Path segments (RFC 3986 §3.3). */
 const PREFIX = /^(\/([\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*$/
 
 /**
- * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure`, having
- * released everything; with the signal's reason if that was aborted.
+ * Opens a service on a folder (`dataDir`), or in memory (`journal: 'memory'`). Rejects with a `Failure` or the signal's
+ * reason, holding nothing.
  */
 export async function openService(options: Options & HostOptions = {}): Promise<Service> {
   if (typeof options !== 'object' || options === null) throw wrong('options must be an object')
@@ -115,7 +107,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('signal must be an AbortSignal')
   const settings = { ...readOptions(values), isProduction: production }
-  validateCombinations(settings) // whether it can listen is checked when it does
+  validateCombinations(settings) // `listen` checks the transport
   const log = guarded(given, 'accessLog' in settings && settings.accessLog === true)
   signal?.throwIfAborted()
   const opened = await open(settings, log, prefix, init)
@@ -124,7 +116,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
   if (signal.aborted) await service.close()
   signal.throwIfAborted()
   const onAbort = (): void => void service.close().catch(error => log.warn(String(error)))
-  setMaxListeners(0, signal) // Node would warn of more than ten on the process's own standard error
+  setMaxListeners(0, signal) // Node would warn of more than ten on standard error
   signal.addEventListener('abort', onAbort, { once: true })
   const close = (): Promise<void> => {
     signal.removeEventListener('abort', onAbort)
@@ -135,7 +127,7 @@ export async function openService(options: Options & HostOptions = {}): Promise<
 
 function wrong(why: string): Failure { return new Failure('setting-invalid', why) }
 
-/** Reads the settings; throws `setting-invalid`, also for an unknown name, or `true` where any text is one. */
+/** Throws `setting-invalid`, also for an unknown name, or for `true` as a free text. */
 function readOptions(options: Options): Settings {
   const flags: { [flag: string]: string } = {}
   for (const [name, value] of Object.entries(options)) {
@@ -162,7 +154,7 @@ function takes(parse: (text: string) => unknown, text: string): boolean {
   }
 }
 
-/** The host's log. Nothing that its functions throw, or reject with, ends a change halfway, or the process. */
+/** Keeps errors of the host's log from ending a change halfway, or the process. */
 function guarded(given: Log, isAccessLogged: boolean): Log {
   const { access } = given ?? {}
   const methods = {
@@ -172,12 +164,12 @@ function guarded(given: Log, isAccessLogged: boolean): Log {
   for (const [name, method] of Object.entries(methods)) {
     if (typeof method !== 'function') throw wrong(`${name} must be a function`)
   }
-  // The log may be any object, so its methods are called on it.
+  // The log's methods may need their `this`.
   return {
     info: line => safely(() => given.info(line)),
     warn: line => safely(() => given.warn(line)),
     progress: (what, share) => safely(() => given.progress?.(what, share)),
-    // What this throws says that the line is lost.
+    // Its error must pass: the error says that the line is lost.
     access: access && { write: line => ignoreRejection(access.write(line)), pendingBytes: () => access.pendingBytes() }
   }
 }
@@ -216,10 +208,10 @@ function embedded(
     getPassword: async id => { await catchUp(); return entries.get(idFrom(id)) },
     createPassword: async fields => createEntry(store, shaped(CREATE_SHAPE, fields), null),
     updatePassword: async (id, changes, { ifUnchanged } = {}) => {
-      const wanted = shaped(UPDATE_SHAPE, changes) // as it is now: the caller may change it while others are asked
+      const wanted = shaped(UPDATE_SHAPE, changes) // the caller may change it during the wait
       const known = ifUnchanged && entryText(entryOf(ifUnchanged.id, ifUnchanged, ifUnchanged.status))
       const isExpected = (entry: Entry): boolean => known === undefined || entryText(entry) === known
-      if (known !== undefined) await catchUp() // it would be refused as of what is known here
+      if (known !== undefined) await catchUp() // an outdated copy would refuse it
       return updateEntry(store, idFrom(id), wanted, null, isExpected)
     },
     deletePassword: async id => deleteEntry(store, idFrom(id), null),
@@ -235,7 +227,7 @@ function embedded(
       const target = below(prefix, whole)
       const answer = (reply: Reply): void => sendReply(response, reply, [], pipeline.isStopping())
       if (target === undefined) return answer(statusReply(404))
-      // The page's own links are relative: it is at `/vault/`, not at `/vault`.
+      // The page's relative links need the slash.
       if (!whole.startsWith(`${prefix}/`)) return answer({ status: 308, headers: ['Location', prefix + target] })
       if (pipeline.isStopping()) answer(BUSY)
       else pipeline(request, response, target)
@@ -245,20 +237,19 @@ function embedded(
   }
 }
 
-/** An id, also one that is given as a text; 0, which no entry has, for what cannot be one. */
+/** Ids may be texts; 0, which no entry has, stands for anything else. */
 function idFrom(id: unknown): number {
   const number = Number(id)
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-/** A request's target with the prefix, also where a framework has cut that off `url`: `originalUrl` has the whole. */
+/** Frameworks may cut the prefix off `url`; `originalUrl` has it. */
 function wholeTarget(
   prefix: string, { url = '', originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }
 ): string {
   return typeof originalUrl === 'string' && below(prefix, originalUrl) === url ? originalUrl : url
 }
 
-/** The part of a request's target below a prefix; undefined if it is not below it. */
 function below(prefix: string, target: string): string | undefined {
   if (!target.startsWith(prefix)) return undefined
   const rest = target.slice(prefix.length)

@@ -1,134 +1,127 @@
 /**
- * The bounds of the program, the unit last in the name; a few that cannot be reached from outside are where they are
- * used. A bound that an operator may change is a setting (`config/core-settings.ts`) and has its default here.
+ * The bounds of the program, the unit last in the name. Bounds that operators may change are settings, with their
+ * defaults here.
  */
 import { strict as assert } from 'node:assert'
 
-/** A request's line and headers; what is larger is answered 431. */
+/** Request line and headers; above: 431. */
 export const MAX_HEADER_BYTES: number = 16 * 1024
-/** Fields of a request's head; more are answered 431. */
+/** Above: 431. */
 export const MAX_HEADER_FIELDS: number = 100
-/** A request's body, unless `MAX_BODY_BYTES` says otherwise; what is larger is answered 413. */
+/** Default of `MAX_BODY_BYTES`; above: 413. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 export const MAX_BODY_SETTING_BYTES: number = 16 * 1024 * 1024
-/** Bodies that are being read, all together; beyond that the one that has taken longest is answered 503. */
+/** All bodies being read; above: 503 for the oldest. */
 export const MAX_BODIES_BYTES: number = 64 * 1024 * 1024
-/** Pieces of a body, as chunks, that may hold fewer bytes than these on average; then it is refused. */
+/** A body with more pieces must average at least these bytes a piece. */
 export const MAX_SMALL_PIECES: number = 256
 export const SMALL_PIECE_BYTES: number = 64
-/** An e-mail address (RFC 5321 §4.5.3.1). */
+/** RFC 5321 §4.5.3.1. */
 export const MAX_EMAIL_CHARACTERS: number = 254
 export const MAX_JSON_DEPTH_LEVELS: number = 64
-/** The keys of one JSON object: more than a body of the usual size can have. */
+/** More than a body of the usual size can have. */
 export const MAX_JSON_KEYS: number = 10_000
 
 /** From a connection's first byte to the end of the headers. */
 export const HEADERS_TIMEOUT_MS: number = 15_000
 /** From a request's first byte to the end of its body. */
 export const REQUEST_TIMEOUT_MS: number = 30_000
-/** How long an idle connection is kept for its next request, at least; its client is told. */
+/** The least time; clients are told. */
 export const KEEP_ALIVE_TIMEOUT_MS: number = 65_000
-/** How long a reader has for an answer, and how many of its bytes give it a second more. */
+/** A reader's time for an answer, plus a second for each of these bytes. */
 export const ANSWER_TIMEOUT_MS: number = 60_000
 export const ANSWER_BYTES_PER_SECOND: number = 16 * 1024
-/** What answers hold that are not taken yet, beside the newest of them; beyond that the oldest is cut. */
+/** Answers not yet taken, beside the newest; above: the oldest is cut. */
 export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
-/** How often these timeouts, and silent connections, are looked at. */
 export const TIMEOUT_CHECK_MS: number = 5_000
-/** How many connections are open at once; for one more, one gives way that waits for a head. */
+/** Above: a connection that waits for a head gives way. */
 export const MAX_CONNECTIONS: number = 16_384
-/** How many of the descriptors that the process may have are kept for its files. */
+/** Descriptors kept for the process's files. */
 export const DESCRIPTOR_RESERVE: number = 128
-/** A body of at most this length is copied and sent with its head. */
+/** Shorter bodies are copied and sent with their head. */
 export const SHORT_BODY_BYTES: number = 8 * 1024
-/** What is written of a longer one before a reader has taken what was written before; of a list, readers share it. */
+/** Bytes written ahead of a reader; readers of a list share them. */
 export const SEND_BYTES: number = 1024 * 1024
-/** The same where each reader has a copy, as over TLS. */
+/** The same if each reader has a copy, as over TLS. */
 export const SEND_COPIED_BYTES: number = 128 * 1024
-/** In how many pieces: each costs some bytes as well. */
+/** Each piece costs some bytes as well. */
 export const SEND_PIECES: number = 64
-/** How much is read and thrown away behind the last answer of a connection, before it is cut. */
+/** Bytes thrown away behind a connection's last answer before the cut. */
 export const MAX_DRAIN_BYTES: number = 1024 * 1024
-/** How long that may take. */
 export const DRAIN_TIMEOUT_MS: number = 2_000
-/** How long a stop waits for requests in flight. */
+/** A stop's wait for requests in flight. */
 export const SHUTDOWN_TIMEOUT_MS: number = 10_000
-/** How often it closes the connections that are idle; the first time after as long. */
+/** Interval of closing idle connections during a stop, and the delay before the first time. */
 export const SHUTDOWN_SWEEP_MS: number = 200
 
 export const CORS_MAX_AGE_SECONDS: number = 600
 export const HSTS_MAX_AGE_SECONDS: number = 31_536_000
-/** How often the files of the certificate are looked at. */
 export const TLS_CHECK_MS: number = 2_000
-/** What may wait for a slow reader of the access log; further lines are dropped and counted. */
+/** Above: lines are dropped and counted. */
 export const MAX_ACCESS_LOG_PENDING_BYTES: number = 1024 * 1024
-/** How long the last line of output may take at the end. */
 export const LAST_LINE_TIMEOUT_MS: number = 500
-/** Requests a client may make in a minute, unless `RATE_LIMIT` says otherwise (contract §8). */
+/** Default of `RATE_LIMIT`: requests a minute (contract §8). */
 export const RATE_LIMIT_REQUESTS: number = 60
-/** Logins that a client may try in a minute, unless `LOGIN_LIMIT` says otherwise (contract §8.5). */
+/** Default of `LOGIN_LIMIT`: logins a minute (contract §8.5). */
 export const LOGIN_LIMIT_REQUESTS: number = 6
-/** Tokens from logins of a user, unless a setting says otherwise. */
+/** Default for tokens from logins. */
 export const TOKENS_PER_USER: number = 1_000
-/** Passwords that are hashed at once: each takes 32 MiB and a thread of the pool, which the journal needs as well. */
+/** Each hash takes 32 MiB and a thread of the pool, which the journal needs as well. */
 export const MAX_HASHES: number = 2
-/** How long a password may wait to be hashed; then it is answered 503. */
+/** Then: 503. */
 export const MAX_HASH_WAIT_MS: number = 20_000
-/** Passwords that wait to be hashed, some seconds' worth; for a further one, one at random is answered 503. */
+/** Some seconds' worth; above: 503 for a random password. */
 export const MAX_HASH_QUEUE: number = 64
-/** The largest time to live that a token can be given: a hundred years. */
+/** A hundred years. */
 export const MAX_TOKEN_TTL_MINUTES: number = 52_560_000
-/** The least length of a new login password. Length counts and composition does not (NIST SP 800-63B). */
+/** Length counts, composition does not (NIST SP 800-63B). */
 export const MIN_LOGIN_PASSWORD_CHARACTERS: number = 12
 /** In UTF-16 units. */
 export const MAX_LOGIN_PASSWORD_LENGTH: number = 1024
 export const TOKEN_SWEEP_MS: number = 60_000
-/** Clients that one generation of a rate limit's table holds; it holds two, and there are up to three tables. */
+/** A table has two generations; there are up to three tables. */
 export const MAX_RATE_LIMIT_CLIENTS: number = 15_000
-/** The same of pairs of a client and the e-mail address that it logs in with. */
+/** Pairs of client and e-mail address in a generation. */
 export const MAX_LOGIN_PAIRS: number = 5_000
 
-/** Records that one write to the journal may hold. */
 export const MAX_COMMIT_RECORDS: number = 1024
-/** Further turns of the event loop that a write may wait for records. */
+/** Turns of the event loop. */
 export const MAX_GATHER_TURNS: number = 16
-/** Bytes of events, as JSON, after which a write to the journal takes no further one. */
+/** Bytes of events, as JSON, after which a write is full. */
 export const MAX_COMMIT_BYTES: number = 1024 * 1024
-/** Changes that may wait for the journal; a further one is answered 503. */
+/** Changes that wait; above: 503. */
 export const MAX_COMMIT_QUEUE_RECORDS: number = 20_000
-/** What all of them may hold, unless one alone holds more. */
+/** The same in bytes, unless a single change is larger. */
 export const MAX_COMMIT_QUEUE_BYTES: number = 8 * 1024 * 1024
-/** How long a change may wait for the journal; then it is withdrawn, and answered 503. */
+/** Then the change is withdrawn: 503. */
 export const MAX_COMMIT_WAIT_MS: number = 5_000
-/** A line of the journal; this program writes none longer. */
+/** This program writes no longer line. */
 export const MAX_LINE_BYTES: number = 32 * 1024 * 1024
-/** What a line has besides its event's JSON in base64: the keys, the numbers, the nonce, the tag, the hash. */
+/** A line without its event: keys, numbers, nonce, tag, hash. */
 export const LINE_OVERHEAD_BYTES: number = 512
-/** An event as JSON. */
+/** As JSON. */
 export const MAX_EVENT_BYTES: number = (MAX_LINE_BYTES - LINE_OVERHEAD_BYTES) / 4 * 3
-/** A write to the journal: the largest line, and the lines before it. */
+/** The largest line, and the lines before it. */
 export const MAX_WRITE_BYTES: number = MAX_LINE_BYTES + 2 * 1024 * 1024
-/** A sector: what a device writes completely or not at all. */
+/** A device writes a sector completely or not at all. */
 export const SECTOR_BYTES: number = 512
-/** What a file system reads and writes at a time. */
 export const BLOCK_BYTES: number = 4096
-/** What is read or written of a journal at a time; requests are served in between. */
+/** Requests are served between chunks. */
 export const READ_CHUNK_BYTES: number = 256 * 1024
-/** An entry as JSON: however it has grown, it can be exported and imported. A larger one of an older version stays. */
+/** As JSON, so that every entry can be exported and imported. Larger entries of older versions stay. */
 export const MAX_ENTRY_BYTES: number = 18 * 1024 * 1024
-/** The entries of a page: a change costs the next list one page, and so does a reader of an older list. */
+/** A change costs the next list one page. */
 export const LIST_PAGE_ENTRIES: number = 64
-/** Characters after which the texts of a page begin another piece of the list. */
 export const LIST_PIECE_BYTES: number = 64 * 1024
-/** Characters up to which an entry's text is a string on the heap. */
+/** Longer texts are kept off the heap. */
 export const LONG_ENTRY_CHARACTERS: number = 1024
-/** Tags of entries that are kept; with one more, all are made anew when they are asked for. */
+/** Above: all tags are dropped. */
 export const MAX_KEPT_TAGS: number = 16_384
 
-/** The body of a request on the lock socket, and the largest event that it may become. */
+/** A request's body on the lock socket, and its largest event. */
 export const MAX_LOCAL_BODY_BYTES: number = 20 * 1024 * 1024
 
-/** Asserts the relations between bounds; both programs call it when they start. */
+/** Both programs call it at their start. */
 export function assertLimits(): void {
   assert.ok(HEADERS_TIMEOUT_MS <= REQUEST_TIMEOUT_MS, 'headers are a part of the request')
   assert.ok(TIMEOUT_CHECK_MS <= HEADERS_TIMEOUT_MS, 'a timeout is looked at before it doubles')

@@ -1,4 +1,4 @@
-/** The program: settings in, a service out, signals, exit codes (0: stopped as asked, 1: failed, 2: a bad setting). */
+/** The program. Exit codes: 0 stopped as asked, 1 failed, 2 a bad setting. */
 import { calledAs, settingsHelp } from './read-settings.ts'
 import { disk, fileFault, workingFolder } from './journal/files.ts'
 import { Failure } from './errors.ts'
@@ -11,10 +11,7 @@ import { VERSION } from './version.ts'
 const ERROR = 3
 const WARNING = 4
 
-/**
- * Gives what writes lines to a standard stream. Node's own writes to a file once, and takes no notice where a disk that
- * fills up has taken only a part.
- */
+/** Node's own write to a file ignores a short write on a full disk. */
 function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: string) => void {
   if (!disk.openStat(stream.fd).isFile) return line => { stream.write(line) }
   return lineAppender(bytes => disk.appendSync(stream.fd, bytes))
@@ -22,7 +19,7 @@ function writer(stream: NodeJS.WriteStream & { readonly fd: number }): (line: st
 
 const writeError = writer(process.stderr)
 
-/** Writes to standard error; where that is systemd's journal, with the priority of the line (sd-daemon(3)). */
+/** If standard error is systemd's journal, lines carry their priority (sd-daemon(3)). */
 function report(priority: number, line: string): void {
   const { device, inode } = disk.openStat(process.stderr.fd)
   const isJournal = process.env['JOURNAL_STREAM'] === `${device}:${inode}`
@@ -34,7 +31,7 @@ function report(priority: number, line: string): void {
 }
 
 async function main(): Promise<void> {
-  // A reader of the output that goes away costs lines, not the service.
+  // A reader that goes away costs lines, not the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const asks = (...flags: readonly string[]): boolean => process.argv.slice(2).some(word => flags.includes(word))
   if (asks('--version', '-V')) return console.log(VERSION)
@@ -51,7 +48,7 @@ async function main(): Promise<void> {
     const why = 'a paused terminal would hold up requests'
     throw new Failure('setting-invalid', `ACCESS_LOG=on needs standard output to be a file or a pipe: ${why}`)
   }
-  // The lines of the access log are JSON; what a person reads must not come between them.
+  // Messages must not come between the access log's JSON lines.
   const output = isLogged ? process.stderr : process.stdout
   const log: Log = {
     info: line => output.write(`${line}\n`),
@@ -63,15 +60,15 @@ async function main(): Promise<void> {
   try {
     await service.listen()
   } catch (error) {
-    await service.close().catch(() => {}) // why it does not listen says more
+    await service.close().catch(() => {}) // the first error says more
     throw error
   }
   const onStop = async (): Promise<void> => {
-    // What was acknowledged is on the device, whatever fails here.
+    // Acknowledged changes are on the device, whatever fails here.
     await service.close().catch(error => {
       log.warn(`the stop has left something behind: ${fileFault(disk, error, settings.dataDir)}; look at that disk`)
     })
-    // Not before the last line is out, but not after a reader either who takes none.
+    // The last line goes out first, but a stuck reader must not hold the end.
     output.write('stopped\n', () => end(stop.signal.reason))
     setTimeout(() => end(stop.signal.reason), LAST_LINE_TIMEOUT_MS)
   }
@@ -80,10 +77,9 @@ async function main(): Promise<void> {
   log.info('ready')
 }
 
-/** Ends the process with 0, or by the signal that a terminal sends which goes away. */
 function end(signal: NodeJS.Signals): void {
   if (signal !== 'SIGHUP') process.exit(0)
-  // An exit would make Node abort, since it cannot reset that terminal; and what aborts may leave its memory in a core.
+  // An exit would make Node abort, since it cannot reset that terminal; the core file may hold secrets.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
 }

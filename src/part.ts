@@ -1,7 +1,4 @@
-/**
- * What a part is: everything that the contract does not need. A part is a folder beside this file and one line in
- * `parts.ts`; without both, the program builds and serves the contract.
- */
+/** A part: a folder beside this file and a line in `parts.ts`. Without its parts, the program serves the contract. */
 import type { Route } from './http/route.ts'
 import type { CoreSettings, SettingRows, StorageSettings } from './core-settings.ts'
 import type { Apply, DurableJournal, JournalOptions } from './journal/journal.ts'
@@ -13,71 +10,62 @@ import type { Accounts } from './store/accounts.ts'
 import type { Store } from './store/store.ts'
 import type { Command } from './parts/command.ts'
 
-/** A part with settings of its own. */
 export interface Part<S extends object = object> {
   readonly settings: SettingRows<S>
-  /** Says which settings do not go together; undefined where all do. */
+  /** Says which settings do not go together. */
   check?(settings: S & StorageSettings): string | undefined
-  /** Journals by the value of `JOURNAL` that chooses them. */
+  /** By value of `JOURNAL`. */
   readonly journals?: { readonly [name: string]: JournalKind<S> }
-  /**
-   * The ability that each operation of its routes asks for, or another operation that it asks the same as, unless
-   * `ABILITIES` says otherwise.
-   */
+  /** Default abilities of its operations; another operation's name stands for that operation's ability. */
   readonly abilities?: { readonly [operation: string]: string }
-  /** Called when the store is open, before any request is served. Everything else of the part is loaded here. */
+  /** Called before any request is served. It loads the rest of the part. */
   open?(context: PartContext<S>): Promise<OpenPart>
-  /** What it adds to the operator's program. */
+  /** Commands of the operator's program. */
   commands?(): Promise<readonly Command[]>
 }
 
-/** A journal that a part offers. */
 export interface JournalKind<S extends object> {
-  /** What it is, for `--help`. */
+  /** For `--help`. */
   readonly help: string
-  /** Gives it once every record was applied. */
+  /** Resolves once every record was applied. */
   open(settings: S & StorageSettings, options: JournalOptions, apply: Apply): Promise<DurableJournal>
-  /** Reads the first records of a journal, verifying each, for the operator; changes nothing. */
+  /** Verifies the first records for the operator; changes nothing. */
   read(settings: S & StorageSettings, from: JournalSource): Promise<{ readonly records: number, readonly head: string }>
 }
 
-/** What is read of a journal, and what takes it. */
 export interface JournalSource {
   readonly path: string
   readonly records: number
   readonly keys: KeyFinder
   readonly apply: OnLine
-  /** Takes the share that is done, 0 to 1. */
+  /** `share` is 0 to 1. */
   readonly onProgress: (share: number) => void
 }
 
-/** What a part may use. */
 export interface PartContext<S extends object> {
   readonly settings: S & CoreSettings & { readonly isProduction: boolean }
   readonly store: Store
-  /** Users and tokens, in the protected configuration. */
+  /** Undefined in the open configuration. */
   readonly accounts: Accounts | undefined
   /** Undefined for a journal in memory. */
   readonly journal: DurableJournal | undefined
-  /** That of the data folder; a part may serve on its socket, which only the folder's owner can open. */
+  /** A part may serve on its socket, which only the folder's owner can open. */
   readonly lock: Lock | undefined
-  /** How long the start took to read it. */
+  /** The time of reading the journal. */
   readonly readMs: number
   readonly log: Log
-  /** The path below which an embedder serves this service; empty for the program. */
+  /** The path below which an embedder serves; empty for the program. */
   readonly prefix: string
-  /** Aborted when the service begins to stop, which need not wait for long work. */
+  /** Aborted at a stop, which need not wait for long work. */
   readonly stopping: AbortSignal
-  /** Every route that is served; complete once all parts are open. */
+  /** Complete once all parts are open. */
   routes(): readonly Route[]
-  /** How many connections and clients the listener and the rate limit hold now. */
   load(): { readonly connections: number, readonly rateLimitClients: number }
 }
 
-/** An open part. */
 export interface OpenPart {
   readonly routes?: readonly Route[]
-  /** What of it is named at the start: where a person finds it. */
+  /** Named at the start, for people. */
   readonly place?: { readonly name: string, readonly path: string }
   readonly observer?: Observer
   /** Called before the journal is closed. */

@@ -1,4 +1,4 @@
-/** The parts that are built in, a line each. The README says how to take one out. */
+/** The built-in parts. The README says how to remove a part. */
 export { accessLog } from './parts/access-log/part.ts'
 export { etcd } from './parts/etcd/part.ts'
 export { metrics } from './parts/metrics/part.ts'

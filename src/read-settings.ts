@@ -1,4 +1,4 @@
-/** Reading settings from flags and variables, of which a flag beats its variable. */
+/** Reads settings from flags and variables; a flag beats its variable. */
 import { parseArgs } from 'node:util'
 import { Failure } from './errors.ts'
 import type { Setting, SettingsTable } from './core-settings.ts'
@@ -28,24 +28,24 @@ export function readFlags<S>(table: SettingsTable<S>, args: readonly string[]): 
   return values as Variables
 }
 
-/** The known word that a slip has made this one of: a letter changed, added, left out, or swapped with the next. */
+/** The known word within a slip: a letter changed, added, left out, or swapped. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const slips = withoutOne(word)
   return known.find(one => withoutOne(one).some(rest => slips.includes(rest)))
 }
 
-/** A word, and what is left of it without each of its letters. Two words that share one of these differ in a slip. */
+/** Two words that share a result differ by a slip. */
 function withoutOne(word: string): readonly string[] {
   return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))]
 }
 
-/** How a program was called, to be shown in its help: by the name of an installed one, or as a file that Node runs. */
+/** The name for the help: of an installed program, or the file that Node runs. */
 export function calledAs(script: string = '', folder: string = '/'): string {
   if (!/\.[cm]?[jt]s$/.test(script)) return script.split('/').at(-1)!
   return `node ${script.startsWith(`${folder}/`) ? script.slice(folder.length + 1) : script}`
 }
 
-/** Reads the values of flags and variables; `nameOf` gives the name by which the caller knows a flag. */
+/** `nameOf` gives the caller's name of a flag. */
 export function readValues<S>(
   table: SettingsTable<S>, flags: Variables, env: Variables,
   nameOf: (name: string, flag: string) => string = (_, flag) => `--${flag}`

@@ -1,4 +1,4 @@
-/** The composition: from settings to a service, for the program and for embedders. It never ends the process. */
+/** The composition: from settings to a service, for the program and for embedders. */
 import { randomBytes } from 'node:crypto'
 import { nowMs } from './clock.ts'
 import { Closers } from './closers.ts'
@@ -23,26 +23,25 @@ import { Accounts } from './store/accounts.ts'
 import { State } from './store/state.ts'
 import { Store, type JournalObserver } from './store/store.ts'
 
-/** What is stored, open: the lock on the data folder, the journal, and the store that was read from it. */
+/** The open storage; lock and journal are undefined in memory. */
 export interface Storage {
   readonly store: Store
-  /** Undefined for a journal in memory, as is the lock. */
   readonly journal: DurableJournal | undefined
   readonly lock: Lock | undefined
-  /** How long the start took to read the journal. */
+  /** The time of reading the journal. */
   readonly readMs: number
-  /** Waits for what was queued, closes the journal, releases the lock. */
+  /** Waits for queued changes first. */
   close(): Promise<void>
 }
 
 interface OpenOptions {
   readonly observers?: readonly JournalObserver[]
-  /** Whether a missing journal is made, in production too, and even one that others share. */
+  /** Makes a missing journal, in production too, and even a shared journal. */
   readonly mayCreate?: boolean | undefined
   readonly files?: Files
 }
 
-/** Opens what is stored. Rejects with a `Failure`, holding nothing. */
+/** Rejects with a `Failure`, holding nothing. */
 export async function openStorage(
   settings: StorageSettings & { readonly isProduction?: boolean }, log: Log,
   { observers, mayCreate, files = disk }: OpenOptions = {}
@@ -75,10 +74,9 @@ export async function openStorage(
   return { store, journal, lock, readMs: nowMs() - beganMs, close }
 }
 
-/** An open service. Embedders get more: see `index.ts`. */
 export interface OpenService {
   readonly store: Store
-  /** Users and tokens, in the protected configuration. */
+  /** Undefined in the open configuration. */
   readonly accounts: Accounts | undefined
   readonly pipeline: Pipeline
   listen(): Promise<string>
@@ -86,8 +84,8 @@ export interface OpenService {
 }
 
 /**
- * Opens a service, which does not listen yet. `prefix` is the path below which an embedder serves it: empty, or
- * `/vault`. Rejects with a `Failure`, having released everything.
+ * Opens a service that does not listen yet. `prefix` is an embedder's path: empty, or `/vault`. Rejects with a
+ * `Failure`, holding nothing.
  */
 export async function openService(
   settings: ServiceSettings, log: Log, prefix: string = '', mayCreate: boolean = false
@@ -96,7 +94,7 @@ export async function openService(
   try {
     return await compose(settings, log, prefix, mayCreate, closers)
   } catch (error) {
-    await closers.close().catch(() => {}) // why it did not open says more
+    await closers.close().catch(() => {}) // the first error says more
     throw error
   }
 }
@@ -104,7 +102,7 @@ export async function openService(
 async function compose(
   settings: ServiceSettings, log: Log, prefix: string, mayCreate: boolean, closers: Closers
 ): Promise<OpenService> {
-  const observers: Observer[] = [] // those of parts, which are opened with the store
+  const observers: Observer[] = [] // parts add theirs once the store is open
   const storage = await openStorage(settings, log, { observers, mayCreate })
   closers.add(storage.close)
   const { store } = storage
@@ -158,7 +156,6 @@ async function compose(
   return { store, accounts, pipeline, listen: announced, close: () => closed ??= closers.close() }
 }
 
-/** Gives what begins to listen, once, and what ends that. */
 function listening(
   settings: ServiceSettings, pipeline: Pipeline, certificate: FollowedCertificate | undefined, options: ListenOptions
 ): { begin(): Promise<Listener>, end(): Promise<void> } {
@@ -182,9 +179,8 @@ function listening(
   return { begin, end }
 }
 
-/** Forgets expired tokens now and then; gives what ends that. */
 function sweepTokens({ state }: Store): () => void {
-  // As in a compaction: a clock that runs ahead ends no token for good.
+  // A clock that runs ahead must not end tokens for good.
   const look = (): void => state.sweep(Math.min(Date.now(), Date.parse(state.recorded)))
   const timer = setInterval(look, TOKEN_SWEEP_MS).unref()
   return () => clearInterval(timer)
@@ -201,7 +197,7 @@ function announceStorage(
   if (endpoints !== undefined) log.info(`${kind.padEnd(14)} ${path} at ${endpoints.join(', ')}`)
 }
 
-/** Says where the service is and who may use it, and warns of what is open to more people than may be meant. */
+/** Warns if the service is open to more people than may be meant. */
 function announce(settings: ServiceSettings, accounts: Accounts | undefined, url: string, log: Log): void {
   const { host, rateLimit, tlsCert, trustProxy, isProduction, tokenTtlMinutes } = settings
   const isOpen = accounts === undefined

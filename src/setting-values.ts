@@ -1,23 +1,22 @@
-/** The values of settings: each takes a text and gives the value, or throws an `Error` that says what it must be. */
+/** Parsers of settings; each throws an `Error` that says what the value must be. */
 import { NOT_UTF8 } from './journal/files.ts'
 import { parseAddressSet, type AddressSet } from './http/client.ts'
 import { MAX_TOKEN_TTL_MINUTES } from './limits.ts'
 
 export function fail(mustBe: string): never { throw new Error(mustBe) }
 
-/** Any text but one in which Node has replaced bytes that are not UTF-8. */
+/** Node replaces bytes that are not UTF-8. */
 export function parseUtf8(text: string): string {
   return text.includes(NOT_UTF8) ? fail('UTF-8 without U+FFFD: type it so, or rename what has such a name') : text
 }
 
-/** An IP address, or a name; a name whose last label is all digits is a malformed address. */
+/** A name whose last label is all digits is a malformed address. */
 export function parseListenAddress(text: string): string {
   const isName = /^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*$/.test(text)
   const isAddress = !text.includes('/') && parseAddressSet([text]) !== undefined
   return isName || isAddress ? text : fail('an IP address or a name')
 }
 
-/** Words to choose from, as a sentence has them. */
 export function eitherOf(words: readonly string[]): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
@@ -50,10 +49,10 @@ export function parseMinutes(text: string): number {
   return fail(`a number of minutes above 0 and at most ${MAX_TOKEN_TTL_MINUTES}`)
 }
 
-/** The origin of an extension or app, such as chrome-extension://… or capacitor://localhost. */
+/** Origins of extensions or apps: chrome-extension://…, capacitor://localhost. */
 const OTHER_ORIGIN = /^(?!https?:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9_.-]+(:[1-9][0-9]{0,4})?$/
 
-/** An origin as a browser writes it; `*` would let every page in, and credentials do not go with it anyway. */
+/** An origin as a browser writes it. `*` would let every page in. */
 export function parseOrigin(text: string): string {
   const isSite = /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
   if (isSite || OTHER_ORIGIN.test(text)) return text
@@ -68,12 +67,10 @@ export function parseHostName(text: string): string {
   return /^[A-Za-z0-9.-]+(:[0-9]+)?$/.test(text) ? text.toLowerCase() : fail('host names, separated by commas')
 }
 
-/** What an operation is given that asks for a token alone. */
 const ANY_TOKEN = 'any'
 
 /**
- * The ability that each operation asks for, undefined where any token will do; one not named keeps its default, which
- * may be another operation: then it asks for what that one does.
+ * The ability of each operation; undefined: any token. A default may name another operation, whose ability then counts.
  */
 export function parseAbilities(
   defaults: { readonly [operation: string]: string }

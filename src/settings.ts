@@ -1,4 +1,4 @@
-/** All settings: the core's and those of each part; how they are read, and which of them do not go together. */
+/** All settings, the core's and the parts'; their reading and their combinations. */
 import {
   coreSettings, withNames, type CoreSettings, type SettingsTable, type StorageSettings
 } from './core-settings.ts'
@@ -14,33 +14,30 @@ export const PARTS: readonly Part[] = Object.values(parts)
 type Intersection<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never
 type SettingsOf<P> = P extends Part<infer S> ? S : never
 
-/** The settings of the core and of all parts. */
 export type Settings = CoreSettings & Intersection<SettingsOf<typeof parts[keyof typeof parts]>>
 
-/** The settings, and whether `NODE_ENV` is `production`. */
 export type ServiceSettings = Settings & { readonly isProduction: boolean }
 
 export const JOURNALS: NonNullable<Part['journals']> = Object.assign({}, ...PARTS.map(({ journals }) => journals))
 
-/** The table that reading, `--help` and the README's table come from. */
 export const SETTINGS: SettingsTable<Settings> = withNames(Object.assign(
   coreSettings(JOURNALS, Object.assign({}, OPERATIONS, ...PARTS.map(({ abilities }) => abilities))),
   ...PARTS.map(({ settings }) => settings)
 ))
 
-/** Reads the program's settings; throws `setting-invalid`, naming the one that is wrong. */
+/** Throws `setting-invalid` with the setting's name. */
 export function readSettings(args: readonly string[], env: Variables): ServiceSettings {
   const flags = readFlags(SETTINGS, args)
   const settings = { ...readValues(SETTINGS, flags, env), isProduction: env['NODE_ENV'] === 'production' }
   validateCombinations(settings)
   const { variable, flag } = SETTINGS.auth
-  // A mistyped variable would leave every entry open to whoever reaches the proxy.
+  // A mistyped variable would leave every entry open behind the proxy.
   const isOpenByDefault = settings.isProduction && !flags[flag] && !env[variable]
   checkProduction(settings, isOpenByDefault ? [`${variable}=bearer, or ${variable}=none on purpose`] : [])
   return settings
 }
 
-/** Throws `setting-invalid` where settings do not go together. */
+/** Throws `setting-invalid`. */
 export function validateCombinations(settings: StorageSettings & Partial<CoreSettings>): void {
   const { dataDir, keyFile = dataDir, journal, tlsCert, tlsKey } = settings
   const relative = [['DATA_DIR', dataDir], ['KEY_FILE', keyFile]].find(([, path]) => !path!.startsWith('/'))
@@ -57,10 +54,9 @@ export function validateCombinations(settings: StorageSettings & Partial<CoreSet
   }
 }
 
-/** Throws `setting-invalid` if the service would listen without HTTPS and then refuse every request for it. */
+/** Throws `setting-invalid` if production would refuse every request for lack of HTTPS. */
 export function checkTransport(settings: ServiceSettings): void { checkProduction(settings, []) }
 
-/** Throws `setting-invalid` with all that production needs and is not set. */
 function checkProduction({ tlsCert, isProduction, trustProxy }: ServiceSettings, missing: readonly string[]): void {
   const lacksTls = isProduction && tlsCert === undefined && trustProxy === undefined
   const all = [...missing, ...lacksTls ? ['TLS_CERT and TLS_KEY, or a proxy in TRUST_PROXY'] : []]

@@ -1,2 +1,2 @@
-/** The version of the program and of its interface; `package.json` has the same. */
+/** The version of program and interface; `package.json` repeats it. */
 export const VERSION = '1.1.0-dev'
