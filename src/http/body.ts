@@ -1,4 +1,4 @@
-/** A request's body: read, parsed, validated; bounded in bytes and pieces, and with all others that are being read. */
+/** A request's body: read, parsed, validated, and bounded in bytes and pieces. */
 import { Buffer } from 'node:buffer'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import {
@@ -13,10 +13,10 @@ import {
 } from './reply.ts'
 import { sendContinue } from './send.ts'
 
-/** The event of a request whose body breaks off: by the status that answers it, or the client is gone. */
+/** The event of a body that breaks off. */
 export const BROKEN = 'broken'
 
-/** The validated body; one that is missing is an empty object. */
+/** A missing body is an empty object; throws a reply. */
 export async function bodyOf(
   request: IncomingMessage, response: ServerResponse, head: Head, shape: Shape, maxBytes: number
 ): Promise<unknown> {
@@ -44,7 +44,7 @@ function validated(shape: Shape, given: Given): unknown {
   return checked.value
 }
 
-/** A request that can drop its body before its stream: a read of 64 KiB may be 10,000 chunks, each of which costs. */
+/** It can drop a body before its stream: 64 KiB may be 10,000 chunks, each of which costs. */
 export class ListenerRequest extends IncomingMessage {
   isDiscarded = false
 
@@ -53,17 +53,16 @@ export class ListenerRequest extends IncomingMessage {
   }
 }
 
-/** Throws away what is left of a body. */
 export function discard(request: IncomingMessage): void {
   if (request instanceof ListenerRequest) request.isDiscarded = true
   request.resume()
 }
 
-/** What refuses each body that is being read, those that began first in front; and what they take together. */
+/** The refusals of bodies being read, the oldest first, and their bytes in all. */
 const reading = new Set<(refusal: Reply) => void>()
 let readingBytes = 0
 
-/** Reads a body of at most `maxBytes`; rejects with a reply. */
+/** Rejects with a reply. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) return reject(CLIENT_GONE)
@@ -85,12 +84,12 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
       reject(refusal)
     }
     const gone = (): void => refuse(CLIENT_GONE)
-    const cut = (): void => { if (!request.complete) gone() } // node:http lets it pass behind an offer to upgrade
+    const cut = (): void => { if (!request.complete) gone() } // node:http accepts a cut behind an offer to upgrade
     const broken = (why: Refused | 'gone'): void => {
       refuse(why === 'gone' ? CLIENT_GONE : { ...statusReply(why), isLast: true })
     }
     const take = (piece: Buffer | string): void => {
-      if (typeof piece === 'string') return refuse(READ_BEFORE) // somebody has set an encoding meanwhile
+      if (typeof piece === 'string') return refuse(READ_BEFORE) // middleware has set an encoding meanwhile
       const at = bytes
       bytes += piece.length
       if (bytes > maxBytes) return refuse(TOO_LARGE)
@@ -102,7 +101,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
         body = larger
       }
       if (at > 0) piece.copy(body, at)
-      // The body that takes longest gives way: one of good will comes at once.
+      // The slowest body gives way: an honest client sends its body at once.
       for (const [oldest] of [reading]) if (readingBytes > MAX_BODIES_BYTES) oldest?.({ ...BUSY, isLast: true })
     }
     const whole = (): void => {
@@ -110,20 +109,19 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
       const read = body.subarray(0, bytes)
       leave()
       if (promised === undefined || bytes === Number(promised)) resolve(read)
-      else reject(READ_BEFORE) // somebody has let a part of it pass
+      else reject(READ_BEFORE) // middleware has read a part
     }
     reading.add(refuse)
     request.on('data', take).on('end', whole).on(BROKEN, broken).on('close', gone).resume() // a host may have paused it
-    socket.on('close', gone).on('end', cut) // the request says nothing of that if a host has answered it meanwhile
+    socket.on('close', gone).on('end', cut) // the request is silent if a host has answered it
   })
 }
 
-/** Whether anybody has begun to read a body. */
 function isBegun(request: IncomingMessage): boolean {
   return request.readableDidRead || request.readableEncoding !== null || request.listenerCount('readable') > 0
 }
 
-/** The object that a host has made of a body that it has read to its end. Express 4 leaves `{}` if it did not parse. */
+/** Throws a reply if it is no object. Express 4 leaves `{}` if it did not parse the body. */
 function parsedByHost(
   request: IncomingMessage & { readonly body?: unknown }, { 'content-length': length }: Head
 ): { readonly [field: string]: unknown } {
@@ -134,13 +132,13 @@ function parsedByHost(
   return body as { readonly [field: string]: unknown }
 }
 
-// The media type of plain JSON with its parameters (RFC 9110 §8.3.1). No character of it is tried in two places.
+// Plain JSON with parameters (RFC 9110 §8.3.1), without backtracking.
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
 const PARAMETER = `[ \\t]*;(?:[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED}))?`
 const JSON_TYPE = new RegExp(`^application/json((?:${PARAMETER})*)[ \\t]*$`, 'i')
 
-/** What body follows a head (RFC 9112 §6.3): none, plain JSON in UTF-8, or another. */
+/** By RFC 9112 §6.3; `json` is plain and in UTF-8. */
 export function bodyKind(head: Head): 'none' | 'json' | 'other' {
   if (head['transfer-encoding'] === undefined && Number(head['content-length'] ?? 0) === 0) return 'none'
   return isPlainJson(head) ? 'json' : 'other'
@@ -160,7 +158,7 @@ function isPlainJson({ 'content-type': type, 'content-encoding': coding }: Head)
   return /^utf-?8$/i.test(found.get('charset') ?? 'utf-8')
 }
 
-/** Whether what is left of a body is so short that node:http may read it and throw it away. */
+/** node:http may read a short rest and throw it away. */
 export function isRestShort(head: Head | undefined): boolean {
   return head !== undefined && head.expect === undefined && head['transfer-encoding'] === undefined &&
     (head['content-length'] === undefined || Number(head['content-length']) <= MAX_DRAIN_BYTES)

@@ -1,19 +1,19 @@
-/** Who a request comes from: the client's address behind proxies, and the key that limits count it by. */
+/** The client of a request: its address behind proxies, and its key in the limits. */
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
-/** Who is at the other end of a connection. */
+/** The other end of a connection. */
 export interface Peer {
-  /** The address, not mapped into IPv6; empty for a Unix socket. */
+  /** Not mapped into IPv6; empty for a Unix socket. */
   readonly address: string
-  /** What the limits count it by. */
+  /** The limits count by it. */
   readonly key: string
   readonly isSecure: boolean
 }
 
 const PEER: unique symbol = Symbol('peer')
 
-/** The peer of a socket, also once it is gone, if it was asked for before; undefined where nobody knows. */
+/** Kept for a closed socket; undefined if the address is lost. */
 export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
   if (socket[PEER] !== undefined) return socket[PEER]
   const { remoteAddress, localAddress, destroyed } = socket
@@ -22,13 +22,10 @@ export function peerOf(socket: Socket & { [PEER]?: Peer }): Peer | undefined {
   return socket[PEER] = { address, key: clientKey(address), isSecure: 'encrypted' in socket }
 }
 
-/** A list for each family: one alone would take a range of IPv6 to hold the IPv4 addresses that are mapped into it. */
+/** By family: in one list, a range of IPv6 would hold the mapped IPv4 addresses. */
 export type AddressSet = { readonly [family in 'ipv4' | 'ipv6']: BlockList }
 
-/**
- * Parses addresses and ranges (`10.0.0.0/8`, `::1`); undefined when one is malformed. What is mapped into IPv6 is IPv4,
- * and its range says 96 bits more.
- */
+/** Takes `10.0.0.0/8` and `::1`; undefined if malformed. A mapped address is IPv4, its prefix 96 bits longer. */
 export function parseAddressSet(items: readonly string[]): AddressSet | undefined {
   const set = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const item of items) {
@@ -46,16 +43,15 @@ export function parseAddressSet(items: readonly string[]): AddressSet | undefine
   return set
 }
 
-/** Whether an address is this machine's own: 127.0.0.0/8 or ::1. */
+/** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: string): boolean {
   const bare = unmapped(address)
   return isIPv4(bare) ? bare.startsWith('127.') : isIPv6(bare) && groupsOf(bare).join(':') === '0:0:0:0:0:0:0:1'
 }
 
 /**
- * The address of a request's client: the socket's own or, where that belongs to a trusted proxy, the first address from
- * the right in `X-Forwarded-For` that is not trusted. A malformed entry ends the walk: the proxy that wrote it is the
- * nearest known address.
+ * Behind a trusted proxy, the client is the last address in `X-Forwarded-For` that is not trusted. A malformed entry
+ * ends the walk: the proxy that wrote it is the nearest known address.
  */
 export function clientAddress(peer: Peer, forwardedFor: string | undefined, trusted?: AddressSet): string {
   let { address } = peer
@@ -66,17 +62,16 @@ export function clientAddress(peer: Peer, forwardedFor: string | undefined, trus
     if (isIP(hop) === 0) break
     address = unmapped(hop)
   }
-  // A copy: a text cut out of the header would keep all of that in memory as long as the limits keep the address.
+  // A copy, since a slice would keep the whole header in memory.
   return address === peer.address ? address : Buffer.from(address, 'latin1').toString('latin1')
 }
 
-/** Some proxies write the port of the client as well: `1.2.3.4:5678`, `[::1]:5678`. */
+/** Some proxies write ports: `1.2.3.4:5678`, `[::1]:5678`. */
 function withoutPort(hop: string): string {
   const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(hop)
   return parts?.[1] ?? parts?.[2] ?? hop
 }
 
-/** Whether an address is a trusted proxy's. */
 export function isTrusted(address: string, trusted: AddressSet | undefined): boolean {
   if (trusted === undefined) return false
   const bare = unmapped(address)
@@ -84,16 +79,16 @@ export function isTrusted(address: string, trusted: AddressSet | undefined): boo
   return isIP(bare) !== 0 && trusted[family].check(bare, family)
 }
 
-/** The key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address, one subscriber's network. */
+/** An IPv6 subscriber has a whole /64. */
 export function clientKey(address: string): string {
   const bare = unmapped(address)
   return bare.includes(':') ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : bare
 }
 
-/** The host that was allowed last: mostly it is that of the next request as well. */
+/** The next request mostly has the same host. */
 const lastAllowed = new WeakMap<ReadonlySet<string>, string>()
 
-/** Whether a `Host` names this machine and not some page's domain: an IP literal, `localhost`, or an allowed name. */
+/** Takes IP literals, `localhost` and allowed names, but no other domain, which may be a page's. */
 export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boolean {
   if (lastAllowed.get(allowed) === host) return true
   const given = host.toLowerCase()
@@ -103,27 +98,24 @@ export function isHostAllowed(host: string, allowed: ReadonlySet<string>): boole
   return isAllowed
 }
 
-/**
- * Whether a host is an IP literal that may be this machine's. The unspecified address and IPv4 mapped into IPv6 are
- * not: browsers let pages of other sites send there what they do not send to 127.0.0.1, and without saying so.
- */
+/** Not the unspecified address and mapped IPv4: browsers let pages of other sites reach them without Fetch Metadata. */
 function isOwnLiteral(host: string): boolean {
   if (!host.startsWith('[')) return isIPv4(host) && host !== '0.0.0.0'
   const address = host.slice(1, -1)
   return isIPv6(address) && !isMapped(address) && groupsOf(address).some(group => group !== '0')
 }
 
-/** Whether a browser reports that another site's page sent a request (Fetch Metadata). */
+/** Fetch Metadata. */
 export function isFromOtherSite(site: string | undefined): boolean {
   return site === 'cross-site' || site === 'same-site'
 }
 
-/** Whether an address is IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2). */
+/** RFC 4291 §2.5.5.2. */
 function isMapped(address: string): boolean {
   return address.includes(':') && isIPv6(address) && groupsOf(address).slice(0, 6).join(':') === '0:0:0:0:0:ffff'
 }
 
-/** A mapped address as IPv4; a zone (`%eth0`) is cut off. */
+/** A mapped address becomes IPv4, without a zone (`%eth0`). */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '')
   if (!isMapped(bare)) return bare
@@ -131,7 +123,7 @@ function unmapped(address: string): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
-/** The eight groups of an IPv6 address (RFC 4291 §2.2), lower case, without leading zeros, as a URL has them. */
+/** The eight groups (RFC 4291 §2.2), as a URL has them. */
 function groupsOf(address: string): readonly string[] {
   const bare = address.replace(/%.*$/, '')
   const [left = [], right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')

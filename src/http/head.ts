@@ -1,7 +1,6 @@
 /**
- * The head of a request: its target, and the few header fields that this program reads, each at most once unless it is
- * a list. What two parsers could understand differently (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) is refused here, before
- * anything else reads the request.
+ * A request's head. Fields that two parsers could understand differently (RFC 9112 §3.2, §6.1; RFC 9110 §5.3) are
+ * refused before any other code reads them.
  */
 import type { IncomingMessage } from 'node:http'
 import { MAX_HEADER_FIELDS } from '../limits.ts'
@@ -13,32 +12,31 @@ const FIELDS = [
 ] as const
 type Field = typeof FIELDS[number]
 
-/** May come more than once (RFC 9110 §5.3), and are joined, so that the nearest proxy comes last. */
+/** Lists may repeat (RFC 9110 §5.3). They are joined, the nearest proxy last. */
 const LISTS: ReadonlySet<string> = new Set<Field>([
   'x-forwarded-for', 'accept-encoding', 'if-match', 'if-none-match', 'upgrade'
 ])
 const KNOWN: ReadonlySet<string> = new Set(FIELDS)
 const LONGEST = Math.max(...FIELDS.map(name => name.length))
 
-/** Header fields as they were sent. */
 export type Head = { [F in Field]?: string } & {
   readonly method: string
-  /** The target up to the query, not decoded. */
+  /** Up to the query, not decoded. */
   readonly path: string
 }
 
-/** Whether a head has more fields than are taken; node:http may have dropped some. */
+/** node:http may have dropped some. */
 export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * MAX_HEADER_FIELDS
 }
 
-/** What proxies say of the client, also of a malformed request; nothing if it may be among the dropped fields. */
+/** Works for malformed requests too; undefined if the field may have been dropped. */
 export function forwardedFor(request: IncomingMessage, head: Head | undefined): string | undefined {
   if (head !== undefined) return head['x-forwarded-for']
   return hasTooManyFields(request) ? undefined : request.headers['x-forwarded-for']?.toString()
 }
 
-/** Reads the head of a request for a target; undefined if it is malformed, or has too many fields, or one twice. */
+/** Undefined if malformed, too long, or with a repeated field. */
 export function readHead(request: IncomingMessage, target: string): Head | undefined {
   if (hasTooManyFields(request)) return undefined
   const { method = '', httpVersion, rawHeaders } = request
@@ -55,7 +53,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
     else if (LISTS.has(field)) head[field] += `, ${rawHeaders[i + 1]!}`
     else return undefined
   }
-  if (head.host === undefined) return undefined // RFC 9112 §3.2; without one, HTTP/1.0 may be forged
+  if (head.host === undefined) return undefined // RFC 9112 §3.2; without it, HTTP/1.0 may be forged
   const coding = head['transfer-encoding']
   if (coding !== undefined) {
     if (coding.toLowerCase() !== 'chunked' || head['content-length'] !== undefined) return undefined
@@ -65,7 +63,7 @@ export function readHead(request: IncomingMessage, target: string): Head | undef
   return head
 }
 
-/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case; undefined for any other. */
+/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
 export function tokenIn({ authorization }: Head): string | undefined {
   return authorization === undefined ? undefined : /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1]
 }

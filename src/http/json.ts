@@ -1,9 +1,7 @@
 /**
- * A strict JSON parser over bytes, RFC 8259.
- *
- * It takes what `JSON.parse` takes and gives the same values, but refuses bytes that are not UTF-8 (§8.1), an object
- * with a key twice (§4: two readers of such a body may see two requests) or with too many keys, and nesting that is too
- * deep (§9). Objects are maps: `__proto__` is a key like any other, and the key 999 takes no room for 999 others.
+ * A strict JSON parser over bytes (RFC 8259). Beyond `JSON.parse` it refuses invalid UTF-8 (§8.1), repeated keys (§4:
+ * two readers may see two requests), too many keys, and deep nesting (§9). Objects are maps: `__proto__` is a plain
+ * key, and the key 999 takes no room for 999 others.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { MAX_JSON_KEYS } from '../limits.ts'
@@ -11,21 +9,20 @@ import { MAX_JSON_KEYS } from '../limits.ts'
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
 
-/** The value, or what is wrong and where. */
 export type Parsed<T> = { readonly ok: true, readonly value: T } | JsonFault
 
 interface JsonFault {
   readonly ok: false
-  /** Completes a sentence that begins with "The body". */
+  /** Completes "The body …". */
   readonly fault: string
-  /** Line and column count from 1, the column in characters. */
+  /** From 1, the column in characters. */
   readonly line: number
   readonly column: number
 }
 
 /**
- * Parses a whole text; `maxDepth` bounds how deep arrays and objects nest. What nests deeper than `builtDepth` is only
- * checked, and comes out empty: values may take many times the memory of their text. Never throws.
+ * Levels deeper than `builtDepth` are only checked and come out empty: values may take many times their text's memory.
+ * Never throws.
  */
 export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<Json> {
   if (!isUtf8(bytes)) return faultAt(bytes, firstInvalidByte(bytes), 'is not valid UTF-8')
@@ -37,7 +34,7 @@ export function parseJson(bytes: Buffer, maxDepth: number, builtDepth: number = 
   }
 }
 
-/** The same for a text that must be an object. */
+/** Takes objects only. */
 export function parseJsonObject(bytes: Buffer, maxDepth: number, builtDepth: number = maxDepth): Parsed<JsonObject> {
   const parsed = parseJson(bytes, maxDepth, builtDepth)
   if (!parsed.ok) return parsed
@@ -51,11 +48,11 @@ const [QUOTE, PLUS, COMMA, MINUS, POINT, ZERO, NINE, COLON] = [0x22, 0x2b, 0x2c,
 const [UPPER_E, OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY] = [0x45, 0x5b, 0x5c, 0x5d]
 const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75]
 const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d]
-/** What may follow a backslash (§7), but for `u` and four digits. */
+/** §7, without `u`. */
 const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
 const NOTHING: JsonObject = new Map()
 
-/** Unwinds the parser to `parseJson`; no `Error`, since a hostile body would make us pay for its stack. */
+/** No `Error`: a hostile body would make us pay for its stack. */
 class Fault {
   readonly at: number
   readonly text: string
@@ -81,7 +78,7 @@ class Parser {
     return value
   }
 
-  /** The next byte that is not white space (§2), which stays unread; undefined at the end. */
+  /** Skips white space (§2), not the byte after it. */
   #peek(): number | undefined {
     let byte = this.#bytes[this.#at]
     while (isSpace(byte)) byte = this.#bytes[++this.#at]
@@ -111,7 +108,6 @@ class Parser {
     return value
   }
 
-  /** Reads what is between two brackets. */
   #items(close: number, what: string, item: () => void): void {
     if (++this.#depth > this.#maxDepth) throw new Fault(this.#at, `nests deeper than ${this.#maxDepth} levels`)
     this.#at++
@@ -144,7 +140,7 @@ class Parser {
       const key = this.#string()
       members ??= new Map()
       if (members.has(key)) throw new Fault(start, 'has a key twice in one object')
-      // V8 hashes a key such as "999" by its number, so a client can choose keys of one hash.
+      // V8 hashes a key such as "999" by its number, so a client can choose colliding keys.
       if (members.size === MAX_JSON_KEYS) throw new Fault(start, `has more than ${MAX_JSON_KEYS} keys in one object`)
       if (this.#peek() !== COLON) throw this.#unexpected('in an object, where a colon should be')
       this.#at++
@@ -157,7 +153,7 @@ class Parser {
   #string(): string {
     const bytes = this.#bytes
     const start = ++this.#at
-    let bits = 0 // all bytes, ORed: below 0x80 they are all ASCII
+    let bits = 0 // ORed: below 0x80 all bytes are ASCII
     let hasEscapes = false
     for (;;) {
       const byte = bytes[this.#at]
@@ -183,7 +179,7 @@ class Parser {
     }
   }
 
-  /** §6: an optional minus, an integer without leading zeros, an optional fraction, an optional exponent. */
+  /** §6. */
   #number(): number {
     const bytes = this.#bytes
     const start = this.#at
@@ -217,11 +213,11 @@ function isHexDigit(byte: number = 0): boolean {
   return isDigit(byte) || (lower >= LOWER_A && lower <= LOWER_F)
 }
 
-/** The first byte in whose place the decoder puts U+FFFD. */
+/** The decoder puts U+FFFD in its place. */
 function firstInvalidByte(bytes: Buffer): number {
   const decoded = Buffer.from(bytes.toString())
   let at = decoded.findIndex((byte, i) => byte !== bytes[i])
-  while (isContinuation(decoded[at]!)) at-- // what was sent may begin as U+FFFD does
+  while (isContinuation(decoded[at]!)) at-- // the bytes sent may begin as U+FFFD does
   return at
 }
 

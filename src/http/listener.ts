@@ -1,8 +1,7 @@
 /**
- * The listener: a `node:http` server with every timeout and size set. It counts its connections; when all are taken, a
- * connection that waits for a head gives way. Each carries out one request at a time: a request that comes before the
- * answer to the one before it was handed over is not carried out, that answer says `Connection: close` and ends the
- * connection (RFC 9112 §9.3.2, §9.6), and so a client knows what it has to send again.
+ * The listener: a bounded `node:http` server. If all connections are taken, a connection that waits for a head gives
+ * way. A request that comes before the previous answer is not carried out: that answer ends the connection (RFC 9112
+ * §9.3.2, §9.6), so a client knows which requests to repeat.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -25,24 +24,24 @@ export type Handle = (request: IncomingMessage, response: ServerResponse) => voi
 export interface Listener {
   readonly port: number
   connections(): number
-  /** Uses another certificate from now on; throws, and keeps the old one, if it is not valid. Undefined over TCP. */
+  /** Throws on an invalid certificate and keeps the old one. Undefined over TCP. */
   readonly renew: ((certificate: Certificate) => void) | undefined
-  /** Takes no more connections, finishes the requests in flight, and cuts what is left after `timeoutMs`. */
+  /** Finishes requests in flight; cuts the rest after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
 
 export interface ListenOptions {
   readonly certificate?: Certificate | undefined
-  /** Their connections do not give way: each proxy has many clients. */
+  /** Proxies do not give way: each has many clients. */
   readonly trustedProxies?: AddressSet | undefined
-  /** Header fields of every answer, names and values in turn. */
+  /** Names and values in turn, for every answer. */
   readonly headers?: readonly string[]
-  /** Called for each answer to what was not a request. */
+  /** Called for refusals of malformed requests. */
   readonly onRefusal?: ((status: number, address: string) => void) | undefined
   readonly warn?: (line: string) => void
 }
 
-/** Starts to listen; rejects with `address-unusable` or `certificate-invalid`. */
+/** Rejects with `address-unusable` or `certificate-invalid`. */
 export async function listen(
   place: { readonly host: string, readonly port: number }, handle: Handle, options: ListenOptions = {}
 ): Promise<Listener> {
@@ -52,10 +51,10 @@ export async function listen(
   const connections = new Connections(handle, secure !== undefined, mostConnections(), options)
   server.on('connection', (socket: Socket) => connections.accept(socket))
   server.on('secureConnection', (socket: Socket) => {
-    socket.allowHalfOpen = true // not before: who leaves a handshake is not waited for
+    socket.allowHalfOpen = true // not before: a handshake's end is not waited for
     connections.secure(socket)
   })
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) { // the pipeline sees to expectations
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) { // the pipeline checks expectations
     server.on(event, (request: IncomingMessage, response: ServerResponse) => connections.take(request, response))
   }
   server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 405))
@@ -72,7 +71,7 @@ export async function listen(
     renew: secure?.renew,
     close: timeoutMs => new Promise(resolve => {
       const timer = setTimeout(() => connections.destroyAll(), timeoutMs)
-      // The first time a moment later: what a client has sent by then, who could not know of the stop, is answered.
+      // The first time a moment later: clients may have sent requests before they saw the stop.
       const sweep = setInterval(() => connections.destroyIdle(), SHUTDOWN_SWEEP_MS)
       server.close(() => { clearTimeout(timer); clearInterval(sweep); resolve() })
     })
@@ -83,26 +82,26 @@ const SERVER_OPTIONS: ServerOptions<typeof ListenerRequest> & { requireHostHeade
   IncomingMessage: ListenerRequest,
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-  // The pipeline refuses a missing Host itself: node:http would answer without a body.
+  // node:http would answer a missing Host without a body; the pipeline refuses it.
   requireHostHeader: false
 }
 
 function withBounds(server: Server): Server {
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
-  // Both would set timers anew for each request, a tenth of what a get costs: see `closeSilent`.
+  // Both would set timers for each request, a tenth of a get's cost; `closeSilent` replaces them.
   server.keepAliveTimeout = 0
   server.timeout = 0
-  // More than `readHead` takes, so that it sees them: node:http drops further fields silently, and counts them by 32.
+  // Lets `readHead` see too many fields: node:http drops them silently, and counts by 32.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 32
-  // A client that ends its side after a request still gets the answer; the option has no other name.
+  // A client may end its side after a request; the option has no other name.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // What is idle for node:http may still be sent; `destroyIdle` below closes what is.
+  // Idle for node:http may still be sending; `destroyIdle` knows better.
   server.closeIdleConnections = () => {}
   return server
 }
 
-/** How many connections the process may have and still open the files that it needs. */
+/** The process needs descriptors for its files too. */
 function mostConnections(): number {
   // The types of Node 20 lack this; other runtimes may lack the report.
   const report = process.report?.getReport?.() as { userLimits?: { open_files?: { soft: unknown } } } | undefined
@@ -110,7 +109,7 @@ function mostConnections(): number {
   return Math.min(MAX_CONNECTIONS, descriptors - Math.min(DESCRIPTOR_RESERVE, descriptors / 2))
 }
 
-/** How an error is answered; undefined if it is the connection's, and not of what was sent on it. */
+/** Undefined for errors of the connection itself. */
 function statusOf(code: string): Refused | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
   if (code === 'HPE_HEADER_OVERFLOW') return 431
@@ -131,19 +130,19 @@ function bindTo(server: Server, { host, port }: { readonly host: string, readonl
 }
 
 interface Connection {
-  /** Over TLS, that of the handshake until it has ended. */
+  /** Over TLS, first the handshake's. */
   socket: Socket
   readonly isExempt: boolean
-  /** To the request that is carried out, or waits for the one before it. */
+  /** To the request in progress, or the request behind it. */
   answer: ServerResponse | undefined
-  /** Where it waits for a head, since when, and what had come of it before. */
+  /** The queue for a head, the time of joining it, and the bytes until then. */
   waitsIn: Set<Connection> | undefined
   sinceMs: number
   bytesRead: number
   isRefused: boolean
 }
 
-/** A socket knows its connection: to look it up in a map would cost every request as much as all of its guards. */
+/** A look-up in a map would cost as much as all guards of a request. */
 const CONNECTION: unique symbol = Symbol('connection')
 type KnownSocket = Socket & { [CONNECTION]?: Connection | undefined }
 
@@ -153,9 +152,9 @@ export class Connections {
   readonly #most: number
   readonly #options: ListenOptions
   readonly all: Set<Connection> = new Set()
-  /** Those that wait for a head, the longest waiting first: that never sent a whole request, that did, of proxies. */
+  /** The longest wait first: before a first request, between requests, proxies. */
   readonly #waiting = { fresh: new Set<Connection>(), idle: new Set<Connection>(), exempt: new Set<Connection>() }
-  /** By the addresses and ports at both ends. */
+  /** By addresses and ports. */
   readonly #shakingHands = new Map<string, Connection>()
 
   constructor(handle: Handle, isTls: boolean, most: number, options: ListenOptions) {
@@ -165,7 +164,7 @@ export class Connections {
     this.#options = options
   }
 
-  /** Takes in an accepted socket, or closes it if its client is gone or there is no place left. */
+  /** Closes the socket if no connection is left to give way. */
   accept(socket: KnownSocket): void {
     const peer = peerOf(socket)
     if (peer === undefined || (this.all.size >= this.#most && !this.#giveWay())) { socket.destroy(); return }
@@ -184,7 +183,7 @@ export class Connections {
     })
   }
 
-  /** Takes in the end of a handshake: from now on the connection speaks on another socket. */
+  /** After a handshake, the connection has another socket. */
   secure(socket: KnownSocket): void {
     const place = placeOf(socket)
     const connection = this.#shakingHands.get(place)
@@ -196,16 +195,15 @@ export class Connections {
     connection.bytesRead = socket.bytesRead
   }
 
-  /** Has a request answered, unless its client is gone. */
   take(request: IncomingMessage, response: ServerResponse & { _keepAliveTimeout?: number }): void {
     const { [CONNECTION]: connection, destroyed: isGone } = request.socket as KnownSocket
     if (connection === undefined || isGone) return
     response._keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS // not documented: node:http tells the client
     const before = connection.answer
-    const isFirst = before === undefined || response.socket !== null // the socket is that of the oldest answer
+    const isFirst = before === undefined || response.socket !== null // the oldest answer has the socket
     if (!isFirst && (!before.headersSent || !before.shouldKeepAlive)) {
       if (!before.headersSent) endWith(before)
-      // What the client goes on to send stays with it, once node:http is through with what it has read.
+      // Later bytes stay with the client, once node:http has handled its last read.
       setImmediate(() => connection.socket.pause())
       return
     }
@@ -216,15 +214,15 @@ export class Connections {
     else before.once('finish', () => { if (!connection.socket.destroyed) this.#handle(request, response) })
   }
 
-  /** Ends a connection; with a status, answers what is not a request. */
+  /** Ends a connection; with a status, answers it first. */
   refuse(socket: KnownSocket, status: Refused | undefined): void {
     const { [CONNECTION]: connection } = socket
-    // No answer is possible: the client is gone, or its handshake has not ended.
+    // No answer is possible: the client is gone, or the handshake has not ended.
     if (connection === undefined || status === undefined || socket.destroyed) { socket.destroy(); return }
     if (connection.isRefused) return
     connection.isRefused = true
     const { answer } = connection
-    const isBody = answer?.req.complete === false // then the answer to its request is the only one
+    const isBody = answer?.req.complete === false // then its request has the only answer
     if (answer === undefined || (answer.writableFinished && !isBody)) {
       this.#options.onRefusal?.(status, peerOf(socket)?.address ?? '')
       socket.write(rawRefusal(status, this.#options.headers))
@@ -232,8 +230,8 @@ export class Connections {
       socket.destroySoon()
       return
     }
-    if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // who reads it answers that
-    // Behind a CONNECT, node:http does not say when more may be written.
+    if (isBody && answer.req.emit(BROKEN, socket.readableEnded ? 'gone' : status)) return // the body's reader answers
+    // Behind a CONNECT, node:http does not pass `drain` on.
     if (socket.listenerCount('drain') === 0) socket.on('drain', () => answer.emit('drain'))
     if (!answer.headersSent) return endWith(answer)
     endAfterAnswer(socket)
@@ -241,7 +239,7 @@ export class Connections {
     else answer.once('finish', () => socket.destroySoon())
   }
 
-  /** Closes those that have sent no request for long, even if some bytes now and then. */
+  /** A few bytes now and then do not keep a connection. */
   closeSilent(): void {
     const beforeMs = nowMs() - KEEP_ALIVE_TIMEOUT_MS - HEADERS_TIMEOUT_MS
     for (const waiting of Object.values(this.#waiting)) {
@@ -252,7 +250,6 @@ export class Connections {
     }
   }
 
-  /** Closes those that have not begun a request. */
   destroyIdle(): void {
     for (const { socket } of this.#shakingHands.values()) socket.destroy()
     for (const one of this.all) {
@@ -262,7 +259,7 @@ export class Connections {
 
   destroyAll(): void { for (const { socket } of this.all) socket.destroy() }
 
-  /** Closes the one that has waited longest for a head; false if none waits. */
+  /** False if none waits. */
   #giveWay(): boolean {
     const { fresh, idle } = this.#waiting
     const [longest] = fresh.size > 0 ? fresh : idle
@@ -279,7 +276,7 @@ export class Connections {
     connection.bytesRead = connection.socket.bytesRead
   }
 
-  /** Lets go of an answer that was sent, and so of its request, whose head may be long: who is idle has to be small. */
+  /** Drops a sent answer and its request, whose head may be long: idle connections must be small. */
   #answered(connection: Connection, answer: ServerResponse): void {
     const { req } = answer
     if (!req.complete && !req.destroyed) { req.once('close', () => this.#answered(connection, answer)); return }
@@ -294,7 +291,7 @@ export class Connections {
   }
 }
 
-/** Which connection of this machine a socket is on, before and after a handshake. */
+/** The handshake's socket and the later socket share it. */
 function placeOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -1,10 +1,7 @@
 /**
- * The rate limit: a sliding window of one minute in 60 one-second buckets a client (contract §8). A request is allowed
- * while fewer than the limit were allowed in the current second and the 59 before it; a refused one does not count.
- *
- * The table is bounded: it keeps two generations of clients. A client that is seen moves to the younger one; when that
- * is a minute old, or full, it becomes the older one, and the older one is dropped. So a client is forgotten within a
- * minute only if more than a whole generation of others came in between.
+ * The rate limit: a sliding window of a minute in one-second buckets (contract §8). Refused requests do not count. The
+ * table has two generations of clients. A client that is seen moves to the younger generation. If that is full, or a
+ * minute old, it replaces the older one, so memory stays bounded.
  */
 import { MAX_RATE_LIMIT_CLIENTS } from '../limits.ts'
 
@@ -13,21 +10,20 @@ const WINDOW_SECONDS = 60
 export interface Verdict {
   readonly allowed: boolean
   readonly limit: number
-  /** Requests left in the window after this one. */
+  /** After this request. */
   readonly remaining: number
-  /** If refused: the least whole number of seconds, at least 1, after which one would pass. Otherwise 0. */
+  /** At least 1 if refused, otherwise 0. */
   readonly retryAfterSeconds: number
 }
 
 interface Client {
-  /** Requests allowed in each second; second s is in bucket s % 60. */
+  /** Second s is in bucket s % 60. */
   readonly buckets: Uint32Array
   total: number
-  /** The second up to which the buckets are up to date. */
   second: number
 }
 
-/** Counts the requests of each client, and decides which may pass (contract §8.1). */
+/** Decides which requests may pass (contract §8.1). */
 export class RateLimit {
   readonly #limit: number
   readonly #nowMs: () => number
@@ -36,7 +32,7 @@ export class RateLimit {
   #old = new Map<string, Client>()
   #youngSinceSecond = 0
 
-  /** `nowMs` is a monotonic clock, in milliseconds; `maxClients` bounds each of the two generations. */
+  /** `nowMs` is monotonic; `maxClients` bounds each generation. */
   constructor(limit: number, nowMs: () => number, maxClients: number = MAX_RATE_LIMIT_CLIENTS) {
     this.#limit = limit
     this.#nowMs = nowMs
@@ -45,7 +41,6 @@ export class RateLimit {
 
   get clients(): number { return this.#young.size + this.#old.size }
 
-  /** Counts a request of a client, or refuses it. */
   take(key: string): Verdict {
     const nowMs = this.#nowMs()
     const second = Math.floor(nowMs / 1000)
@@ -59,7 +54,7 @@ export class RateLimit {
     return this.#refusal(client, nowMs)
   }
 
-  /** What `take` would say, without counting. */
+  /** As `take`, without counting. */
   peek(key: string): Verdict {
     const nowMs = this.#nowMs()
     const client = this.#young.get(key) ?? this.#old.get(key)
@@ -83,7 +78,6 @@ export class RateLimit {
   }
 
   #refusal(client: Client, nowMs: number): Verdict {
-    // The oldest second that still counts leaves the window 60 seconds after it began.
     let oldest = Math.max(0, client.second - WINDOW_SECONDS + 1)
     while (client.buckets[oldest % WINDOW_SECONDS] === 0) oldest++
     const waitMs = (oldest + WINDOW_SECONDS) * 1000 - nowMs
@@ -93,7 +87,7 @@ export class RateLimit {
   }
 }
 
-/** Empties the buckets of the seconds that have gone by since the client was last seen. */
+/** Empties the buckets of seconds without a request. */
 function advance(client: Client, second: number): void {
   const first = Math.max(client.second + 1, second - WINDOW_SECONDS + 1)
   for (let s = first; s <= second; s++) {
@@ -103,10 +97,7 @@ function advance(client: Client, second: number): void {
   client.second = second
 }
 
-/**
- * Counts a request in a general limit, by `key`, and in one of its own, by `address`; if either is used up, in neither.
- * What is shown is the general limit, if there is one.
- */
+/** Counts a request in both limits, or in neither if either is used up. The verdict shows the general limit, if any. */
 export function takeBoth(
   general: RateLimit | undefined, key: string, own: RateLimit | undefined, address: string
 ): Verdict | undefined {

@@ -1,23 +1,22 @@
-/** A reply: a status, bytes that are ready to send, and header fields; and the replies that are no route's own. */
+/** Replies, ready to send, and the replies that belong to no route. */
 import { Buffer } from 'node:buffer'
 import { TEXTS } from '../contract.ts'
 import { Failure, type FailureCode, type FieldErrors } from '../errors.ts'
 import { CORS_MAX_AGE_SECONDS } from '../limits.ts'
 
-/** An answer. The pieces of a body are sent in their order; `headers` holds names and values in turn. */
+/** `headers` holds names and values in turn. */
 export interface Reply {
   readonly status: number
   readonly body?: Body
   readonly headers?: readonly string[]
-  /** The body's type and caching; by default JSON that must not be stored. */
+  /** By default JSON that must not be stored. */
   readonly kind?: Kind
   /** Whether it ends its connection. */
   readonly isLast?: boolean
-  /** What the log says beyond the request: who has logged in, the token's hash, the new entry, or all of them. */
+  /** For the access log: the user, the token's hash, the entry. */
   readonly logged?: { readonly user?: number, readonly token?: string, readonly entry?: number | 'all' }
 }
 
-/** Bytes in pieces, and how many they are in all. */
 export interface Pieces extends Iterable<Buffer> { readonly bytes: number }
 
 export type Body = string | readonly Buffer[] | Pieces
@@ -29,7 +28,7 @@ export interface Kind {
 
 export const JSON_KIND: Kind = { type: 'application/json; charset=utf-8', cache: 'no-store' }
 
-/** The texts of the answers that are HTTP's own and not the contract's. */
+/** HTTP's own texts; the contract has others. */
 export const HTTP_TEXTS = {
   400: 'Bad Request',
   404: 'Not Found',
@@ -43,55 +42,53 @@ export const HTTP_TEXTS = {
   503: 'Service Unavailable'
 } as const
 
-/** Requests that node:http refuses by itself, or has no answer to. */
+/** Statuses of requests that node:http refuses or cannot answer. */
 export type Refused = 400 | 405 | 408 | 413 | 431
 
 export function jsonReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
   return { status, body: JSON.stringify(value), headers }
 }
 
-/** A reply of a message and its status, the form of most answers (contract §1, §7). */
+/** The form of most answers (contract §1, §7). */
 export function messageReply(status: number, message: string, headers: readonly string[] = []): Reply {
   return jsonReply(status, { message, status }, headers)
 }
 
-/** The reply of a bare status: `{"message": <HTTP's text>, "status": <code>}`. */
+/** `{"message": <HTTP's text>, "status": <code>}`. */
 export function statusReply(status: keyof typeof HTTP_TEXTS, headers: readonly string[] = []): Reply {
   return messageReply(status, HTTP_TEXTS[status], headers)
 }
 
-/** Nothing was done, and the same may be asked again. */
+/** Nothing was done; the client may try again. */
 export const BUSY: Reply = statusReply(503, ['Retry-After', '1'])
-/** A head that is malformed, or has a field twice. */
 export const BAD_REQUEST: Reply = statusReply(400)
 export const TOO_MANY_FIELDS: Reply = statusReply(431)
-/** A body whose pieces each cost more than they hold. */
+/** Each piece costs more than it holds. */
 export const FRAGMENTED: Reply = messageReply(400, 'The body comes in too many small chunks: send larger ones.')
 export const NOT_FOUND: Reply = statusReply(404)
 export const UNEXPECTED: Reply = statusReply(417)
 export const UNAUTHENTICATED: Reply = messageReply(401, 'Unauthenticated.', ['WWW-Authenticate', 'Bearer'])
 export const FORBIDDEN: Reply = messageReply(403, 'Invalid ability provided.')
-/** A `Host` that may be a web page's, in the open configuration. */
+/** Only in the open configuration: the host may be a web page's. */
 export const FOREIGN_HOST: Reply = messageReply(403,
   'This host is not allowed. The setting ALLOWED_HOSTS can allow it.')
 export const FOREIGN_ORIGIN: Reply = messageReply(403,
   'This origin is not allowed. The setting CORS_ORIGINS can allow it.')
 export const HTTPS_ONLY: Reply = messageReply(403, 'This service is reached by HTTPS only.')
 export const TOO_LARGE: Reply = statusReply(413)
-/** A body that is not declared as plain JSON. Both fields say what is taken (RFC 9110 §12.5.1, §12.5.3). */
+/** Both fields say which bodies are taken (RFC 9110 §12.5.1, §12.5.3). */
 export const UNSUPPORTED: Reply = messageReply(415,
   'Unsupported Media Type: send Content-Type: application/json, in UTF-8 and not compressed.',
   ['Accept', 'application/json', 'Accept-Encoding', 'identity'])
-/** One request more than the rate limit allows (contract §8.2). */
+/** The rate limit's refusal (contract §8.2). */
 export const TOO_MANY: Reply = jsonReply(429, { message: TEXTS.tooMany })
-/** An entry is no longer what `If-Match` says (RFC 9110 §13.1.1). */
+/** RFC 9110 §13.1.1. */
 export const PRECONDITION_FAILED: Reply = statusReply(412)
-/** A body that a host has read, or begun to read, and made no object of. */
 export const READ_BEFORE: Reply = messageReply(500,
   'Middleware has read the body before it came here: pass it on unread, or parsed as JSON in request.body.')
-/** The client left before it was answered; nothing is sent. The log has nginx's number for it. */
+/** Only for the log, with nginx's number. */
 export const CLIENT_GONE: Reply = { status: 499 }
-/** What a browser asks before the real request (Fetch, "CORS preflight"). */
+/** The Fetch standard's "CORS preflight". */
 export const PREFLIGHT: Reply = {
   status: 204,
   headers: [
@@ -101,12 +98,11 @@ export const PREFLIGHT: Reply = {
   ]
 }
 
-/** A body whose fields are wrong, each with its messages (contract §4.3, §7). */
+/** A body's faults by field (contract §4.3, §7). */
 export function invalid(errors: FieldErrors): Reply {
   return jsonReply(400, { message: TEXTS.invalid, errors, status: 400 })
 }
 
-/** OPTIONS lists the methods of a path; any other method that the path does not have is refused. */
 export function otherMethod(method: string, allow: readonly string[]): Reply {
   const headers = ['Allow', allow.join(', ')]
   return method === 'OPTIONS' ? { status: 204, headers } : statusReply(405, headers)
@@ -114,12 +110,12 @@ export function otherMethod(method: string, allow: readonly string[]): Reply {
 
 export const OPTIONS_OF_SERVER: Reply = otherMethod('OPTIONS', ['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** Failures after which nothing was done, and the same may be asked again. */
+/** Nothing was done; the client may try again. */
 const BUSY_FAILURES: readonly FailureCode[] = [
   'queue-full', 'journal-busy', 'hashes-busy', 'session-changed', 'journal-closed'
 ]
 
-/** How a failure is answered; undefined if it is not expected, or not for clients. */
+/** Undefined if the failure is unexpected, or not for clients. */
 export function failureReply(error: unknown, storingFailed: string | undefined): Reply | undefined {
   if (!(error instanceof Failure)) return undefined
   if (error.code === 'entry-changed') return PRECONDITION_FAILED
@@ -129,7 +125,7 @@ export function failureReply(error: unknown, storingFailed: string | undefined):
   return error.code === 'journal-unreachable' ? BUSY : undefined
 }
 
-/** What lets a page read an answer, if its origin may (contract §5.8); `Vary` in any case. */
+/** Lets pages of allowed origins read an answer (contract §5.8); caches need `Vary` in any case. */
 export function corsFields(origin: string | undefined, allowed: ReadonlySet<string>): string[] {
   if (origin === undefined || !allowed.has(origin)) return ['Vary', 'Origin']
   return [

@@ -1,4 +1,4 @@
-/** The way of a request, from its head to its answer: `replyTo` tells it. */
+/** The way of a request, from its head to its answer: see `carryOut`. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { nowMs } from '../clock.ts'
@@ -16,47 +16,45 @@ import { failureReply, statusReply, type Reply } from './reply.ts'
 import type { Found, Route, Router } from './route.ts'
 import { endWith, sendReply } from './send.ts'
 
-/** The step of an option that is undefined is left out. */
+/** An undefined option leaves its step out. */
 export interface PipelineOptions {
   readonly router: Router
   readonly rateLimit?: RateLimit | undefined
-  /** Whether requests with a token count against its user. */
+  /** Counts requests with a token by its user. */
   readonly limitsByUser?: boolean
   readonly trustedProxies?: AddressSet | undefined
-  /** Whether a request is refused that reached neither this program nor a trusted proxy by HTTPS. */
+  /** Refuses requests without HTTPS to this program or a trusted proxy. */
   readonly asksForHttps?: boolean
-  /** In the open configuration: the names that a `Host` may have besides this machine's own. */
+  /** Only in the open configuration: names allowed in `Host`. */
   readonly guardedHosts?: ReadonlySet<string> | undefined
   /** Origins whose pages may read answers under `/api`. */
   readonly corsOrigins?: ReadonlySet<string> | undefined
-  /** In the protected configuration: whose token it is. */
+  /** Only in the protected configuration. */
   readonly authenticate?: ((token: string) => Session | undefined) | undefined
-  /** See `Journal.catchUp`. */
   readonly catchUp?: ((mustBeNewest?: boolean) => Promise<void>) | undefined
   readonly maxBodyBytes: number
-  /** Header fields of every answer, names and values in turn. */
+  /** Names and values in turn, for every answer. */
   readonly headers?: readonly string[]
   readonly observers?: readonly Observer[]
-  /** Takes what the operator should know and the client should not. */
+  /** For the operator, not for clients. */
   readonly warn: (line: string) => void
 }
 
-/** Answers requests; `target` is that below an embedder's prefix. */
+/** `target` is below an embedder's prefix. */
 export interface Pipeline {
   (request: IncomingMessage, response: ServerResponse, target?: string): void
   readonly isStopping: () => boolean
-  /** From now on each answer ends its connection; resolves once none is under way, or after `timeoutMs`. */
+  /** Each further answer ends its connection. Resolves once none is under way, or after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>
 }
 
-/** A request, and what has been found out about it so far. */
 interface Asked {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: IncomingMessage['socket']
   readonly startMs: number
   readonly head: Head | undefined
-  /** Whether it is limited, and shared with other origins (contract §8, §5.8). */
+  /** Limited and shared with other origins (contract §8, §5.8). */
   readonly isUnderApi: boolean
   readonly peer: Peer
   readonly client: string
@@ -68,8 +66,8 @@ interface Asked {
 }
 
 /**
- * The way of a request: each step throws the reply that refuses it, and no body is read before it has to be. If nothing
- * has to be waited for, the answer is sent before a next request is looked at.
+ * Each step throws the reply that refuses the request; no body is read before that is needed. Without a wait, the
+ * answer is sent before the next request is looked at.
  */
 async function carryOut(options: PipelineOptions, asked: Asked, state: PipelineState): Promise<void> {
   const { request, response, head, client, socket } = asked
@@ -130,7 +128,7 @@ export function pipelineOf(options: PipelineOptions): Pipeline {
   return Object.assign(pipeline, { isStopping: () => state.isStopping, stop })
 }
 
-/** What requests share: `hasWarned` is whether the operator knows that the host answers, too. */
+/** `hasWarned`: the operator knows that the host answers too. */
 interface PipelineState { readonly isStopping: boolean, hasWarned: boolean }
 
 function begun(
@@ -148,7 +146,6 @@ function begun(
   }
 }
 
-/** The reply that a step has thrown, or the answer to what went wrong. */
 function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Reply {
   if (replies.isReply(thrown)) return thrown
   asked.id = randomUUID()
@@ -158,7 +155,7 @@ function refusalOf(options: PipelineOptions, asked: Asked, thrown: unknown): Rep
   return statusReply(500, ['X-Request-Id', asked.id])
 }
 
-/** Answers a request, once, and tells the observers. Never throws. */
+/** Never throws. */
 function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): void {
   try {
     end(options, asked, send(options, asked, reply, state), reply.logged)
@@ -170,7 +167,7 @@ function answer(options: PipelineOptions, asked: Asked, reply: Reply, state: Pip
   }
 }
 
-/** Sends a reply, if anybody takes it; gives the status for the log. */
+/** Gives the status for the log. */
 function send(options: PipelineOptions, asked: Asked, reply: Reply, state: PipelineState): number {
   const { request, response, head, socket } = asked
   if (socket.destroyed || request.socket === null || reply === replies.CLIENT_GONE) {
@@ -183,7 +180,7 @@ function send(options: PipelineOptions, asked: Asked, reply: Reply, state: Pipel
     return replies.CLIENT_GONE.status
   }
   const isLast = reply.isLast === true || state.isStopping || !(request.complete || isRestShort(head))
-  // Over TLS an answer is out a turn later than what follows its head is read: thousands of chunks, of each client.
+  // Over TLS, thousands of chunks may be read before an answer is out.
   if (isLast && request instanceof ListenerRequest) request.isDiscarded = true
   sendReply(response, reply, extraFields(options, asked), isLast)
   return reply.status
@@ -196,7 +193,7 @@ function extraFields(options: PipelineOptions, asked: Asked): string[] {
   const { headers = [], corsOrigins } = options
   const fields = [...headers]
   const left = asked.verdict ?? limitOf(options, asked)?.peek(addressKey(asked))
-  // A request that was not counted is not refused either: it is told what is left.
+  // A request that was not counted is not refused.
   if (left !== undefined) fields.push(...limitHeaders(asked.verdict ?? { ...left, allowed: true }))
   if (corsOrigins !== undefined && asked.head !== undefined && asked.isUnderApi) {
     fields.push(...replies.corsFields(asked.head.origin, corsOrigins))
@@ -212,7 +209,7 @@ function end({ observers = [] }: PipelineOptions, asked: Asked, status: number, 
   for (const one of observers) one.requestEnded?.(ended)
 }
 
-/** What the log says of an error: of an expected failure its sentence, else the stack. */
+/** A stack only for unexpected errors. */
 function describe(error: unknown): string {
   return error instanceof Failure ? error.message : String(error instanceof Error && error.stack || error)
 }
@@ -228,8 +225,8 @@ function assertHttps(options: PipelineOptions, asked: Asked, head: Head): void {
 }
 
 /**
- * In the open configuration, refuses what a web page may have sent. A page cannot choose the `Host` that its own name
- * gives its requests (DNS rebinding), nor leave out its `Origin` or, on a GET, its site (cross-site requests).
+ * In the open configuration, pages of other sites are refused. A page cannot choose its `Host` (DNS rebinding), nor
+ * hide its `Origin` or, on a GET, its site (cross-site requests).
  */
 function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void {
   const { guardedHosts, corsOrigins } = options
@@ -242,14 +239,14 @@ function assertOwnPage(options: PipelineOptions, asked: Asked, head: Head): void
   if (isForeign) throw replies.FOREIGN_ORIGIN
 }
 
-/** Answers what a browser asks before the real request (Fetch, "CORS preflight"; contract §5.8). */
+/** Answers a browser's question before a request (Fetch, "CORS preflight"; contract §5.8). */
 function answerPreflight({ corsOrigins }: PipelineOptions, { isUnderApi }: Asked, head: Head): void {
   const { method, origin, 'access-control-request-method': wanted } = head
   if (method !== 'OPTIONS' || !isUnderApi || wanted === undefined || origin === undefined) return
   throw corsOrigins?.has(origin) === true ? replies.PREFLIGHT : replies.OPTIONS_OF_SERVER
 }
 
-/** Whose token it is, in the protected configuration; a token that is not valid is refused if the route needs it. */
+/** An invalid token is refused only if the route needs one. */
 function sessionOf({ authenticate }: PipelineOptions, head: Head): Session | undefined {
   const token = authenticate && tokenIn(head)
   return token === undefined ? undefined : authenticate?.(token)
@@ -273,13 +270,13 @@ function count(options: PipelineOptions, asked: Asked): void {
 
 function foundFor({ found }: Asked, { expect, path, method }: Head): { readonly route: Route, readonly id: number } {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw replies.UNEXPECTED
-  if (path === '*') throw replies.OPTIONS_OF_SERVER // it asks about the whole server (RFC 9110 §9.3.7)
+  if (path === '*') throw replies.OPTIONS_OF_SERVER // the whole server (RFC 9110 §9.3.7)
   if (found === undefined) throw replies.NOT_FOUND
   if (found.route === undefined) throw replies.otherMethod(method, found.allow)
   return found
 }
 
-/** Whether a request has to know what others have just written; a create is decided in its turn. */
+/** Whether it must know the latest writes; a create is decided in its turn. */
 function needsOthers({ authenticate }: PipelineOptions, { method, isPublic, before }: Route): boolean {
   return method === 'GET' ? isPublic !== true : authenticate !== undefined || before !== undefined
 }
@@ -292,7 +289,7 @@ async function catchUp(ask: () => Promise<void>, { storingFailed }: Route): Prom
   }
 }
 
-/** Refuses who has no valid token, or whose token lacks the ability of the route (contract §5.1, §5.2, §5.6). */
+/** Refuses invalid tokens and missing abilities (contract §5.1, §5.2, §5.6). */
 function assertMay({ authenticate }: PipelineOptions, session: Session | undefined, route: Route): void {
   if (authenticate === undefined || route.isPublic === true) return
   if (session === undefined) throw replies.UNAUTHENTICATED

@@ -1,4 +1,4 @@
-/** What a route is, a line of the contract's table with the function that answers it; and the router that finds it. */
+/** Routes, and the router that finds them. */
 import { Failure } from '../errors.ts'
 import type { Session } from '../store/session.ts'
 import type { Shape, Shaped } from '../store/validate.ts'
@@ -6,75 +6,71 @@ import type { Head } from './head.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
 
-/** A request that has come as far as its handler. */
 export interface Call<Body> {
   readonly head: Head
-  /** The id in the path; 0, which no entry has, if there is none or it is not valid. */
+  /** 0, which no entry has, if missing or invalid. */
   readonly id: number
-  /** The validated body; undefined for a route without a shape. */
+  /** Validated; undefined without a shape. */
   readonly body: Body
-  /** The client's address. */
   readonly client: string
-  /** Whether the client has hung up. */
   readonly isGone: () => boolean
   /** Undefined in the open configuration. */
   readonly session: Session | undefined
 }
 
 export interface Route<Body = unknown> {
-  /** The operation's name, which settings and logs use. */
+  /** For settings and logs. */
   readonly operation: string
   readonly method: 'GET' | 'POST'
-  /** A path, whose last segment may be `{id}`. */
+  /** The last segment may be `{id}`. */
   readonly path: string
-  /** The ability that a token needs for it, which the settings give; undefined: any token will do. */
+  /** From the settings; undefined: any token. */
   readonly ability?: string | undefined
-  /** Whether it needs no token; a GET then also tells nothing of what is stored. */
+  /** Needs no token. A public GET must tell nothing of stored data. */
   readonly isPublic?: boolean
-  /** Whether any token will do: it is about that token alone. */
+  /** For a route about the token itself. */
   readonly takesAnyToken?: boolean
-  /** Whether it is answered without HTTPS in production: a probe on the same machine has no proxy. */
+  /** A probe on the same machine has no proxy. */
   readonly allowsHttp?: boolean
-  /** A limit of its own, by client address, besides the general one. */
+  /** By client address, besides the general limit. */
   readonly limit?: RateLimit | undefined
-  /** What the body must be; a route without a shape does not read its body. */
+  /** Without a shape, the body is not read. */
   readonly shape?: Shape
-  /** Answers before the body is looked at: an unknown id goes before anything that is wrong with a body. */
+  /** Answers before the body is read: an unknown id precedes a body's faults. */
   readonly before?: (id: number) => Reply | undefined
-  /** The message of the 500 when the journal fails; `Server Error` if there is none. */
+  /** The 500's message if the journal fails; by default `Server Error`. */
   readonly storingFailed?: string
-  /** For `/openapi.json`, which knows the contract's routes by itself. */
+  /** For `/openapi.json`, which knows the contract's routes. */
   readonly description?: RouteDescription
-  /** Answers, or throws the answer. */
+  /** May throw a reply. */
   handle(call: Call<Body>): Reply | Promise<Reply>
 }
 
-/** A JSON Schema. */
 export type Schema = { readonly [keyword: string]: unknown }
 
-/** What `/openapi.json` says of a route besides what the route itself does. Names tie requests to their answers. */
+/** For `/openapi.json`; names tie requests to answers. */
 export interface RouteDescription {
   readonly tag: string
   readonly summary: string
   readonly description: string
-  /** Examples of the path's `{id}`. */
+  /** Examples of `{id}`. */
   readonly ids?: { readonly [name: string]: number }
-  /** The schema of the request's body, and examples of it. */
+  /** With examples. */
   readonly body?: Schema
   readonly isBodyOptional?: boolean
   readonly honoursIfMatch?: boolean
   readonly bodies?: { readonly [name: string]: unknown }
-  /** Examples of answers, and the schemas of those that are not all alike. */
+  /** With schemas, if they differ. */
   readonly answers: { readonly [name: string]: Reply }
   readonly schemas?: { readonly [name: string]: Schema }
 }
 
-/** Ties the type of a route's body to its shape. */
+/** Ties a body's type to its shape. */
 export function route<S extends Shape>(route: Route<Shaped<S>> & { readonly shape: S }): Route {
   return route as Route
 }
 
-/** A route with its ability. Throws `route-invalid` if that was forgotten: the route would be open to any token. */
+/** Throws `route-invalid` for a forgotten ability: the route would be open to any token. */
 export function withAbility(route: Route, abilities: ReadonlyMap<string, string | undefined>): Route {
   const { operation, isPublic = false, takesAnyToken = false } = route
   if (!isPublic && !takesAnyToken && !abilities.has(operation)) {
@@ -84,22 +80,20 @@ export function withAbility(route: Route, abilities: ReadonlyMap<string, string 
   return { ...route, ability: abilities.get(operation) }
 }
 
-/** A route with the id of the path, or the methods that the path allows, or (undefined) no such path. */
+/** A route with its id, the allowed methods, or undefined for an unknown path. */
 export type Found =
   | { readonly route: Route, readonly id: number }
   | { readonly route: undefined, readonly allow: readonly string[] }
   | undefined
 
-/** The routes of a path by their methods. */
 type Methods = Map<string, Route>
 
-/** The router: two tables, of whole paths and of those whose last segment is an id. A whole path wins. */
+/** Whole paths win over paths with an id. */
 export class Router {
   readonly #whole = new Map<string, Methods>()
-  /** By the path up to the id. */
   readonly #beforeId = new Map<string, Methods>()
 
-  /** Throws if two routes have the same method and path, or `{` is anywhere but in a last segment `{id}`. */
+  /** Throws on a repeated method and path, and on a misplaced `{`. */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       const [, path, id] = /^(\/[^{]*?)((?<=\/)\{id\})?$/.exec(route.path) ?? []
@@ -111,7 +105,7 @@ export class Router {
     }
   }
 
-  /** Finds the route of a path without its query. HEAD is found where GET is. Never throws. */
+  /** Takes a path without its query; HEAD finds GET. Never throws. */
   find(method: string, path: string): Found {
     let methods = this.#whole.get(path)
     let id = 0
@@ -128,7 +122,7 @@ export class Router {
   }
 }
 
-/** The positive integer that a percent-decoded segment (RFC 3986 §2.1) is in canonical form; 0 for anything else. */
+/** A canonical positive integer, percent-decoded (RFC 3986 §2.1); otherwise 0. */
 function idFrom(segment: string): number {
   try {
     const text = segment.includes('%') ? decodeURIComponent(segment) : segment

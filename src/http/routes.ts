@@ -1,4 +1,4 @@
-/** The five operations (contract §1, §9), and login and logout, which only the protected configuration has (§5). */
+/** The five operations (contract §1, §9), and login and logout of the protected configuration (§5). */
 import { Buffer } from 'node:buffer'
 import { nowMs } from '../clock.ts'
 import { TEXTS } from '../contract.ts'
@@ -22,7 +22,7 @@ const DELETED = messageReply(200, TEXTS.deleted)
 const created = (entry: number, prefix: string): Reply =>
   ({ ...CREATED, headers: ['Location', `${prefix}/api/getPassword/${entry}`], logged: { entry } })
 
-/** An entry's text with what an answer has before and behind it. A long text is in pieces of its own. */
+/** A long text stays in pieces of its own. */
 function entryReply(text: string | Buffer, tag: string, before: string, behind: string): Reply {
   const body = typeof text === 'string' ? `${before}${text}${behind}` : [Buffer.from(before), text, Buffer.from(behind)]
   return { status: 200, body, headers: ['ETag', `"${tag}"`] }
@@ -31,16 +31,15 @@ function entryReply(text: string | Buffer, tag: string, before: string, behind: 
 const BEHIND_READ = ',"status":200}'
 const BEHIND_UPDATED = `,${JSON.stringify({ message: TEXTS.updated, status: 200 }).slice(1)}`
 
-/** A list of entity tags (RFC 9110 §8.8.3); what is between the quotes of one may be commas and asterisks as well. */
+/** Entity tags (RFC 9110 §8.8.3); quoted text may hold commas and asterisks. */
 const TAGS = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))*$/
 
 /**
- * What `If-Match` asks of an entry (RFC 9110 §13.1.1); undefined: nothing. Tags are compared strongly, so a weak one
- * matches none, and what is no list of tags does not either.
+ * Undefined without `If-Match` (RFC 9110 §13.1.1). Comparison is strong: weak tags and malformed lists match no entry.
  */
 export function preconditionIn({ 'if-match': tags }: Head): Precondition | undefined {
   if (tags === undefined) return undefined
-  // Not taken apart: a change that waits holds no more than was sent, and many may be decided at once.
+  // Not parsed: a waiting change holds no more than was sent.
   return (_entry, tag) =>
     tags.trim() === '*' || (TAGS.test(tags) && new RegExp(`(?<!W/)"${tag()}"`).test(tags))
 }
@@ -49,7 +48,7 @@ export function unknownIdIn({ state }: Commits): (id: number) => Reply | undefin
   return id => state.entries.has(id) ? undefined : UNKNOWN
 }
 
-/** The routes of the five operations on a store; `prefix` is the path below which they are served. */
+/** `prefix` is the path below which they are served. */
 export function entryRoutes(store: Commits, prefix: string = ''): readonly Route[] {
   const { state } = store
   const unknownId = unknownIdIn(store)
@@ -87,7 +86,7 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
       handle: async ({ head, id, body, session }) => {
         const entry = await updateEntry(store, id, body, session ?? null, preconditionIn(head))
         if (entry === undefined) return UNKNOWN
-        const text = entryText(entry) // as this change has left it: another one may have followed in the same write
+        const text = entryText(entry) // as of this change; another may follow in the same write
         return entryReply(text, state.entries.tagOf(text), '{"password":', BEHIND_UPDATED)
       }
     }),
@@ -105,14 +104,11 @@ export function entryRoutes(store: Commits, prefix: string = ''): readonly Route
 const INVALID_CREDENTIALS = messageReply(401, TEXTS.invalidCredentials)
 const LOGGED_OUT = messageReply(200, TEXTS.loggedOut)
 
-/**
- * Login and logout. `loginLimit` is how many logins a client may try in a minute, 0 for any number; a token from a
- * login lives `ttlMinutes`, or until it is revoked.
- */
+/** `loginLimit` is logins a minute and client, 0 for any number. A token lives `ttlMinutes`, or until it is revoked. */
 export function sessionRoutes(
   accounts: Accounts, loginLimit: number, ttlMinutes: number | undefined
 ): readonly Route[] {
-  // Beside the limit of an address, which may be wide: nobody tries the passwords of one user.
+  // An address's limit may be wide; this limit stops guesses at one user's password.
   const pairs = loginLimit === 0 ? undefined : new RateLimit(LOGIN_LIMIT_REQUESTS, nowMs, MAX_LOGIN_PAIRS)
   return [
     route({

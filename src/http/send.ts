@@ -1,9 +1,6 @@
 /**
- * Sends a reply, over TCP, over TLS, and behind the middleware of somebody else's server; and ends a connection.
- *
- * A short answer is one write. A long one is given in pieces, as its reader takes them; readers share the pieces. Each
- * answer has to be taken within a minute and its bytes at a slow modem's speed, looked at every few seconds; and what
- * only slow readers still hold is bounded in all.
+ * Sends replies over TCP and TLS, and behind a host's middleware. A long answer goes out in shared pieces, as its
+ * reader takes them. A reader too slow for a modem is cut; memory for slow readers is bounded.
  */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -18,27 +15,26 @@ import {
 } from './reply.ts'
 
 /**
- * Sends 100 Continue (RFC 9110 §10.1.1), unless `node:http` has: it does so by itself on a server that does not listen
- * for `checkContinue`, and only this field shows it.
+ * Sends 100 Continue (RFC 9110 §10.1.1), unless node:http has, as on servers that do not listen for `checkContinue`.
  */
 export function sendContinue(response: ServerResponse & { readonly _sent100?: boolean }): void {
   if (response._sent100 !== true) response.writeContinue()
 }
 
-/** Sends a reply with further header fields; `isLast` ends the connection with it. */
+/** `isLast` ends the connection. */
 export function sendReply(response: ServerResponse, reply: Reply, extra: readonly string[], isLast: boolean): void {
-  // To HTTP/1.0, node:http ends the connection behind an answer without a length, whatever was agreed.
+  // To HTTP/1.0, node:http closes behind an answer without a length.
   if (isLast || (reply.body === undefined && response.req.httpVersionMinor === 0)) endWith(response)
   writeHead(response, reply.status, fieldsOf(reply, extra))
   const { body = '' } = reply
   if (typeof body === 'string' && body.length <= SHORT_BODY_BYTES) {
     response.end(body)
-    // Nearly always the system has taken all of it; a host's middleware may end the answer later.
+    // A host's middleware may end the answer later.
     if (response.writableLength === 0 && response.writableEnded) return
     watch({ response, pieces: [], sinceMs: nowMs(), givenBytes: body.length })
     return
   }
-  // A long text waits for a slow reader outside of the heap, where a wide character does not double it.
+  // A long text waits outside of the heap, where wide characters do not double it.
   const pieces = typeof body === 'string' ? [Buffer.from(body)] : body
   const bytes = bodyBytes(pieces)
   const answer: Answer = { response, pieces, sinceMs: nowMs(), givenBytes: 0 }
@@ -51,7 +47,7 @@ export function sendReply(response: ServerResponse, reply: Reply, extra: readonl
   if (!response.writableFinished) watch(answer)
 }
 
-/** The header fields of a reply and further ones. A 204 has no content and no length (RFC 9110 §8.6). */
+/** A 204 has no length (RFC 9110 §8.6). */
 function fieldsOf({ body, headers = [], kind = JSON_KIND }: Reply, extra: readonly string[]): string[] {
   const fields = body === undefined ? [] : ['Content-Type', kind.type, 'Content-Length', String(bodyBytes(body))]
   fields.push('Cache-Control', kind.cache, 'X-Content-Type-Options', 'nosniff')
@@ -65,7 +61,7 @@ function bodyBytes(body: Body): number {
   return 'bytes' in body ? body.bytes : body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
-/** A refusal as a whole message that ends its connection, for a request that has no response object. */
+/** A whole message, for a request without a response object. */
 export function rawRefusal(status: Refused, headers: readonly string[] = []): Buffer {
   const reply = statusReply(status, status === 405 ? OPTIONS_OF_SERVER.headers : [])
   const fields = fieldsOf(reply, [...headers, 'Connection', 'close'])
@@ -74,25 +70,21 @@ export function rawRefusal(status: Refused, headers: readonly string[] = []): Bu
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${String(reply.body)}`)
 }
 
-/** Writes a head, whose fields are names and values in turn. */
 function writeHead(response: ServerResponse, status: number, fields: string[]): void {
   if (!Object.hasOwn(response, 'writeHead')) { response.writeHead(status, fields); return }
-  // Middleware is before it, and may know fields as an object alone: on-headers before 1.1 does, which many use.
+  // Middleware may take fields as an object only, as on-headers before 1.1 does.
   for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
   response.writeHead(status)
 }
 
-/** An answer that its reader has not taken yet. */
 interface Answer {
   readonly response: ServerResponse
-  /** What it holds of a list, or of a long entry. */
   pieces: readonly Buffer[] | Pieces
   readonly sinceMs: number
-  /** What was given to the connection. */
   givenBytes: number
 }
 
-/** Gives pieces, and further ones when those before were taken. `drain` is what every middleware passes on. */
+/** Middleware passes `drain` on. */
 function sendPieces(answer: Answer): void {
   const { response, pieces } = answer
   const mostBytes = 'encrypted' in response.req.socket ? SEND_COPIED_BYTES : SEND_BYTES
@@ -120,7 +112,7 @@ function * slicesOf(pieces: Iterable<Buffer>, mostBytes: number): Generator<Buff
   }
 }
 
-/** All answers of this process that were not taken yet, the oldest first. */
+/** Answers not yet taken, the oldest first. */
 const unsent = new Set<Answer>()
 let looking: NodeJS.Timeout | undefined
 
@@ -131,7 +123,6 @@ function watch(answer: Answer): void {
   looking ??= setInterval(cutLate, TIMEOUT_CHECK_MS).unref()
 }
 
-/** Cuts who is too slow: who has not taken, for a minute, as much as a slow line could have brought. */
 function cutLate(): void {
   const now = nowMs()
   for (const answer of unsent) {
@@ -146,8 +137,8 @@ function cutLate(): void {
 }
 
 /**
- * Bounds what answers hold beside the newest one. That grows only when a list of a new version begins to be sent:
- * older versions share with it what has not changed. Those that began first are cut.
+ * Bounds memory beside the newest answer. Memory grows only with a new version of the list, since versions share
+ * unchanged pieces. The oldest readers are cut.
  */
 function makeRoomBeside(newest: Iterable<Buffer>): void {
   const seen = new Set<unknown>([newest, ...newest])
@@ -169,29 +160,27 @@ function cut(answer: Answer): void {
   answer.response.req.socket.destroy()
 }
 
-/** Makes an answer that has not begun the last of its connection. */
+/** The answer must not have begun. */
 export function endWith(response: ServerResponse): void {
   response.shouldKeepAlive = false
   endAfterAnswer(response.req.socket)
 }
 
 /**
- * What node:http hands each head to that it has parsed; 2 has it stop there, as behind an upgrade. This is not part of
- * its documented interface. Without it, a read of 64 KiB becomes 3,600 requests that nobody carries out, 5 MB which
- * stay until the connection ends; no documented way stops the parser.
+ * Undocumented: node:http gives each parsed head to `onIncoming`; 2 stops the parser, as behind an upgrade. Otherwise a
+ * read of 64 KiB becomes 3,600 requests and 5 MB. No documented way stops the parser.
  */
 interface Parsing {
   parser?: { onIncoming: (request: IncomingMessage & { upgrade?: boolean }) => number } | null
 }
 
 /**
- * Ends a connection so that the answer under way arrives as its last (RFC 9112 §9.6): nothing that came behind the
- * request is carried out, and once the answer is out, what still comes is read and thrown away for a while. A
- * connection closed at once would be reset by the system, and a reset overtakes an answer.
+ * Ends a connection behind the answer under way (RFC 9112 §9.6): later requests are not carried out. Their bytes are
+ * read for a while, since a close would reset the connection, and a reset overtakes the answer.
  */
 export function endAfterAnswer(socket: Socket & Parsing): void {
   if (socket.parser) socket.parser.onIncoming = skip
-  socket.destroySoon = linger // node:http calls it once an answer that says `Connection: close` is out
+  socket.destroySoon = linger // called behind an answer with `Connection: close`
 }
 
 function skip(request: { upgrade?: boolean }): number {
@@ -199,7 +188,7 @@ function skip(request: { upgrade?: boolean }): number {
   return 2
 }
 
-/** Ends our side, and throws away what comes until the client ends its own, up to a bound in bytes and in time. */
+/** Bounded in bytes and in time. */
 function linger(this: Socket): void {
   if (this.writableEnded) return
   this.end()
@@ -210,7 +199,7 @@ function linger(this: Socket): void {
       if (rest < 0) this.destroy()
     })
   }
-  // node:http starts to read again where it has stopped, but only as long as it is the one who reads.
+  // node:http resumes reading only as long as it has the socket.
   if (this.isPaused()) this.once('resume', discard).resume()
   else discard()
   const timer = setTimeout(() => this.destroy(), DRAIN_TIMEOUT_MS)

@@ -1,4 +1,4 @@
-/** HTTPS: a server with a certificate, whose files are read at the start, and again when they have changed. */
+/** HTTPS with a certificate that follows its files. */
 import type { Buffer } from 'node:buffer'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Server } from 'node:http'
@@ -7,7 +7,7 @@ import { Failure, systemCode } from '../errors.ts'
 import type { Files } from '../journal/files.ts'
 import { HEADERS_TIMEOUT_MS, TLS_CHECK_MS } from '../limits.ts'
 
-/** A certificate chain and its private key, PEM. */
+/** PEM; `cert` is a chain. */
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
@@ -15,7 +15,7 @@ export interface Certificate {
 
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_TIMEOUT_MS } as const
 
-/** Makes a server, and what gives it another certificate; throws `certificate-invalid`. */
+/** Throws `certificate-invalid`. */
 export function createSecure(
   options: ServerOptions, certificate: Certificate
 ): { readonly server: Server, readonly renew: (certificate: Certificate) => void } {
@@ -33,7 +33,7 @@ export function createSecure(
   }
 }
 
-/** OpenSSL compares the two only where both are of one kind, such as RSA; else each handshake would fail. */
+/** OpenSSL compares only keys of one kind, such as RSA; otherwise each handshake would fail. */
 function assertFit({ cert, key }: Certificate): void {
   if (/^(-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
     const way = 'give one without: openssl pkey -in KEY -out NEW'
@@ -43,19 +43,15 @@ function assertFit({ cert, key }: Certificate): void {
   throw new Failure('certificate-invalid', 'TLS_CERT or TLS_KEY: the two do not belong together')
 }
 
-/** A certificate that follows its files. */
 export interface FollowedCertificate {
-  /** Reads it as its files are now. */
+  /** Throws `certificate-invalid`. */
   read(): Certificate
-  /**
-   * Gives it to a function, again and again, once its files are no longer as they were read; if that throws, it is
-   * reported and the old one stays.
-   */
+  /** Calls `renew` whenever the files change. If it throws, the old certificate stays. */
   follow(renew: (certificate: Certificate) => void): void
   close(): void
 }
 
-/** Reads the two files, PEM; throws `certificate-invalid` when that fails. */
+/** Reads PEM files; throws `certificate-invalid`. */
 export function followCertificate(
   files: Files, certFile: string, keyFile: string,
   log: { info(line: string): void, warn(line: string): void }
@@ -82,7 +78,7 @@ export function followCertificate(
       }
       fault = ''
     } catch (error) {
-      // Reported once: while two files are replaced one after the other, they do not match for a moment.
+      // Reported once: the files do not match while they are replaced.
       const why = error instanceof Failure ? error.message : systemCode(error)
       if (why !== fault) log.warn(`the certificate was not renewed, the old one stays: ${why}`)
       fault = why
