@@ -1,8 +1,7 @@
 /**
- * The access log: one JSON line per request: who asked for what, and the outcome; never a password, a token, a query or
- * a body. Every value passes through JSON, so no control character can forge a line. A slow reader or a full disk loses
- * lines, which are counted and reported once there is room again, and never delays a request. A line for the start and
- * one for the stop show from when to when there was a log.
+ * The access log: a JSON line for each request, never with a password, a token, a query or a body; JSON escapes control
+ * characters, so that no value forges a line. A slow reader or a full disk loses lines, which are counted and reported
+ * later, and delays no request. Lines for start and stop show when there was a log.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -11,23 +10,20 @@ import { MAX_ACCESS_LOG_PENDING_BYTES } from '../../limits.ts'
 import type { AccessLogSink, Ended, Observer } from '../../log.ts'
 import { tokenId } from '../../store/session.ts'
 
-/** A line, besides its time. */
 export interface LoggedRequest {
-  /** The request's own id. */
   readonly request: string
-  /** The client's address. */
   readonly client: string
-  /** The user whose token it came with, or who has logged in by it. */
+  /** Whose token it came with, or who has logged in by it. */
   readonly user: number | null
-  /** The id of that token, or of the one that the login issued; not the token. */
+  /** The id of that token or the issued token; not the token. */
   readonly token: string | null
   readonly method: string
-  /** The operation; null where no route was found. */
+  /** The operation; null if no route was found. */
   readonly route: string | null
-  /** The entry's id as the path names it, if it is a number, or that of the created one; `all` if all are given. */
+  /** The id in the path, or of the created entry; `all` if all are given. */
   readonly entry: number | 'all' | null
   readonly status: number
-  /** From the head to the answer, in milliseconds. */
+  /** From the head to the answer. */
   readonly ms: number
 }
 
@@ -38,7 +34,7 @@ export class AccessLog implements Observer {
   #dropped = 0
   #fault: string | undefined
 
-  /** `wallMs` is the wall clock, milliseconds since 1970. `warn` gets a line when writing fails. */
+  /** `wallMs`: milliseconds since 1970. `warn` gets a line when writing fails. */
   constructor(sink: AccessLogSink, wallMs: () => number, warn: (line: string) => void) {
     this.#sink = sink
     this.#wallMs = wallMs

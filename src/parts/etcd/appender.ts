@@ -1,26 +1,25 @@
 /**
- * The writing side of an instance. An append goes after exactly the newest record that this instance has applied, on
- * which its events were decided. What is read at its place, by whichever way, decides what became of it: its own line,
- * and it is made; another, and that is applied, and everything decided again. `etcd-log.ts` says why that is once.
+ * The writing side of an instance. An append goes right after the newest record that this instance has applied, because
+ * its events were decided on that record; `etcd-log.ts` says why a change is recorded once.
  */
 import { Failure } from '../../errors.ts'
 import type { DurableJournal, EncodedEvent } from '../../journal/journal.ts'
 import { ETCD_WRITE_TIMEOUT_MS, MAX_ETCD_WAIT_MS } from './etcd-limits.ts'
 import type { Follower } from './follower.ts'
 
-/** Seals events that follow the newest record; gives their lines. */
+/** Gives the sealed lines of events that follow the newest record. */
 export type SealNext = (events: readonly EncodedEvent[]) => readonly string[]
 
-/** Gives the function that appends what is decided, and decides again if others came first, for a time. */
+/** Decides again if other instances came first; rejects with `write-failed` after `ETCD_WRITE_TIMEOUT_MS`. */
 export function appender(follower: Follower, sealNext: SealNext): DurableJournal['append'] {
   return async decide => {
     const endMs = performance.now() + ETCD_WRITE_TIMEOUT_MS
-    let waitEndMs = Infinity // how long others are waited for before an attempt, however many come meanwhile
+    let waitEndMs = Infinity // bounds the wait before an attempt, however many others come
     try {
       while (performance.now() < endMs) {
         let events = decide()
         if (events.length === 0) {
-          await inTime(follower.ask(), endMs) // on the newest state these may change something
+          await inTime(follower.ask(), endMs) // the newest state may leave something to change
           events = decide()
           if (events.length === 0) return
         }
@@ -32,7 +31,7 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
           if (await attempt(follower, sealNext(events), endMs)) return
           continue
         }
-        await inTime(follower.ask(), endMs) // another key may be the one to seal with by now
+        await inTime(follower.ask(), endMs) // the marker may name another key by now
         if (follower.writeFault() !== undefined) throw fault
       }
       throw new Failure('write-failed', `other instances came first for ${ETCD_WRITE_TIMEOUT_MS} ms`)
@@ -44,8 +43,8 @@ export function appender(follower: Follower, sealNext: SealNext): DurableJournal
 }
 
 /**
- * Puts lines after the newest record; false: they are not there and never will be. Rejects with `journal-unreachable`
- * if that is not known, and otherwise if they are not there.
+ * False: the lines are not there and never will be. Rejects with `journal-unreachable` if this is unknown, and with
+ * another code only if they are not there.
  */
 async function attempt(follower: Follower, lines: readonly string[], endMs: number): Promise<boolean> {
   const { log, replica, turns } = follower
@@ -60,7 +59,7 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
     turns.note(isMade ? undefined : Number(revision))
     if (place.isOurs === undefined) await inTime(follower.ask(), endMs)
   } catch (error) {
-    // What was refused may be a second attempt, whose first one was carried out.
+    // A refused request may repeat an attempt that etcd carried out.
     const isRefused = error instanceof Failure && error.code === 'journal-refused'
     if (isRefused) isAnswered = await inTime(follower.ask(), endMs).then(() => true, () => false)
     if (place.isOurs === undefined) throw isAnswered ? error : unknown(error)
@@ -73,14 +72,12 @@ async function attempt(follower: Follower, lines: readonly string[], endMs: numb
   return place.isOurs === true
 }
 
-/** Attempts were sent, and what became of them could not be read. */
 function unknown(error: unknown): Failure {
   const why = error instanceof Failure ? error.detail : String(error)
   const how = 'the change may have been made, or may still be: look (journal show) before you repeat it'
   return new Failure('journal-unreachable', `${why}; ${how}`, { cause: error })
 }
 
-/** The same, but not for longer than until then. */
 async function inTime<T>(asked: Promise<T>, endMs: number): Promise<T> {
   const why = `no answer in ${ETCD_WRITE_TIMEOUT_MS} ms, in which others may have come first`
   const timeout = new Failure('write-failed', why)

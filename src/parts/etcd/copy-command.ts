@@ -1,7 +1,7 @@
-/** The commands that move the journal from a folder into etcd, and close, open and end one in etcd. */
+/** The commands that move a journal into etcd, and close, reopen or remove it there. */
 import { UsageError, type Command } from '../command.ts'
 
-/** Does what `copy.ts` has under this name, which is loaded only then. */
+/** Loads `copy.ts` only when a command runs. */
 function run(name: 'copyToEtcd' | 'close' | 'reopen' | 'remove'): Command['run'] {
   return async context => (await import('./copy.ts'))[name](context)
 }

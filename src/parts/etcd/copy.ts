@@ -1,4 +1,4 @@
-/** The whole journal in etcd at once, for the operator: reading, filling, closing and removing it. */
+/** What the operator does with a whole journal in etcd: read, fill, close and remove it. */
 import { disk } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import { readKeyFile } from '../../journal/keys.ts'
@@ -16,9 +16,9 @@ import type { EtcdSettings } from './etcd-settings.ts'
 import { emptied, hadRecords, markerText, WAS_EMPTY, unusable, withoutMarker, type Marker } from './marker.ts'
 import { Replica } from './replica.ts'
 
-/** The journal from a folder into etcd, if no service runs on that folder. */
+/** Rejects if a service runs on the folder, because its later changes would be lost. */
 export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
-  // If no process has the lock, asking takes it, and keeps it until the copy is made.
+  // Asking takes the lock if it is free, and keeps it until the copy is made.
   const { path, keyFile, bytes, records, head } = await store.ask('status', {})
   if (!store.hasLock) {
     const why = 'what it changes meanwhile would be lost'
@@ -48,7 +48,6 @@ export async function copyToEtcd({ store, terminal }: Context): Promise<void> {
   terminal.show({ path: etcdPrefix, records, head }, `${etcdPrefix}: ${records} records, head ${head}`)
 }
 
-/** Has a journal take no changes. */
 export async function close({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state === 'closed') throw new OperatorError(`${log.prefix} is closed already`)
@@ -61,7 +60,6 @@ export async function close({ store, terminal }: Context): Promise<void> {
   })
 }
 
-/** Lets instances write again to a journal that was closed. */
 export async function reopen({ store, terminal }: Context): Promise<void> {
   await withJournal(store, terminal, async (log, marker) => {
     if (marker.state !== 'closed') throw new OperatorError(`${log.prefix} is not closed`)
@@ -71,7 +69,7 @@ export async function reopen({ store, terminal }: Context): Promise<void> {
   })
 }
 
-/** Removes a journal that is no longer used, records and marker at once: the one named, whatever the settings say. */
+/** Removes the journal at the named prefix, even if the settings name another prefix. */
 export async function remove({ store, terminal, flags, positionals: [etcdPrefix = ''] }: Context): Promise<void> {
   const settings = { ...settingsOf(store), etcdPrefix }
   terminal.noteJournal({ path: etcdPrefix, endpoints: settings.etcdEndpoints })
@@ -97,7 +95,6 @@ export async function remove({ store, terminal, flags, positionals: [etcdPrefix 
   })
 }
 
-/** Acts on the journal of the settings, having said which that is; rejects if there is none, or it is damaged. */
 async function withJournal(
   store: Context['store'], terminal: Context['terminal'], act: (log: EtcdLog, marker: Marker) => Promise<void>
 ): Promise<void> {
@@ -114,7 +111,6 @@ async function withJournal(
   })
 }
 
-/** Changes the marker. `becomes` says what the journal is then. */
 async function change(
   log: EtcdLog, terminal: Context['terminal'], from: Marker, text: string, becomes: string
 ): Promise<Marker> {
@@ -133,8 +129,8 @@ function changed({ prefix }: EtcdLog): OperatorError {
 }
 
 /**
- * Reads the journal at the prefix that the service has reported, or else that of the settings, verifying each record,
- * and hands on the first `records`, or all. Rejects as `openEtcdJournal` does.
+ * Reads and verifies the first `records`, or all; `path` is the prefix that the service has reported. Rejects as
+ * `openEtcdJournal` does.
  */
 export function readEtcd(
   settings: EtcdSettings, from: Pick<JournalSource, 'keys' | 'apply'> & Partial<JournalSource>
@@ -154,14 +150,14 @@ export function readEtcd(
 }
 
 /**
- * Puts the lines of a journal, sealed with `key` from then on, where none is yet; rejects with `journal-refused` if a
- * journal is there, or another copy is made. No instance takes what was put there before `verify` has resolved.
+ * Fills an empty prefix; `key` seals the records to come. Instances refuse the copy until `verify` has resolved.
+ * Rejects with `OperatorError` if the prefix is in use, and with `journal-refused` if another copy interferes.
  */
 export function fillEtcd(
   settings: EtcdSettings, key: string, lines: Iterable<string>, verify: () => Promise<void>
 ): Promise<void> {
   return withLog(settings, async log => {
-    // No other copy has this text. What an incomplete copy has left is removed, and a journal is left as it is.
+    // The text is this copy's alone. An incomplete copy is replaced; a journal is left as it is.
     const copying = markerText({ key, state: 'copying' }, log.id)
     let begun = await log.change(undefined, copying, inTime(ETCD_WRITE_TIMEOUT_MS), { isEmpty: true })
     if (begun?.state === 'copying' && begun.text !== copying) {
@@ -178,12 +174,11 @@ export function fillEtcd(
   })
 }
 
-/** Puts lines where there are none; gives how many. Rejects with `journal-refused` if another copy does as well. */
 async function fill(log: EtcdLog, begun: Marker, lines: Iterable<string>): Promise<number> {
   let newest: Stored = START
   for (const batch of batchesOf(lines)) {
     const { records } = await log.append(newest, begun, batch, inTime(ETCD_WRITE_TIMEOUT_MS))
-    if (records[0]?.text !== batch[0]) throw taken(log) // all of them are there, or none is
+    if (records[0]?.text !== batch[0]) throw taken(log) // etcd takes all of a batch or none
     newest = { seq: newest.seq + batch.length, text: batch.at(-1)! }
   }
   return newest.seq

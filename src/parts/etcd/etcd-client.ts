@@ -1,10 +1,9 @@
 /**
- * A client of etcd's JSON gateway (etcd 3.4 and later). It takes a POST of JSON at `/v3/…`. Bytes are base64 in it,
- * 64-bit integers are strings, and what is 0, empty or false is left out. A failure is an HTTP status and, in the body,
- * gRPC's code and a message. A watch answers by a stream of JSON objects, a line each.
+ * A client of etcd's JSON gateway (etcd 3.4 and later): POSTs of JSON at `/v3/…`, with bytes in base64, 64-bit integers
+ * as strings, and 0, empty and false left out. The body of a failure has gRPC's code and a message.
  *
- * A request is repeated, at the next endpoint, until one answers or its time is over: a change must be worded so that
- * it happens once (`etcd-log.ts`). The first endpoint is the nearest: the client returns to it once it answers again.
+ * A request is repeated at the next endpoint until its time is over, so a change must be worded to happen once
+ * (`etcd-log.ts`). The first endpoint is the nearest: the client returns to it once it answers again.
  */
 import { Buffer } from 'node:buffer'
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -20,15 +19,15 @@ import type { EtcdSettings } from './etcd-settings.ts'
 export interface EtcdAccess {
   /** Origins: a scheme, a host, a port. */
   readonly endpoints: readonly string[]
-  /** The password is asked for each time, since the operator may change it. */
+  /** The password is read for each login, because the operator may change it. */
   readonly user?: { readonly name: string, readonly password: () => string } | undefined
-  /** PEM; without `ca`, those that Node knows. */
+  /** PEM; without `ca`, Node's own authorities. */
   readonly ca?: Buffer | undefined
   readonly cert?: Buffer | undefined
   readonly key?: Buffer | undefined
 }
 
-/** Throws `setting-invalid` where a file that the settings name cannot be read. */
+/** Throws `setting-invalid` if a named file cannot be read. */
 export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   const { etcdEndpoints: endpoints, etcdUser: name, etcdPasswordFile, etcdCa, etcdCert, etcdKey } = settings
   const read = (path: string | undefined): Buffer | undefined => {
@@ -40,19 +39,18 @@ export function etcdAccess(settings: EtcdSettings, files: Files): EtcdAccess {
   }
   const password = (): string => read(etcdPasswordFile)?.toString().split(/\r?\n/)[0] ?? ''
   const user = name === undefined ? undefined : { name, password }
-  password() // so that a start says that it cannot be read
+  password() // so that an unreadable file fails the start
   return { endpoints, user, ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) }
 }
 
-/** gRPC's codes for what may succeed at another time or endpoint: etcd is starting, stopping, without a leader. */
+/** gRPC's codes of failures that pass, or that another endpoint lacks: etcd starts, stops or has no leader. */
 const TRANSIENT_CODES = [1, 2, 4, 13, 14]
 const UNAUTHENTICATED = 16
 
-/** Whether a failure says that etcd is full. */
 export const isFull = ({ message }: Error): boolean => /database space exceeded/.test(message)
 const MAKE_ROOM = 'compact and defragment it, or raise --quota-backend-bytes, then end its alarm (etcdctl alarm disarm)'
 
-/** A failed attempt for which the endpoint is not to blame: it needs another token, or a smaller answer. */
+/** The endpoint is not to blame: the request needs another token or a smaller answer. */
 class SameEndpoint extends Error {}
 
 const SILENT = new Error('no answer in time')
@@ -60,17 +58,15 @@ const RETURNED = new Error('the first endpoint answers again')
 
 interface Answer { readonly status: number, readonly answer: any }
 
-/** A request under way; `stop` destroys it, or its answer. */
 interface Sent { readonly response: Promise<IncomingMessage>, readonly stop: (why: Error) => void }
 
-/** Requests to a cluster. */
 export class EtcdClient {
   readonly #access: EtcdAccess
   readonly #lookBackMs: number
   readonly #agents: readonly [HttpAgent, HttpsAgent]
-  /** The endpoint that is asked first: the last one that did not fail. */
+  /** The last endpoint that did not fail. */
   #at = 0
-  /** When the first endpoint is to be asked again, if that is not it. */
+  /** When to ask the first endpoint again. */
   #nextLookMs = 0
   #endWatch = (_why: Error): void => {}
   #token: string | undefined
@@ -84,9 +80,9 @@ export class EtcdClient {
   }
 
   /**
-   * Asks until an endpoint answers. `bodyOf` gets the number of the attempt, from 0: a later one should ask for less,
-   * for the answer may have been too large, or too slow. Rejects with `journal-unreachable` when no endpoint has
-   * answered by `endMs`, with `journal-refused` and etcd's own words, and with `journal-closed`.
+   * `bodyOf` gets the attempt's number, from 0: a later attempt should ask for less, because the answer may have been
+   * too large or too slow. Rejects with `journal-unreachable` if no endpoint answers by `endMs`, with `journal-refused`
+   * and etcd's words, or with `journal-closed`.
    */
   async ask(path: string, bodyOf: (attempt: number) => object, endMs: number): Promise<any> {
     let why: string | undefined
@@ -101,7 +97,7 @@ export class EtcdClient {
         if (error instanceof Failure) throw error
         if (this.#isClosed) throw new Failure('journal-closed', 'etcd')
         if (!(error instanceof SameEndpoint)) this.#leave(at)
-        // The last attempt is cut off at the end, and what an earlier one was answered says more.
+        // A last attempt that is cut off says less than an earlier answer.
         if (error !== SILENT || why === undefined) why = `${this.#access.endpoints[at]}: ${systemCode(error)}`
         if (performance.now() + ETCD_RETRY_PAUSE_MS >= endMs) throw new Failure('journal-unreachable', why)
       }
@@ -110,8 +106,8 @@ export class EtcdClient {
   }
 
   /**
-   * Follows a stream and hands on each message as it comes. Resolves when the stream has ended; rejects if it could not
-   * begin, or was silent for `silenceMs`, or the first endpoint is returned to. What `take` throws ends it.
+   * Resolves when the stream ends. Rejects if it cannot begin, is silent for `silenceMs`, or `take` throws, and if the
+   * client returns to the first endpoint.
    */
   async follow(
     path: string, body: object, take: (message: any) => void, signal: AbortSignal,
@@ -139,27 +135,24 @@ export class EtcdClient {
         clearTimeout(timer)
       }
     } catch (error) {
-      // A member without a leader ends its watches and takes no new ones; a silent one may have nothing to report.
+      // A member without a leader ends its watches and takes none; a silent member may have nothing to report.
       const isBlameless = signal.aborted || error === SILENT || error === RETURNED || error instanceof Failure
       if (!isBlameless) this.#leave(at)
       throw error
     }
   }
 
-  /** Lets go of all connections. */
   close(): void {
     this.#isClosed = true
     for (const agent of this.#agents) agent.destroy()
   }
 
-  /** Turns to the next endpoint, unless another request has done so already. */
   #leave(at: number): void {
     if (this.#at !== at) return
     this.#at = (at + 1) % this.#access.endpoints.length
     if (at === 0) this.#nextLookMs = performance.now() + this.#lookBackMs
   }
 
-  /** Returns to the first endpoint if it answers, with all requests and the watch. */
   async #lookBack(): Promise<void> {
     const nowMs = performance.now()
     this.#nextLookMs = nowMs + this.#lookBackMs
@@ -172,14 +165,13 @@ export class EtcdClient {
     this.#endWatch(RETURNED)
   }
 
-  /** One attempt, which has a deadline as a whole. */
   async #askOnce(at: number, path: string, text: string, endMs: number): Promise<any> {
     const isOld = this.#token !== undefined
     const token = await this.#authenticated(at, endMs)
     const { status, answer } = await this.#exchange(at, path, text, token, endMs)
     if (status === 200) return answer
     const { code, message } = answer
-    // The token has expired, or this member has forgotten it, or users were just changed.
+    // The token has expired, the member has forgotten it, or users were just changed.
     if (code === UNAUTHENTICATED || /auth store is old/.test(message)) {
       if (this.#token === token) this.#token = undefined
       throw isOld ? new SameEndpoint(message) : new Error(message)
@@ -227,7 +219,7 @@ export class EtcdClient {
     const options: RequestOptions = { method: 'POST', headers, agent: this.#agents[isTls ? 1 : 0] }
     if (signal !== undefined) options.signal = signal
     const request = (isTls ? requestHttps : requestHttp)(url, options)
-    // Once there is an answer, destroying the request would only make that report that it was cut off.
+    // Once there is an answer, destroying the request would only report a cut-off.
     let stopped: { destroy(why: Error): unknown } = request
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', answer => { resolve(answer); stopped = answer })
@@ -238,22 +230,21 @@ export class EtcdClient {
   }
 }
 
-/** Puts lines together from what comes; throws what `take` throws, or for a line that is too large. */
 function linesOf(take: (line: string) => void): (text: string) => void {
   let rest = ''
   return text => {
     rest += text
     if (rest.length > MAX_ETCD_ANSWER_BYTES) throw new Error('a message is too large')
-    if (!text.includes('\n')) return // the whole is looked at once, however many chunks it comes in
+    if (!text.includes('\n')) return // so that a line in many chunks is split once
     const lines = rest.split('\n')
     rest = lines.pop()!
     for (const line of lines) if (line !== '') take(line)
   }
 }
 
-/** What an endpoint has answered; throws where it is not the gateway that has. */
+/** Throws if the answer is not the gateway's. */
 function answerOf(status: number, text: string): Answer {
-  // After the JSON of a failure the gateway of etcd 3.4 sends a trailer as if it were a part of the body.
+  // The gateway of etcd 3.4 sends a trailer in the body, after the JSON of a failure.
   const answer = parsed(text) ?? parsed(text.slice(0, text.lastIndexOf('}') + 1))
   const isAnswer = status === 200 ? answer !== undefined : Number.isInteger(answer?.code)
   if (isAnswer) return { status, answer: status === 200 ? answer : { ...answer, message: String(answer.message) } }

@@ -1,9 +1,9 @@
 /**
- * The journal in etcd, which several instances write: each keeps the whole state in memory and applies every record in
- * order, whichever instance wrote it. `appender.ts` writes a record, `follower.ts` reads those of others.
+ * The journal in etcd, which several instances write (`appender.ts`) and follow (`follower.ts`), each with the whole
+ * state in memory.
  *
- * **A read** first asks etcd, linearizably, for what follows the newest applied record: so it shows whatever was
- * acknowledged before. Reads that wait share the question, and so do changes that come to nothing.
+ * **A read** first asks etcd, linearizably, for newer records, so it shows all that was acknowledged before. Waiting
+ * reads share the question.
  */
 import type { StorageSettings } from '../../core-settings.ts'
 import { disk } from '../../journal/files.ts'
@@ -26,9 +26,9 @@ import { Replica } from './replica.ts'
 import { Sealing } from './sealing.ts'
 
 /**
- * Reads and verifies all records, and follows those to come. Rejects with `key-missing`, for the instances share a key,
- * which is made once, `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged` or, if the key
- * file lacks a key that sealed or is to seal, `key-unknown`.
+ * Reads and verifies all records. Rejects with `key-missing`, because the instances share a key that is made once,
+ * `journal-missing`, `journal-unreachable`, `journal-refused`, `journal-damaged`, or `key-unknown` if the key file
+ * lacks a key that sealed or is to seal.
  */
 export async function openEtcdJournal(
   settings: EtcdSettings & StorageSettings, options: JournalOptions, apply: Apply
@@ -66,7 +66,7 @@ export async function openEtcdJournal(
       const { outage } = follower
       const asked = follower.ask()
       if (!staleReads || mustBeNewest === true) { await asked; return }
-      const known = asked.catch(() => {}) // in an outage too: so its end is noticed
+      const known = asked.catch(() => {}) // asked in an outage too, to notice its end
       if (outage === undefined) await known
     },
     tagKey: tagKeyOf(replica.firstKey === undefined ? sealing.key() : sealing.find(replica.firstKey)),
@@ -90,13 +90,13 @@ export async function openEtcdJournal(
   }
 }
 
-/** Reads all that is there, or makes a journal that seals with `newKey`, if that is given; gives whether it did. */
+/** Gives whether it has made the journal, which then seals with `newKey`. */
 async function start(
   follower: Follower, newKey: string | undefined, onProgress: (share: number) => void
 ): Promise<boolean> {
   const { log, sealing, replica } = follower
   const inTime = (ms: number): number => performance.now() + ms
-  // First by a mere read: whatever might put something is refused by an etcd that is full.
+  // A read comes first: a full etcd refuses any request that may put something.
   const keys = await log.look(inTime(ETCD_READ_TIMEOUT_MS))
   let isNew = false
   if (log.marker === undefined && newKey !== undefined) {
@@ -119,7 +119,6 @@ async function start(
   return isNew
 }
 
-/** Names the file that the folder's journal was in before it was copied. */
 function warnOfFile(settings: EtcdSettings & StorageSettings, warn: JournalOptions['warn']): void {
   const { path } = locationOf(settings)
   if (disk.stat(path) === undefined) return

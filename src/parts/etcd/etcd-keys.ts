@@ -1,26 +1,25 @@
-/** The keys of a journal in etcd, as its JSON gateway takes and gives them: in base64. */
+/** The keys of a journal in etcd, in base64 for its JSON gateway. */
 import { Buffer } from 'node:buffer'
 import { MAX_ETCD_TURN_MS } from './etcd-limits.ts'
 import { markerOf, type Marker } from './marker.ts'
 
 export interface Stored {
   readonly seq: number
-  /** Its line, without a line end. */
+  /** Without a line end. */
   readonly text: string
 }
 
 /** Before all records. */
 export const START: Stored = { seq: 0, text: '' }
 
-/** An instance that waits for its turn (`turns.ts`). */
+/** See `turns.ts`. */
 export interface Turn {
   readonly key: string
-  /** How long it may take. */
   readonly waitMs: number
   readonly revision: string
 }
 
-/** A key and its value; what is empty is left out. */
+/** The gateway leaves out an empty value. */
 export interface KeyValue {
   readonly key: string
   readonly value?: string
@@ -28,18 +27,18 @@ export interface KeyValue {
   readonly mod_revision: string
 }
 
-/** Keys from one on, up to another. */
+/** From `key` up to, but without, `range_end`. */
 interface Range { readonly key: string, readonly range_end: string }
 
 const SEQ_DIGITS = 16
-/** So much of a line holds all that is not sealed, and the nonce. */
+/** Enough of a line to hold all that is not sealed, and the nonce. */
 const START_CHARACTERS = 256
 
 export class Keys {
   readonly #prefix: string
-  /** Before all turns, and all records. */
+  /** Sorts before all turns and records. */
   readonly marker: string
-  /** After all records, but before those of a prefix such as `PREFIX/2`. */
+  /** Sorts after all records, but before those of a prefix such as `PREFIX/2`. */
   readonly end: string
   readonly records: Range
   readonly turns: Range
@@ -55,12 +54,12 @@ export class Keys {
   record(seq: number): string { return base64(`${this.#prefix}/${String(seq).padStart(SEQ_DIGITS, '0')}`) }
   turn(id: string): string { return base64(`${this.#prefix}.turn/${id}`) }
 
-  /** Not by `limit`: with that, etcd still counts all that follows. */
+  /** Not by `limit`: etcd would still count all that follows. */
   range(first: number, records: number): Range {
     return { key: this.record(first), range_end: this.record(first + records) }
   }
 
-  /** That a record is this line, by its beginning, which no other line has: the whole may be long. */
+  /** Compares only the beginning, which no other line has: the whole may be long. */
   isAt({ seq, text }: Stored): object[] {
     const start = text.slice(0, Math.min(START_CHARACTERS, text.length - 1))
     const compared = { target: 'VALUE', key: this.record(seq) }
@@ -77,7 +76,6 @@ export class Keys {
     ]
   }
 
-  /** The records among keys. */
   recordsIn(kvs: readonly KeyValue[] = []): Stored[] {
     return kvs.map(({ key, value = '' }) => ({ seq: this.#numberIn(key), text: text(value) }))
       .filter(({ seq }) => seq > 0)
@@ -97,13 +95,11 @@ export class Keys {
   }
 }
 
-/** The marker in the answer to a range. */
 export function markerIn({ response_range }: { response_range: { kvs?: readonly KeyValue[] } }): Marker | undefined {
   const found = response_range.kvs?.[0]
   return found && markerOf(text(found.value ?? ''), found.mod_revision)
 }
 
-/** The names of keys, for a person. */
 export function namesOf(kvs: readonly KeyValue[]): string {
   return kvs.map(({ key }) => JSON.stringify(text(key))).join(', ')
 }

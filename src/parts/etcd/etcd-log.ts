@@ -1,16 +1,14 @@
 /**
- * The journal's records as keys of etcd: `PREFIX/0000000000000001` and so on, sixteen digits, each value a line of the
- * journal, the very bytes that a file would hold. A key is put once and never changed; the operator alone removes them,
- * all together, with the marker (`marker.ts`).
+ * The journal's records as keys of etcd: `PREFIX/0000000000000001` and so on, each value a line just as in a file. A
+ * key is put once and never changed; only the operator removes keys, all together, with the marker (`marker.ts`).
  *
- * **A change is recorded once.** Every attempt of a batch requires that the key at its place is absent, that the record
- * before it begins as the line that this instance has read, and that the marker has the revision that it has read. A
- * batch is decided again only when another record was read at its place, or another revision of the marker. Neither is
- * ever undone, so each attempt that is still on its way fails whenever it arrives. As long as neither is known, the
- * same bytes are sent again, of which etcd takes one.
+ * **A change is recorded once.** Every attempt of a batch requires that its key is absent, that the record before it
+ * begins as this instance has read it, and that the marker has the revision that was read. A batch is decided again
+ * only if another record was read at its place, or another revision of the marker. Neither is ever undone, so attempts
+ * still on their way fail. Until then the same bytes are sent again, and etcd takes them once.
  *
- * No other line begins the same, for its nonce is in there. So the keys are 1 to n without a gap, and an etcd that was
- * restored from a snapshot is noticed. A read requires the known marker and the known newest record as well.
+ * No other line begins the same, because of its nonce. So the keys are 1 to n without a gap, and an etcd restored from
+ * a snapshot is noticed. A read requires the known marker and newest record too.
  */
 import { randomBytes } from 'node:crypto'
 import { Failure } from '../../errors.ts'
@@ -23,40 +21,36 @@ import {
 import { markerOf, markerText, unusable, type Marker } from './marker.ts'
 import { follow, type Change } from './watch.ts'
 
-/** What follows a record. */
 export interface Page {
   readonly records: readonly Stored[]
-  /** How many records follow these, as of `revision`, a 64-bit integer. */
+  /** How many records follow these at `revision`, a 64-bit integer. */
   readonly left: number
   readonly revision: string
 }
 
-/** What became of an append: what follows its record now, as of a revision. */
+/** What follows the given record at `revision`. */
 export interface Appended {
   readonly isMade: boolean
   readonly records: readonly Stored[]
   readonly revision: string
 }
 
-/** What must hold besides, or is done as well, when the marker is changed. */
 interface How { readonly isEmpty?: boolean, readonly removes?: boolean, onMade?(): void }
 
-/** A journal in a cluster. Every request takes the time of its deadline, and rejects as `EtcdClient.ask` does. */
+/** Requests end at `endMs`, and reject as `EtcdClient.ask` does. */
 export class EtcdLog {
   readonly #client: EtcdClient
   readonly prefix: string
   readonly #warn: (line: string) => void
   readonly #keys: Keys
-  /** The instance's own. */
+  /** Of this instance. */
   readonly id: string = randomBytes(8).toString('hex')
   readonly turnKey: string
-  /** As it was read last; undefined: never yet, or there is no journal. */
+  /** As last read; undefined: never yet, or there is no journal. */
   marker: Marker | undefined
-  /** How long the last append took. */
   tookMs = 0
-  /** How many records are read at once. */
   #pageRecords = ETCD_FIRST_PAGE_RECORDS
-  /** How many keys behind the records are known to be no records. */
+  /** Keys behind the records that are known to be no records. */
   #strangers = 0
 
   constructor(client: EtcdClient, prefix: string, warn: (line: string) => void = () => {}) {
@@ -68,9 +62,8 @@ export class EtcdLog {
   }
 
   /**
-   * Appends all lines after a record, or none: because other records follow it (which are given), the marker has
-   * changed (which is then read), or the record is gone (nothing is given). If it rejects, they may have been appended,
-   * or may still be.
+   * Appends all lines, or none if other records follow (given), the marker has changed (then read), or the record is
+   * gone (none given). After a rejection they may have been appended, or may still be.
    */
   async append(after: Stored, marker: Marker, lines: readonly string[], endMs: number): Promise<Appended> {
     const first = after.seq + 1
@@ -99,7 +92,7 @@ export class EtcdLog {
     return { isMade: false, records: this.#keys.recordsIn(responses[0].response_range.kvs), revision }
   }
 
-  /** Removes turns, unless they were taken anew. */
+  /** A turn that was taken again stays. */
   async drop(turns: readonly Turn[], endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({
       success: turns.slice(0, MAX_ETCD_DROPPED_TURNS).map(({ key, revision }) => ({ request_txn: {
@@ -109,16 +102,16 @@ export class EtcdLog {
   }
 
   /**
-   * Reads what follows a record, no older than this call, and the marker, if it was read before and has changed since.
-   * Rejects with `journal-missing` if the marker is gone, and with `journal-damaged` if that record is gone, if a
-   * record is missing and others follow it, or if the marker forbids reading.
+   * Reads what follows a record, no older than this call, and a known marker again if it has changed. Rejects with
+   * `journal-missing` if the marker is gone, and with `journal-damaged` if the record is gone, a record before others
+   * is missing, or the marker forbids reading.
    */
   async after(record: Stored, endMs: number): Promise<Page> {
     const first = record.seq + 1
     for (;;) {
       const { marker } = this
       let limit = 0
-      // A transaction that only reads is linearizable, like a range that does not ask for less.
+      // A transaction that only reads is linearizable.
       const { succeeded, responses, header: { revision } } = await this.#client.ask('/v3/kv/txn', attempt => {
         limit = pageOf(this.#pageRecords, attempt)
         return {
@@ -136,7 +129,7 @@ export class EtcdLog {
         throw new Failure('journal-missing', `${this.prefix}.key is no longer in etcd: ${why}`)
       }
       if (succeeded !== true && marker !== undefined && !isSame(marker, found!)) {
-        // Whatever its revision: an etcd that was made anew, or from a snapshot, begins again with low ones.
+        // Whatever its revision: an etcd made again, or from a snapshot, restarts with low revisions.
         if (this.marker === marker) this.marker = found
         continue
       }
@@ -160,7 +153,7 @@ export class EtcdLog {
     }
   }
 
-  /** The names of the keys at a place and behind it; undefined if a record is among them, or may be. */
+  /** Undefined if a record may be among them. */
   async #strangersFrom(place: number, revision: string, endMs: number): Promise<string | undefined> {
     const { kvs = [], more } = await this.#client.ask('/v3/kv/range', () => ({
       key: this.#keys.record(place), range_end: this.#keys.end, revision, keys_only: true, limit: MAX_ETCD_PAGE_RECORDS
@@ -169,12 +162,11 @@ export class EtcdLog {
     return mayHaveRecords ? undefined : namesOf(kvs.slice(0, MAX_ETCD_NAMED_KEYS))
   }
 
-  /** See `follow`. */
   follow(revision: string, take: (change: Change) => void, signal: AbortSignal): Promise<void> {
     return follow(this.#client, this.#keys, revision, take, signal)
   }
 
-  /** Reads the marker, and counts the keys where records are: all of them, or those up to a record. */
+  /** Counts the keys where records are: all, or up to a record. */
   async look(endMs: number, upTo?: number): Promise<number> {
     const range = upTo === undefined ? this.#keys.records : this.#keys.range(1, upTo)
     const { responses } = await this.#client.ask('/v3/kv/txn', () => ({
@@ -184,13 +176,12 @@ export class EtcdLog {
     return Number(responses[1].response_range.count ?? 0)
   }
 
-  /** A record, if it is there. */
   async record(seq: number, endMs: number): Promise<Stored | undefined> {
     const { kvs } = await this.#client.ask('/v3/kv/range', () => ({ key: this.#keys.record(seq) }), endMs)
     return this.#keys.recordsIn(kvs)[0]
   }
 
-  /** Asks for what an append asks for, under a condition that never holds: so etcd says whether it takes any. */
+  /** The condition never holds, so etcd only says whether it takes writes. */
   async probe(endMs: number): Promise<void> {
     await this.#client.ask('/v3/kv/txn', () => ({
       compare: [{ target: 'MOD', result: 'LESS', key: this.#keys.marker, mod_revision: '0' }],
@@ -199,9 +190,9 @@ export class EtcdLog {
   }
 
   /**
-   * Changes the marker from what was read, undefined: none. `isEmpty` requires that there are no records, `removes`
-   * removes them. Gives the marker as it is then: another text than the given one if nothing was changed. `onMade` is
-   * called if this attempt has changed it, and no earlier one whose answer was lost.
+   * `from` undefined: no marker. `isEmpty` requires that there are no records; `removes` removes them. Gives the marker
+   * as it is then, with another text if nothing was changed. `onMade` is called only if this attempt changed it, not if
+   * an earlier attempt did whose answer was lost.
    */
   async change(
     from: Marker | undefined, text: string, endMs: number, { isEmpty = false, removes = false, onMade }: How = {}
@@ -221,7 +212,7 @@ export class EtcdLog {
     return found
   }
 
-  /** Removes the journal, marker and all, if it still ends with this record; false: it is another one. */
+  /** False, and nothing is removed, if the marker or the newest record has changed. */
   async remove(from: Marker, newest: Stored, endMs: number): Promise<boolean> {
     const { succeeded, responses } = await this.#client.ask('/v3/kv/txn', () => ({
       compare: [
@@ -236,10 +227,9 @@ export class EtcdLog {
     return succeeded === true || markerIn(responses[0]) === undefined // an attempt whose answer was lost has done it
   }
 
-  /** How long others should wait for this instance. */
   get #waitMs(): string { return String(Math.ceil(ETCD_TURN_MS + 4 * this.tookMs)) }
 
-  /** An answer may come after that of a later read. */
+  /** A later read may have been answered first. */
   #learn(found: Marker | undefined): void {
     if (found !== undefined && BigInt(found.revision) > BigInt(this.marker?.revision ?? 0)) this.marker = found
   }
@@ -248,7 +238,7 @@ export class EtcdLog {
 
   #isMissing(seq: number): Failure { return this.#damage(`record ${seq} is missing, others follow it`) }
 
-  /** Fits the next page to the length of these records; it may be twice as long, for its records may be longer. */
+  /** The next page is twice as long at most, because its records may be longer. */
   #fit(records: readonly Stored[], left: number): void {
     const bytes = records.reduce((sum, { text }) => sum + text.length, 0)
     const fitting = Math.floor(records.length * ETCD_PAGE_BYTES / Math.max(1, bytes))
@@ -261,5 +251,5 @@ function isSame(one: Marker, other: Marker): boolean {
   return one.revision === other.revision && one.text === other.text
 }
 
-/** How many records an attempt asks for: fewer each time, down to one, since many may be too large an answer. */
+/** Fewer records each time, because many may be too large an answer. */
 function pageOf(records: number, attempt: number): number { return Math.ceil(records / 8 ** attempt) }

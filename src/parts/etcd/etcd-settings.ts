@@ -3,7 +3,6 @@ import { setting, type SettingRows, type StorageSettings } from '../../core-sett
 import { fail, parseList, parseNonEmpty, parseSwitch } from '../../setting-values.ts'
 import { isLoopback } from '../../http/client.ts'
 
-/** What each is, the table below says. */
 export interface EtcdSettings {
   readonly etcdEndpoints: readonly string[]
   readonly etcdPrefix: string
@@ -16,7 +15,6 @@ export interface EtcdSettings {
   readonly staleReads: boolean
 }
 
-/** Says which settings do not go together. */
 export function settingsFault(settings: EtcdSettings & StorageSettings): string | undefined {
   const { journal, etcdEndpoints, etcdUser, etcdPasswordFile, etcdCert, etcdKey, etcdPlainHttp } = settings
   const isOpen = etcdEndpoints.map(endpoint => new URL(endpoint)).find(({ protocol, hostname }) =>
@@ -31,7 +29,7 @@ export function settingsFault(settings: EtcdSettings & StorageSettings): string 
   return faults.find(([isFault]) => isFault)?.[1]
 }
 
-/** Origins of servers, one or more: a scheme, a host, perhaps a port, and nothing else. */
+/** A scheme, a host, perhaps a port, and nothing else. */
 function serverOrigins(text: string): string[] {
   const items = parseList(text)
   const isOrigin = (item: string): boolean => /^https?:\/\/[^/?#@]+\/?$/.test(item) && URL.canParse(item)
@@ -39,7 +37,7 @@ function serverOrigins(text: string): string[] {
   return items.map(item => new URL(item).origin)
 }
 
-/** The beginning of a key, without the slash that follows it; no key below it looks like one of another prefix. */
+/** No key below a prefix looks like a key of another prefix. */
 function keyPrefix(text: string): string {
   const isPrefix = /^(?!.*\/(?![1-9A-Za-z]))(?!.*\.turn(\/|$))[\x21-\x7e]{1,200}$/.test(text)
   return isPrefix ? text : fail('printable ASCII, with a letter or 1 to 9 after each slash, no part ending in .turn')

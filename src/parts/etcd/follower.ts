@@ -1,8 +1,8 @@
 /**
- * Following a journal that all share: reading what others wrote, and knowing why nothing can be read or written.
+ * Reads what other instances wrote, and knows why nothing can be read or written.
  *
- * **The watch** brings records before they are asked for, and keeps an idle instance up to date; no answer relies on
- * it. When it ends or is silent, everything is read that was written meanwhile, and it begins again after that.
+ * **The watch** brings records early and keeps an idle instance up to date; no answer relies on it. After it ends or is
+ * silent, all newer records are read before it begins again.
  */
 import { Failure, type FailureCode } from '../../errors.ts'
 import {
@@ -19,12 +19,11 @@ import { singleFlight } from './single-flight.ts'
 import { Turns } from './turns.ts'
 import type { Change } from './watch.ts'
 
-/** Failures that are over without the operator, or once the key file, the user or the room is as it should be. */
+/** Failures that end by themselves, or once the key file, the user or the room is right. */
 const PASSING: readonly FailureCode[] = [
   'journal-unreachable', 'journal-behind', 'journal-refused', 'key-unknown', 'key-invalid', 'folder-unusable'
 ]
 
-/** The reading side of an instance, and what is reported to the operator. */
 export class Follower {
   readonly log: EtcdLog
   readonly replica: Replica
@@ -32,17 +31,16 @@ export class Follower {
   readonly turns: Turns
   readonly #warn: (line: string) => void
   readonly #wallMs: () => number
-  /** Applies all that was written before it was called; gives the revision as of which that is all. Shared. */
+  /** Applies all that was written before the call, and gives its revision; callers share it. */
   readonly ask: () => Promise<string>
-  /** Why what others wrote is not known. */
+  /** Why the newest records of others are unknown. */
   outage: Failure | undefined
-  /** Why etcd took no write, and since when it has been full, if that is why. */
+  /** Why etcd took no write. */
   #refusal: Failure | undefined
   #fullSince: number | undefined
   #probing: NodeJS.Timeout | undefined
-  /** How far records are read, and since when there are more. */
+  /** Since when there are more records than are read. */
   #behind: { readonly seq: number, readonly of: number, readonly sinceMs: number } | undefined
-  /** The kind of trouble that was reported last. */
   #reported: string | undefined
   #isOpen = false
 
@@ -58,35 +56,34 @@ export class Follower {
     this.ask = singleFlight(endMs => this.catchUp(() => endMs), ETCD_READ_TIMEOUT_MS)
   }
 
-  /** Why what others wrote may not be known here; undefined: it is. */
+  /** Why records of others may be missing here. */
   get readFault(): Failure | undefined { return this.replica.broken ?? this.outage ?? this.#late() }
 
-  /** Why changes cannot be made; undefined: they can. */
+  /** Why changes cannot be made. */
   get trouble(): Failure | undefined { return this.readFault ?? this.writeFault() ?? this.#refusal }
 
-  /** Since when etcd has been full, while that is the trouble. */
+  /** Undefined unless a full etcd is the trouble. */
   get fullSince(): number | undefined { return this.trouble === this.#refusal ? this.#fullSince : undefined }
 
-  /** How much is read, in percent, while that is the trouble. */
+  /** Undefined unless `journal-behind` is the trouble. */
   get readPercent(): number | undefined {
     if (this.trouble?.code !== 'journal-behind' || this.#behind === undefined) return undefined
     return Math.floor(100 * this.#behind.seq / this.#behind.of)
   }
 
-  /** Why no append should be tried, as far as is known. */
+  /** Why no append should be tried. */
   writeFault(): Failure | undefined {
     const { replica: { broken }, log: { marker, prefix }, outage } = this
     const lasting = outage !== undefined && !PASSING.includes(outage.code) ? outage : undefined
     return broken ?? lasting ?? unusable(marker!, prefix) ?? closed(marker!, prefix) ?? this.sealing.fault()
   }
 
-  /** Applies records. Throws if a record does not follow. */
+  /** Throws if a record does not follow. */
   take(records: readonly Stored[]): void {
     if (this.replica.broken !== undefined) throw this.replica.broken
     this.replica.take(records)
   }
 
-  /** Takes note of how a write went: it was answered, or why not. */
   wrote(error?: Failure): void {
     if (error === undefined || error.code === 'journal-unreachable') this.outage = error
     if (error === undefined) this.#refuse(undefined)
@@ -97,7 +94,7 @@ export class Follower {
     this.#report()
   }
 
-  /** Keeps a watch going until the journal is closed. */
+  /** Watches until the journal is closed. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#isOpen = true
     let hasSaid = false
@@ -110,7 +107,7 @@ export class Follower {
         })
         await this.log.follow(revision, change => this.#see(change), signal)
       } catch (error) {
-        // Why etcd does not answer is reported by `ask`; a watch may end at any time.
+        // `ask` reports why etcd does not answer; a watch may end at any time.
         if (error instanceof Failure && error.code === 'journal-refused' && pauseMs === ETCD_RETRY_PAUSE_MS) {
           pauseMs = ETCD_WATCH_SILENCE_MS
           const how = `its role should cover all keys from ${this.log.prefix}.key to ${this.log.prefix}/1`
@@ -126,7 +123,7 @@ export class Follower {
     this.#isOpen = false
   }
 
-  /** As `ask`, but not shared; `onPage` gets the newest record that was applied. */
+  /** As `ask`, but not shared; `onPage` gets the newest applied record. */
   async catchUp(endMs: () => number, onPage: (seq: number) => void = () => {}): Promise<string> {
     const { log, replica } = this
     const sinceMs = performance.now()
@@ -157,11 +154,10 @@ export class Follower {
     }
   }
 
-  /** What a watch brings. */
   #see(change: Change): void {
     this.take(change.records)
     this.turns.see(change)
-    // The outage may be over, or there is what no instance has put there.
+    // The outage may be over, or something is there that no instance has put.
     const isAhead = (change.records.at(-1)?.seq ?? 0) > this.replica.newest.seq
     if (change.isOdd || isAhead || this.outage !== undefined) this.ask().catch(() => {})
   }
@@ -181,7 +177,7 @@ export class Follower {
     this.#fullSince = why !== undefined && isFull(why) ? this.#fullSince ?? this.#wallMs() : undefined
   }
 
-  /** Asks from time to time whether etcd takes writes again, for nobody else may ask. */
+  /** Asks whether etcd takes writes again, because nobody else may ask. */
   #probe(): void {
     this.#probing ??= setTimeout(async () => {
       this.#probing = undefined
@@ -196,7 +192,7 @@ export class Follower {
     }, ETCD_PROBE_PAUSE_MS).unref()
   }
 
-  /** Warns of what the operator should know: once when it begins, and once when it is over. */
+  /** Warns once when trouble begins, and once when it is over. */
   #report(): void {
     const { trouble } = this
     if (!this.#isOpen || trouble?.code === this.#reported) return

@@ -1,17 +1,15 @@
 /**
- * `PREFIX.key`, the marker: it says that a journal is here, and what may be done with it. Its words:
+ * `PREFIX.key`, the marker, says that a journal is here, and what may be done with it. Its words:
  *
  * 1. the name of the key that all seal with;
- * 2. none before the first record; then `begun`, or `copied` if a copy put them: so deleted records are never taken for
- *    an empty journal. `copying` is a copy that is not whole yet, `closed` a journal that takes no changes;
+ * 2. none before the first record, then `begun` or `copied`, so that deleted records are never taken for an empty
+ *    journal; `copying` until a copy is whole; `closed` if no changes are taken;
  * 3. after `copying` and `copied` a word of that copy alone; after `closed` the time, and `empty` if it had no record.
  */
 import { Failure } from '../../errors.ts'
 
 export interface Marker {
-  /** As it is in etcd. */
   readonly text: string
-  /** The name of the key to seal with. */
   readonly key: string
   readonly state: 'empty' | 'begun' | 'copied' | 'copying' | 'closed' | 'damaged'
   readonly revision: string
@@ -24,20 +22,18 @@ export function markerOf(text: string, revision: string): Marker {
   return { text, key: key ?? '', state: key === undefined ? 'damaged' : state as Marker['state'], revision }
 }
 
-/** The same marker with another key, or in another state. */
 export function markerText({ key, state }: Pick<Marker, 'key' | 'state'>, word = ''): string {
   return [key, state === 'empty' ? '' : state, word].join(' ').trim()
 }
 
-/** The last word of a journal that was closed before its first record. */
+/** The last word if a journal was closed before its first record. */
 export const WAS_EMPTY = 'empty'
 
-/** Whether there must be records. */
 export function hadRecords({ state, text }: Marker): boolean {
   return state === 'begun' || state === 'copied' || (state === 'closed' && !text.endsWith(` ${WAS_EMPTY}`))
 }
 
-/** Why nothing may be read or written under a marker; undefined: it may. */
+/** Why nothing may be read or written. */
 export function unusable({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state === 'copying') {
     return new Failure('journal-damaged', `${prefix}: the copy to it is incomplete; start it over if it broke off`)
@@ -49,13 +45,13 @@ export function unusable({ state, text }: Marker, prefix: string): Failure | und
   return new Failure('journal-damaged', `${what}; ${how}`)
 }
 
-/** Why nothing may be written under a marker; undefined: it may. */
+/** Why nothing may be written. */
 export function closed({ state, text }: Marker, prefix: string): Failure | undefined {
   if (state !== 'closed') return undefined
   return new Failure('journal-refused', `${prefix} is closed since ${text.split(' ')[2]}; journal reopen opens it`)
 }
 
-/** There is no marker, but so many keys where records would be. */
+/** `keys`: how many are where records would be. */
 export function withoutMarker(prefix: string, keys: number): Failure {
   const how = keys === 0 ? 'if ETCD_PREFIX is right, the command init makes an empty one, and journal copy a copy'
     : `but ${keys} keys where its records would be: if they are records, put the name of the newest one's key there, ` +
@@ -63,7 +59,6 @@ export function withoutMarker(prefix: string, keys: number): Failure {
   return new Failure('journal-missing', `etcd has no key ${prefix}.key; ${how}`)
 }
 
-/** Records are gone, and the marker says that there were some. */
 export function emptied(prefix: string): Failure {
   const how = 'copy a backup to another ETCD_PREFIX; journal remove --from etcd ends this one'
   return new Failure('journal-damaged', `${prefix} has no records in etcd, and its marker says that it had; ${how}`)

@@ -1,17 +1,15 @@
-/** What this instance has applied of the journal that all share. */
+/** What this instance has applied of the shared journal. */
 import { Failure, systemCode } from '../../errors.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
 import { FIRST_HASH, parseLine, startsWrite } from '../../journal/line.ts'
 import { verified, type OnLine } from '../../journal/recover.ts'
 import { START, type Stored } from './etcd-keys.ts'
 
-/** The place of an append under way. */
 interface Place extends Stored {
-  /** Whether its own line was applied there, or another; undefined: none yet. */
+  /** Whether its own line was applied there; undefined: no line yet. */
   isOurs?: boolean
 }
 
-/** The newest record that was applied, and the way to the next. */
 export class Replica {
   readonly #apply: OnLine
   readonly #keys: KeyFinder
@@ -20,11 +18,11 @@ export class Replica {
   head: string = FIRST_HASH
   /** The name of the key that sealed the first record. */
   firstKey: string | undefined
-  /** When the newest record was made, by the clock of the instance that made it; 0 without one. */
+  /** By the clock of the instance that made the newest record; 0 without a record. */
   timeMs = 0
-  /** How many writes it has applied, of all instances. */
+  /** Of all instances. */
   writes = 0
-  /** Why a record that follows could not be applied: the state may be anything then. */
+  /** Why a record could not be applied: the state may be anything then. */
   broken: Failure | undefined
   #place: Place | undefined
 
@@ -35,12 +33,12 @@ export class Replica {
     this.#name = name
   }
 
-  /** The place after the newest record, where a line is to be put. */
+  /** Notes the next place, to learn whose line is applied there. */
   expect(text: string): Place { return this.#place = { seq: this.newest.seq + 1, text } }
 
   /**
-   * Applies records that follow, and skips those that are applied, and those behind a gap. Throws `journal-damaged` or
-   * `key-unknown` if a record does not follow, having applied those before it.
+   * Skips records that are applied or behind a gap. Throws `journal-damaged` or `key-unknown` if a record does not
+   * follow, after it has applied the records before.
    */
   take(records: readonly Stored[]): void {
     for (const record of records) {

@@ -1,6 +1,6 @@
 /**
- * The key that an instance seals with: the marker names it, even if the instance's key file has a newer one. The
- * operator may replace that file at any time; it is read again when a key is asked for that it lacked.
+ * The key that an instance seals with: the marker names it, even if the key file has a newer key. The file is read
+ * again when it lacks a key, because the operator may replace it at any time.
  */
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
@@ -16,7 +16,7 @@ export class Sealing implements KeyFinder {
   readonly #keyFile: string
   readonly #log: EtcdLog
   #keys: Keyring
-  /** The keys that were asked for, and what says whether the file still has them. */
+  /** The keys that were asked for; the watch says whether the file still has them. */
   readonly #needed = new Set<string>()
   #watch: KeyWatch
 
@@ -28,17 +28,17 @@ export class Sealing implements KeyFinder {
     this.#watch = this.#watched()
   }
 
-  /** Throws `key-unknown` if the file lacks the key or is gone, and as `readKeyFile` does. */
+  /** Throws `key-unknown` if the file or its key is missing, and as `readKeyFile` does. */
   readonly find = (name: string): Key => {
     if (this.#keys.find(name) === undefined) this.#keys = this.#read(name)
     this.#needed.add(name)
     return this.#keys.find(name)!
   }
 
-  /** Called once the marker was read. Throws as `find` does. */
+  /** Needs a marker that was read. Throws as `find` does. */
   key(): Key { return this.find(this.#log.marker!.key) }
 
-  /** Why nothing may be sealed: the file lacks the key for that, or one that is needed to read; undefined: it may. */
+  /** Why nothing may be sealed: the file lacks a key to seal or to read with. */
   fault(): Failure | undefined {
     try {
       this.key()
@@ -51,8 +51,8 @@ export class Sealing implements KeyFinder {
   }
 
   /**
-   * Puts a new key into the file or, if the file has a newer key than the marker, has all instances seal with that from
-   * now on. Throws as `find` does, and `write-failed` if another rotation was faster.
+   * Adds a key to the file; if the file has a newer key than the marker, all instances seal with it from now on. Throws
+   * as `find` does, and `write-failed` if another rotation was faster.
    */
   async rotate(random: (bytes: number) => Buffer): Promise<Rotated> {
     const marker = this.#log.marker!
@@ -72,7 +72,6 @@ export class Sealing implements KeyFinder {
 
   #watched(): KeyWatch { return new KeyWatch(this.#files, this.#keyFile, this.#needed) }
 
-  /** The file as it is now, if it has this key. */
   #read(name: string): Keyring {
     const keys = readKeyFile(this.#files, this.#keyFile)
     if (keys?.find(name) !== undefined) return keys

@@ -1,6 +1,6 @@
 /**
- * Lets many callers share one request, which is sent only after they have called: so nobody gets an answer older than
- * the call. One is sent at a time; its deadline counts the wait for the one before. Rejects as either does.
+ * Lets callers share one request, sent only after they call, so no answer is older than the call. The deadline counts
+ * the wait for the request before. Rejects as either does.
  */
 export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs: number): () => Promise<T> {
   let next: Promise<T> | undefined
@@ -9,7 +9,7 @@ export function singleFlight<T>(request: (endMs: number) => Promise<T>, boundMs:
     const endMs = performance.now() + boundMs
     try {
       await last
-      // Those who call in the same turn of the event loop share it as well.
+      // Calls in the same turn of the event loop share it too.
       await new Promise(resolve => setImmediate(resolve))
     } catch (error) {
       next = undefined

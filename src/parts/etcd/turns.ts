@@ -1,16 +1,14 @@
 /**
- * Fairness between instances, by courtesy: no append depends on a turn, so turns can lose no change, make none twice,
- * and stop nobody for longer than the bound.
+ * Fairness between instances, by courtesy: no append depends on a turn, so turns lose and repeat no change, and stop
+ * nobody beyond the bound.
  *
- * An append that came too late leaves `PREFIX.turn/ID` in etcd, which its next success removes; every watch shows both.
- * Before its next append an instance waits until all turns are gone that were there before its own, or before it asked:
- * for all of them at the same time, and no longer than the one that asked for most. It then removes those that are
- * left, so that a dead instance is waited for once.
+ * An append that came too late puts `PREFIX.turn/ID`, and its next success removes it; every watch shows both. Before
+ * an append, an instance waits until all turns before its own are gone, or all turns if it has none, at most as long as
+ * the longest asks. It then removes what is left, so that a dead instance is waited for once.
  *
- * Instances that write at the same pace need no turns: each lets as many others write as wrote between its own last two
- * writes, but no more than have lately waited, and only as long as their writes keep coming. So they fall into an order
- * in which no append comes too late. A silence is borne four times as long as all these writes take: an instance that
- * gives up too early comes too late, takes a turn, and puts all out of step.
+ * Instances of the same pace need no turns: each lets as many others write as wrote between its own last two writes,
+ * but no more than have lately waited. So they fall into an order in which no append comes too late. A silence is borne
+ * four times as long as these writes take: giving up too early puts all out of step.
  */
 import type { Turn } from './etcd-keys.ts'
 import { ETCD_RIVAL_MS, MAX_ETCD_PACE_MS, MAX_ETCD_TURN_MS } from './etcd-limits.ts'
@@ -21,13 +19,13 @@ import type { Change } from './watch.ts'
 export class Turns {
   readonly #log: EtcdLog
   readonly #replica: Replica
-  /** The other instances that wait, by key, as the watch has shown. */
+  /** By key, as the watch has shown. */
   readonly #waiting = new Map<string, Turn>()
   /** The revision since which this instance waits; infinite: it does not. */
   #since = Infinity
-  /** When each other one has last taken a turn. */
+  /** When each other instance last took a turn, by key. */
   readonly #rivals = new Map<string, number>()
-  /** How many writes there were with its own last one, and how many of others it lets come before its next. */
+  /** All writes at its own last write, and how many others may write before its next. */
   #ownWrite = 0
   #others = 0
   #onChange = (): void => {}
@@ -43,13 +41,13 @@ export class Turns {
     this.#onChange()
   }
 
-  /** Without a watch nothing is known of turns. */
+  /** Without a watch, turns are unknown. */
   forget(): void {
     this.#waiting.clear()
     this.#onChange()
   }
 
-  /** Takes note of how an append ended: it was made, or, as of a revision, came too late. */
+  /** `lostAt`: the revision at which an append came too late; undefined: it was made. */
   note(lostAt: number | undefined): void {
     this.#since = lostAt === undefined ? Infinity : Math.min(lostAt, this.#since)
     if (lostAt !== undefined) return
@@ -60,7 +58,7 @@ export class Turns {
     this.#ownWrite = writes
   }
 
-  /** Waits for those ahead; resolves with whether there was anybody. */
+  /** Resolves with whether there was anybody to wait for. */
   async wait(endMs: number): Promise<boolean> {
     const { tookMs } = this.#log
     const nextWrite = this.#ownWrite + this.#others
@@ -76,12 +74,12 @@ export class Turns {
     const hasWaited = await this.#until(() => left().length === 0, () => turnsEndMs)
     const dead = performance.now() < endMs ? left() : [] // else the wait was cut short
     for (const { key } of dead) this.#waiting.delete(key)
-    // The append that follows says how etcd is.
+    // The append that follows reports failures.
     if (dead.length > 0) this.#log.drop(dead, endMs).catch(() => {})
     return hasPaced || hasWaited
   }
 
-  /** Waits until something holds, or a time, which each change may put off; false: it held already. */
+  /** Each change may put off the time; false: it held already. */
   async #until(holds: () => boolean, untilMs: () => number): Promise<boolean> {
     if (holds()) return false
     let timer: NodeJS.Timeout | undefined

@@ -1,12 +1,11 @@
-/** The watch on the keys of a journal in etcd. */
+/** The watch on a journal's keys in etcd. */
 import { Failure } from '../../errors.ts'
 import type { EtcdClient } from './etcd-client.ts'
 import type { Keys, KeyValue, Stored, Turn } from './etcd-keys.ts'
 
-/** What a watch has brought. */
 export interface Change {
   readonly records: readonly Stored[]
-  /** Turns that were taken, and the keys of those that have ended. */
+  /** Taken turns, and the keys of ended turns. */
   readonly turns: readonly Turn[]
   readonly ended: readonly string[]
   /** Whether the marker has changed, or a record is gone. */
@@ -14,8 +13,8 @@ export interface Change {
 }
 
 /**
- * Hands on what is put and deleted after a revision, in order, until the watch ends; rejects if it fails, with
- * `journal-refused` if etcd's user may not watch these keys.
+ * Hands on changes after a revision, in order. Rejects if the watch fails, with `journal-refused` if etcd's user may
+ * not watch these keys.
  */
 export function follow(
   client: EtcdClient, keys: Keys, revision: string, take: (change: Change) => void, signal: AbortSignal

@@ -5,7 +5,7 @@ import type { Entries } from '../../store/entries.ts'
 
 const COMMA = Buffer.from(',')
 
-/** Those below an id as a JSON array in pieces: as many as `maxBytes` hold, and one at least. */
+/** A JSON array in pieces: as many entries below `id` as `maxBytes` hold, at least one. */
 export function deletedBelow(entries: Entries, id: number, maxBytes: number): readonly Buffer[] {
   const pieces: Buffer[] = []
   let bytes = 0
@@ -14,7 +14,7 @@ export function deletedBelow(entries: Entries, id: number, maxBytes: number): re
     if (entries.pageDeleted(page) === 0) { at = page * LIST_PAGE_ENTRIES + 1; continue }
     const text = entries.text(at)
     if (text === undefined || entries.isActive(at)) continue
-    const piece = typeof text === 'string' ? Buffer.from(text) : text // a long one is shared by its readers
+    const piece = typeof text === 'string' ? Buffer.from(text) : text // a long text is shared by its readers
     bytes += piece.length + COMMA.length
     if (bytes > maxBytes && pieces.length > 0) break
     pieces.push(COMMA, piece)

@@ -1,4 +1,4 @@
-/** The routes of this part; they are guarded and limited like those of the contract. */
+/** The routes of this part, guarded and limited like the contract's. */
 import { Buffer } from 'node:buffer'
 import { preconditionIn, UNKNOWN, unknownIdIn } from '../../http/routes.ts'
 import { RateLimit } from '../../http/rate-limit.ts'
@@ -24,10 +24,10 @@ const RESTORED = messageReply(200, 'contraseña restaurada')
 const CHANGED = messageReply(200, 'contraseña cambiada')
 const WRONG = invalid({ password: ['The current password is not correct.'] })
 
-/** What an answer holds, unless the first value in it is larger. */
+/** Unless the first value in an answer is larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** The routes that the service's configuration allows: a history needs a journal in a file, a password a login. */
+/** A history needs a journal in a file, a change of password needs logins. */
 export function extraRoutes(
   { store, accounts, journal, settings }: PartContext<object>
 ): readonly Route[] {
@@ -35,7 +35,6 @@ export function extraRoutes(
   const listing = listingOf(store.state.entries)
   const packedOf = packer()
   const readAll = settings.abilities.get('listPassword')
-  /** Whether a caller may read all passwords anyway. */
   const readsAll = ({ session }: Call<unknown>): boolean =>
     session === undefined || readAll === undefined || covers(session.abilities, readAll)
   const routes: Route[] = [
@@ -46,7 +45,7 @@ export function extraRoutes(
         const list = await listing(isAll)
         const { 'accept-encoding': accept, 'if-none-match': known } = call.head
         const takesPacked = isPackable(list) && takesCoding(accept, 'gzip')
-        // Each coding has a tag of its own.
+        // Each coding has its own tag.
         const [plain, coded] = [taggedBy(`"${list.tag}"`), taggedBy(`"${list.tag}-gzip"`)]
         const own = takesPacked ? coded : plain
         if (namesTag(known, own[1]!)) return { status: 304, headers: own }
@@ -62,7 +61,7 @@ export function extraRoutes(
     {
       operation: 'olderDeletedPasswords', method: 'GET', path: '/api/deletedPasswords/{id}', description: OLDER,
       handle: ({ id }) => {
-        // A purged id is one that can be asked from as well.
+        // A purged id can be asked from too.
         return id === 0 || id > store.state.entries.size ? UNKNOWN : deletedReply(store, id)
       }
     },
@@ -96,7 +95,6 @@ function deletedReply(store: Store, id: number): Reply {
   return { status: 200, body, logged: { entry: 'all' } }
 }
 
-/** The first of these texts, as many as an answer holds, and one at least. */
 function bounded(texts: readonly string[]): readonly string[] {
   let bytes = 0
   const end = texts.findIndex((text, i) => {
@@ -106,12 +104,11 @@ function bounded(texts: readonly string[]): readonly string[] {
   return end < 0 ? texts : texts.slice(0, end)
 }
 
-/** A history, of changes that are JSON already; it is sent in pieces, as its reader takes them. */
+/** `changes` are JSON already. */
 function historyReply(changes: readonly string[]): Reply {
   return { status: 200, body: [Buffer.from(`{"history":[${changes.join(',')}],"status":200}`)] }
 }
 
-/** A change as JSON, with the name of the user in the place of the number. */
 function named({ state }: Store, { by, ...change }: Change): string {
   if (typeof by !== 'number') return JSON.stringify({ ...change, by })
   const user = state.users.get(by)
@@ -121,7 +118,7 @@ function named({ state }: Store, { by, ...change }: Change): string {
 function ownPasswordRoute(store: Store, accounts: Accounts, { loginLimit }: CoreSettings): Route {
   return route({
     operation: 'changeOwnPassword', method: 'POST', path: '/api/changeOwnPassword', description: OWN_PASSWORD,
-    // As for a login: the holder of a token must not find out the password by trying.
+    // As for a login: the holder of a token must not find the password by trying.
     limit: loginLimit === 0 ? undefined : new RateLimit(loginLimit, nowMs),
     shape: { password: textUpTo(MAX_LOGIN_PASSWORD_LENGTH), newPassword: PASSWORD_SHAPE.password },
     storingFailed: 'Error changing password',

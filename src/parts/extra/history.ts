@@ -1,7 +1,4 @@
-/**
- * The history of an entry, read back from the journal a piece at a time, so that other requests are answered
- * meanwhile.
- */
+/** Reads an entry's history from the journal a piece at a time, so that other requests are answered meanwhile. */
 import { disk } from '../../journal/files.ts'
 import type { DurableJournal, JournalRecord } from '../../journal/journal.ts'
 import { readKeyFile } from '../../journal/keys.ts'
@@ -9,28 +6,23 @@ import { readInSteps } from '../../journal/recover.ts'
 import { ENTRY_FIELDS, type EntryChanges } from '../../store/entry.ts'
 import { changesIn, operatorIn } from '../changes.ts'
 
-/** How long reading may take, with others served in between. */
 const MAX_READ_MS = 10_000
-/** A longer journal is not read for this. */
+/** A longer journal is not read. */
 const MAX_READ_BYTES = 512 * 1024 * 1024
-/** The newest changes of an entry that are given, and what they hold while the journal is read. */
+/** The newest changes that are given, and what is kept of them while the journal is read. */
 const MAX_CHANGES = 500
 const MAX_CHANGES_CHARACTERS = 2 * 1024 * 1024
 
-/** A change of an entry: when, by which user, and the fields that it set. */
 export interface Change {
   readonly time: string
-  /** The id of the user, or the text that names the operator; null in the open configuration. */
+  /** A user's id, or a text that names the operator; null in the open configuration. */
   readonly by: number | string | null
-  /** `kept`: what the entry was when the journal was compacted; what came before is in an archive. */
+  /** `kept`: the entry when the journal was compacted; earlier changes are in an archive. */
   readonly change: 'created' | 'updated' | 'deleted' | 'restored' | 'kept'
   readonly fields: EntryChanges
 }
 
-/**
- * Reads histories, one at a time: the changes of an entry, newest first; undefined while another one is read, or where
- * it would take too long.
- */
+/** Gives changes, newest first; undefined while another history is read, or if reading would take too long. */
 export function historyReader(
   journal: DurableJournal, nowMs: () => number
 ): (id: number) => Promise<readonly Change[] | undefined> {

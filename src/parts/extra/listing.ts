@@ -1,6 +1,6 @@
 /**
- * The list without secrets: of each active entry what it is for, and when its password was set. A caller who may also
- * read all passwords learns how many other entries have the same one; to anybody else that would answer guesses.
+ * The list without secrets: what each active entry is for, and when its password was set. Only a caller who may read
+ * all passwords learns how many other entries share a password, because the count would answer guesses.
  */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -10,38 +10,38 @@ import { LIST_PAGE_ENTRIES } from '../../limits.ts'
 import type { Entries } from '../../store/entries.ts'
 import { ENTRY_FIELDS, FIELDS, type Entry } from '../../store/entry.ts'
 
-/** A list: its bytes in pieces, how many they are, and the tag that says which list it is. */
+/** `tag` says which list it is. */
 export interface Listing extends Iterable<Buffer> { readonly bytes: number, readonly tag: string }
 
-/** The active entries of a page, as they were after so many changes. */
+/** A page's active entries after so many changes. */
 interface Page {
   readonly changes: number
-  /** Of each entry a number that equal passwords share. */
+  /** Equal passwords share a number. */
   readonly passwords: readonly number[]
   readonly plain: Piece
-  /** The form with `reused`; undefined until it is asked for, and if a count in it is another one. */
+  /** The form with `reused`; undefined until it is asked for, and after a count in it has changed. */
   reused: Piece | undefined
 }
 
 interface Piece { readonly bytes: Buffer, readonly digest: string }
 
 const OPEN_FIELDS = ENTRY_FIELDS.filter(field => !FIELDS[field].isSecret)
-/** Pages that are read at once; other requests are served in between. */
+/** Pages that are read before other requests are served. */
 const SLICE_PAGES = 64
 /** Below this, compression saves no packet. */
 const MIN_PACKED_BYTES = 2 * 1024
-/** Above this, a list is sent as it is: its copy and its compressed text would take too much memory. */
+/** Above this, a copy and its compressed text would take too much memory. */
 const MAX_PACKED_BYTES = 16 * 1024 * 1024
 const pack = promisify(gzip)
 
-/** Gives the list as it is now; what did not change is not read again. */
+/** Unchanged pages are not read again. */
 export function listingOf(entries: Entries): (showsReused: boolean) => Promise<Listing> {
   const pages: Page[] = []
   /** How many active entries have a password. */
   const counts = new Map<number, number>()
   let listed: { readonly changes: number, plain?: Listing, reused?: Listing } = { changes: -1 }
 
-  /** Counts the passwords of a page anew; gives those of which there is another number now, if others have them. */
+  /** Gives the passwords whose count has changed, if other entries have or had them. */
   const recount = (before: readonly number[], after: readonly number[]): readonly number[] => {
     const had = new Map([...before, ...after].map(one => [one, counts.get(one) ?? 0]))
     for (const one of before) counts.set(one, counts.get(one)! - 1)
@@ -50,7 +50,7 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
     return [...had].filter(([one, old]) => old !== (counts.get(one) ?? 0) && Math.max(old, counts.get(one) ?? 0) > 1)
       .map(([one]) => one)
   }
-  /** Reads pages that have changed, at most so many; says how many it has read. */
+  /** Gives how many pages it has read. */
   const refresh = (): number => {
     const others = new Set<number>()
     let read = 0
@@ -69,7 +69,7 @@ export function listingOf(entries: Entries): (showsReused: boolean) => Promise<L
     }
     return read
   }
-  /** Makes the form with `reused` of pages that lack it, at most so many; says of how many. */
+  /** Gives how many pages it has made with `reused`. */
   const form = (): number => {
     let made = 0
     for (let at = 0; at < pages.length && made < SLICE_PAGES; at++) {
@@ -98,7 +98,7 @@ function activeOn(entries: Entries, page: number): readonly Entry[] {
     .filter(entry => entry?.status === 1) as Entry[]
 }
 
-/** An entry without its secrets, as JSON; `reused`, how many others have its password, is left out if it is 0. */
+/** `reused`: how many others have its password; left out if it is 0. */
 function textOf(entries: Entries, { id, status, ...fields }: Entry, reused: number = 0): string {
   const open: { [field: string]: unknown } = { id }
   for (const field of OPEN_FIELDS) open[field] = fields[field]
@@ -107,10 +107,10 @@ function textOf(entries: Entries, { id, status, ...fields }: Entry, reused: numb
   return JSON.stringify({ ...open, status, changed, reused: reused === 0 ? undefined : reused })
 }
 
-/** 48 bits of a password's SHA-256, as a number: two others share it by chance once in millions of such lists. */
+/** 48 bits of a password's SHA-256: two others share them by chance once in millions of such lists. */
 function numberOf(password: string): number { return parseInt(hash('sha256', password, 'hex').slice(0, 12), 16) }
 
-/** Texts as a piece of a list, each behind a comma. */
+/** Each text follows a comma. */
 function pieceOf(texts: readonly string[]): Piece {
   const bytes = Buffer.from(texts.map(text => `,${text}`).join(''))
   return { bytes, digest: hash('sha256', bytes, 'base64url') }
@@ -126,15 +126,14 @@ function joined(pieces: readonly Piece[]): Listing {
   })
 }
 
-/** Whether a list may be compressed. */
 export function isPackable({ bytes }: Listing): boolean {
   return bytes >= MIN_PACKED_BYTES && bytes <= MAX_PACKED_BYTES
 }
 
 /**
- * Gives the gzip of a list, or undefined while that of another one is made. A list holds neither passwords nor notes,
- * so that its compressed size tells of no secret beside which somebody could write (BREACH). The last text of each form
- * is kept, and one text is made at a time: lists that change all the time cost no more than that.
+ * Gives a list's gzip, or undefined while another list is packed. A list holds no passwords or notes, so its compressed
+ * size tells of no secret beside an attacker's text (BREACH). One list is packed at a time, and one kept for each form,
+ * to bound the cost of lists that change all the time.
  */
 export function packer(): (list: Listing, showsReused: boolean) => Promise<Buffer> | undefined {
   const kept = new Map<boolean, { readonly tag: string, readonly bytes: Promise<Buffer> }>()

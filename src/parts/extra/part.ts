@@ -4,11 +4,10 @@ import { parseSwitch } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
 
 interface ExtraSettings {
-  /** Whether the history of an entry and a change of one's own password are served; off unless given. */
   readonly extraRoutes: boolean
 }
 
-/** What is served if there is a page, in any case: the page lists without secrets, and undoes a deletion. */
+/** Served with a page in any case: the page lists without secrets, and undoes deletions. */
 const FOR_PAGE: ReadonlySet<string> =
   new Set(['listEntries', 'deletedPasswords', 'olderDeletedPasswords', 'restorePassword'])
 
@@ -21,7 +20,7 @@ export const extra: Part<ExtraSettings> = {
   abilities: {
     listEntries: 'entry:list',
     deletedPasswords: 'password:deleted',
-    // The same entries, from an id on: who closes the one must not have to know of the other.
+    // The same entries from an id on: closing one route must close the other.
     olderDeletedPasswords: 'deletedPasswords',
     restorePassword: 'password:restore',
     historyPassword: 'password:history',

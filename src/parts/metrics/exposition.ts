@@ -1,7 +1,7 @@
 /**
- * What `/metrics` says, in Prometheus' text format, version 0.0.4
- * (prometheus.io/docs/instrumenting/exposition_formats): the lines of a metric are together, HELP and TYPE first; the
- * buckets of a histogram are cumulative and end in `+Inf`. Names follow Prometheus: base units, `_total`.
+ * `/metrics` in Prometheus' text format 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): a metric's lines
+ * are together, HELP and TYPE first; histogram buckets are cumulative and end in `+Inf`. Names follow Prometheus: base
+ * units, `_total`.
  */
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import type { Store } from '../../store/store.ts'
@@ -9,26 +9,21 @@ import { VERSION } from '../../version.ts'
 import type { PartContext } from '../../part.ts'
 import type { Histogram, Metrics } from './metrics.ts'
 
-/** The format's content type. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** How often the event loop's delay is looked at; what Node measures includes it. */
+/** Node's measured delay includes this interval. */
 const DELAY_INTERVAL_MS = 10
 const QUANTILES = [0.5, 0.9, 0.99]
 
-/** Label values by their names. */
 type Labels = { readonly [name: string]: string }
 
-/** A value, its labels, and what follows the metric's name. */
+/** `suffix` follows the metric's name. */
 type Sample = readonly [value: number, labels?: Labels, suffix?: string]
 
-/** The types of Node 20 lack its count. */
+/** The types of Node 20 lack `count`. */
 type LoopDelay = IntervalHistogram & { readonly count: number }
 
-/**
- * The lines of a metric, one for each combination of labels. Names are the program's own and not checked; texts and
- * label values are escaped.
- */
+/** Names are the program's own and not checked; texts and label values are escaped. */
 export function metric(
   type: 'counter' | 'gauge' | 'histogram' | 'summary', name: string, help: string, ...samples: readonly Sample[]
 ): string {
@@ -41,14 +36,12 @@ export function metric(
 
 function escaped(character: string): string { return character === '\n' ? '\\n' : `\\${character}` }
 
-/** Begins to measure how late the timers of the event loop are. */
 export function watchEventLoop(): LoopDelay {
   const delay = monitorEventLoopDelay({ resolution: DELAY_INTERVAL_MS }) as LoopDelay
   delay.enable()
   return delay
 }
 
-/** All metrics of a service. */
 export function exposition(
   { routes, malformed, writes, writeErrors }: Metrics, delay: LoopDelay, store: Store,
   { rateLimitClients, connections }: ReturnType<PartContext<object>['load']>
@@ -89,7 +82,6 @@ export function exposition(
   ].join('')
 }
 
-/** The samples of a histogram. */
 export function histogramSamples({ counts, bounds, sum }: Histogram, labels: Labels = {}): Sample[] {
   let count = 0
   const buckets = Array.from(counts, (inBucket, i): Sample =>

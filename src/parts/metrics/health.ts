@@ -1,6 +1,6 @@
 /**
- * Health and metrics, for monitoring: for clients on the same machine and those with a token, unless a setting allows
- * everyone. They are outside `/api`, are not rate limited, and disclose no secret.
+ * Health and metrics for monitoring, for this machine and tokens unless a setting allows everyone. They are outside
+ * `/api`, are not rate limited, and disclose no secret.
  */
 import { isFromOtherSite, isHostAllowed, isLoopback } from '../../http/client.ts'
 import { messageReply, type Kind, type Reply } from '../../http/reply.ts'
@@ -36,7 +36,7 @@ const METRICS: RouteDescription = {
   answers: { exposed: exposed(metric('gauge', 'pes_entries', 'Entries in the store.', [1, { status: 'active' }])) }
 }
 
-/** The routes that the settings leave; `measure` gives the text of the metrics. */
+/** `measure` gives the text of the metrics. */
 export function healthRoutes(
   { health, metrics, allowedHosts }: MetricsSettings & Pick<CoreSettings, 'allowedHosts'>,
   journal: Pick<Journal, 'status'>, measure: () => string
@@ -51,7 +51,7 @@ export function healthRoutes(
       : refusal(call, allowedHosts) ?? answer()
   }]
   return [
-    // This looks at the file, which takes 2 µs, a sixth of a request: by so much a flood costs more than any other.
+    // A look at the file takes 2 µs, a sixth of a request: a flood costs so much more than any other.
     ...routeFor(health, 'health', '/healthz', HEALTH, () => {
       const { fault, mayHeal, readPercent, fullSince } = journal.status()
       if (fullSince !== undefined) return FULL
@@ -64,7 +64,7 @@ export function healthRoutes(
   ]
 }
 
-/** Why a client is not a program on this machine: it is elsewhere, behind a proxy, or a web page; undefined: it is. */
+/** Refuses other machines, proxies and web pages; undefined: a program on this machine. */
 function refusal({ client, head }: Call<unknown>, allowedHosts: ReadonlySet<string>): Reply | undefined {
   const isDirect = head['x-forwarded-for'] === undefined && head['x-forwarded-proto'] === undefined
   if (!isLoopback(client) || !isDirect || isFromOtherSite(head['sec-fetch-site'])) return NOT_LOCAL

@@ -1,15 +1,15 @@
-/** What is counted of requests and of writes to the journal, from the start of the service on. */
+/** Counts of requests and journal writes since the service started. */
 import type { Ended, Observer } from '../../log.ts'
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const WRITE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const HIGHEST_STATUS = 599
 
-/** Counts values in buckets, and sums them. A value costs a walk along the bounds. */
+/** A value costs a walk along the bounds. */
 export class Histogram {
-  /** Upper bounds, included, ascending; what is above the last one has a bucket of its own. */
+  /** Upper bounds, included, ascending; larger values have a bucket of their own. */
   readonly bounds: readonly number[]
-  /** The values in each bucket alone. */
+  /** Not cumulative. */
   readonly counts: Float64Array
   sum = 0
 
@@ -26,9 +26,8 @@ export class Histogram {
   }
 }
 
-/** The counters of one service. */
 export class Metrics implements Observer {
-  /** By the name of the operation. */
+  /** By operation. */
   readonly routes: Map<string, { readonly byStatus: Float64Array, readonly seconds: Histogram }> = new Map()
   readonly malformed: Float64Array = new Float64Array(HIGHEST_STATUS + 1)
   readonly writes: Histogram = new Histogram(WRITE_SECONDS)

@@ -3,14 +3,11 @@ import { setting } from '../../core-settings.ts'
 import { parseWord } from '../../setting-values.ts'
 import type { Part } from '../../part.ts'
 
-/** Who may ask: clients on this machine and those with a token; everyone; no one. */
+/** `local`: clients on this machine and those with a token. */
 export type Audience = 'local' | 'public' | 'off'
 
-/** The settings of this part. */
 export interface MetricsSettings {
-  /** Who may read `/healthz`; `local` unless given. */
   readonly health: Audience
-  /** Who may read `/metrics`; `local` unless given. */
   readonly metrics: Audience
 }
 

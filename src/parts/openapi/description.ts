@@ -1,5 +1,5 @@
 /**
- * The description of the interface: OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). The example of a request and that of
+ * The description of the interface in OpenAPI 3.1.0 (spec.openapis.org/oas/v3.1.0). The examples of a request and of
  * its answer have the same name.
  */
 import * as common from '../../http/reply.ts'
@@ -17,7 +17,6 @@ const TAGS: { readonly [name: string]: string } = {
   entries: 'The password entries.', session: 'Login and logout.', service: 'Health, metrics and this description.'
 }
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining']
-/** Header fields of answers: what each is, and its type. */
 const HEADERS: { readonly [name: string]: readonly [description: string, type: 'integer' | 'string'] } = {
   'X-RateLimit-Limit': ['Requests that a client may make in a minute.', 'integer'],
   'X-RateLimit-Remaining': ['Requests that are left in the window.', 'integer'],
@@ -30,7 +29,7 @@ const IF_MATCH = {
   description: 'The `ETag` that the entry was got with; where it is another by now, nothing is changed.'
 }
 
-/** Describes the routes of the contract and those that describe themselves. */
+/** Describes the contract's routes, and routes that describe themselves. */
 export function describe({ settings, prefix, routes }: PartContext<object>): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {}
   const tags = new Set<string>()
@@ -91,7 +90,7 @@ function operation(route: Route, described: RouteDescription, settings: Settings
   }
 }
 
-/** The answers that the way to a route may give instead of it. */
+/** Answers that are given before a route is reached. */
 function commonAnswers(
   route: Route, { auth, isProduction, tlsCert }: Settings, needsToken: boolean, isCounted: boolean
 ): RouteDescription['answers'] {
@@ -126,7 +125,7 @@ function responses(
     const messages = Object.values(bodies).flatMap(body => (body as { message?: string } | null)?.message ?? [])
     const given = named.flatMap(([, answer]) => answer.headers ?? [])
     const own = new Set(given.filter(name => Object.hasOwn(HEADERS, name)))
-    if (named.some(([name]) => name === 'tooMany')) own.add('Retry-After') // which its limit makes
+    if (named.some(([name]) => name === 'tooMany')) own.add('Retry-After') // its limit makes this header
     const headers = [...isCounted ? LIMIT_HEADERS : [], ...own]
     const type = named[0]![1].kind?.type ?? JSON_TYPE
     found[status] = {
@@ -141,7 +140,7 @@ function responses(
 
 function bodyOf({ body, kind }: Reply): unknown { return kind === undefined ? JSON.parse(String(body)) : body }
 
-/** The schema of examples: their own ones, and one for those that have the same fields. */
+/** Examples without a schema share one if they have the same fields. */
 function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schema {
   const own: Schema[] = []
   const alike = new Map<string, unknown[]>()
@@ -154,7 +153,7 @@ function anyOf(examples: Json, schemas: RouteDescription['schemas'] = {}): Schem
   return all.length === 1 ? all[0]! : { anyOf: all }
 }
 
-/** The schema that examples with the same fields have: a message and a status are exactly those of the examples. */
+/** `message` and `status` have exactly the values of the examples. */
 function schemaOf(examples: readonly unknown[]): Schema {
   const [first] = examples
   if (Array.isArray(first)) return { type: 'array', items: schemaOf(examples.flat()) }
@@ -170,7 +169,6 @@ function schemaOf(examples: readonly unknown[]): Schema {
   return { type: 'object', required: fields, properties, additionalProperties: false }
 }
 
-/** Whether an object with these fields has all that a schema asks for, and nothing else. */
 function hasShape({ properties, required = [] }: Schema, fields: readonly string[]): boolean {
   const wanted = required as readonly string[]
   return wanted.length > 0 && wanted.every(field => fields.includes(field)) &&

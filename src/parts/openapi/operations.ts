@@ -1,4 +1,4 @@
-/** What is particular to each operation of the contract: its words, its body, and an example of each answer. */
+/** The words, bodies and example answers of each operation of the contract. */
 import { UNKNOWN } from '../../http/routes.ts'
 import type { RouteDescription, Schema } from '../../http/route.ts'
 import { TEXTS } from '../../contract.ts'
@@ -12,12 +12,12 @@ const text = { type: 'string', minLength: 1 }
 const id = { type: 'integer', minimum: 1 }
 const email = { type: 'string', maxLength: 254 }
 const STRINGS = Object.fromEntries(ENTRY_FIELDS.map(field => [field, text]))
-/** What a client gives: an optional field may be empty, or null, which clears it. */
+/** An optional field may be empty, or null, which clears it. */
 const GIVEN = Object.fromEntries(ENTRY_FIELDS.map(field =>
   [field, FIELDS[field].isRequired ? text : { type: ['string', 'null'], description: FIELDS[field].help }]))
 const required = ENTRY_FIELDS.filter(field => FIELDS[field].isRequired)
 
-/** The named schemas. An example of an answer that has the fields of one of them is one, but for `Message`. */
+/** An example with the fields of a schema is described by it, but for `Message`. */
 export const SCHEMAS: { readonly [name: string]: Schema } = {
   Entry: {
     ...closed({ id, ...STRINGS, status: { enum: [0, 1], description: '1 is active, 0 is deleted.' } }),
@@ -47,7 +47,6 @@ const each = (fault: string, ...fields: readonly string[]): Reply =>
   invalid(Object.fromEntries(fields.map(field => [field, [`The ${field} field ${fault}.`]])))
 const malformed = each('must be a string', ...ENTRY_FIELDS)
 
-/** By the name of the operation. */
 export const OPERATIONS: { readonly [operation: string]: RouteDescription } = {
   listPassword: {
     tag: 'entries', summary: 'List the active entries', description: 'All entries with status 1, ascending by id.',

@@ -9,7 +9,7 @@ export const openapi: Part = {
     return {
       routes: [{
         operation: 'openapi', method: 'GET', path: '/openapi.json', isPublic: true,
-        // Made when it is first asked for: few ask, and all routes are known then.
+        // Made on the first request: few ask, and all routes are known then.
         handle: async () => reply ??= jsonReply(200, (await import('./description.ts')).describe(context))
       }]
     }
