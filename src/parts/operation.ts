@@ -1,42 +1,40 @@
-/** What can be asked of the process that has the data folder, as both ends of the operator's program see it. */
+/** The operations of the process that has the data folder, typed for both ends. */
 import type { JournalLocation, Status } from '../journal/journal.ts'
 import type { Issued, ListedToken, ListedUser } from '../store/accounts.ts'
 import type { Entry, EntryChanges, EntryFields, EntryRow } from '../store/entry.ts'
 import type { Events } from '../store/events.ts'
 
-/** A new key: its name, and whether it seals from now on. */
+/** `seals`: it seals records from now on. */
 export interface Rotated { readonly key: string, readonly seals: boolean }
 
-/** What a journal is once it was written again. */
 export interface Rewritten {
   readonly path: string
   readonly records: number
   readonly head: string
   readonly bytes: number
-  /** Of the journal before. */
+  /** Of the old journal. */
   readonly before: { readonly records: number, readonly head: string, readonly bytes: number }
-  /** The names of the keys that the journal no longer needs; an archive may. */
+  /** Names of keys that only an archive may need. */
   readonly unneeded: readonly string[]
-  /** The file that the journal before is kept in; null: it is not kept. */
+  /** The file that keeps the old journal; null: none. */
   readonly archive: string | null
 }
 
-/** An entry of a file; `isOwn`: this program wrote it, so it is one of its own however much it is like another row. */
+/** `isOwn`: this program wrote the row, so it is an entry even if another row is equal. */
 export interface ImportRow extends EntryRow { readonly isOwn: boolean }
 
-/** What an import has done, or would do: the places of rows that exist already, and the id of the first new entry. */
+/** `duplicates`: indexes of rows that exist already; `first`: the first new id. */
 export interface Imported {
   readonly duplicates: readonly number[]
   readonly made: number
   readonly first?: number
 }
 
-/** The entries that a command may be about. */
 export type Among = 'active' | 'deleted' | 'all'
 
 /**
- * An entry as lists show it, without secrets; if asked for, when its password was set (null: that is not known), and
- * how many other active entries have the same one, with the least id of all of these.
+ * `changed`: when the password was set (null: unknown); `reused`: how many other active entries have it; `sameAs`: the
+ * least id that has it.
  */
 export type Listed = { readonly id: number } & EntryChanges & {
   readonly changed?: string | null
@@ -44,24 +42,23 @@ export type Listed = { readonly id: number } & EntryChanges & {
   readonly sameAs?: number
 }
 
-/** The status of a journal and of what is in it. */
 export interface FolderStatus extends JournalLocation, Status {
   readonly pid: number
   readonly entries: number
   readonly activeEntries: number
-  /** The share of a rewrite that is done. */
+  /** The done share of a rewrite, 0 to 1. */
   readonly progress: number
-  /** The names of the keys that the journal needs, if it is in a file. */
+  /** Those that a journal in a file needs. */
   readonly keys?: readonly string[]
 }
 
-/** What was read, and why it was not recorded if passwords were in it and that could not be. */
+/** `unrecorded`: why the disclosure could not be recorded. */
 export interface Disclosed<T> { readonly found: T, readonly unrecorded?: string }
 
 type Email = { readonly email: string }
 type Id = { readonly id: number }
 
-/** With `oldDays` entries whose password is older, or of an unknown age; with `isReused` those that share theirs. */
+/** `oldDays` also finds passwords of unknown age. */
 interface Searched {
   readonly text: string | undefined
   readonly among: Among
@@ -69,7 +66,6 @@ interface Searched {
   readonly isReused?: 0 | 1 | undefined
 }
 
-/** What each operation takes, and what it gives. */
 interface Operations {
   status: [{}, FolderStatus]
   listUsers: [{}, readonly ListedUser[]]

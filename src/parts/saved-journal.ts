@@ -1,4 +1,4 @@
-/** Files that commands make, a copy of the journal among them. */
+/** Makes files for commands, such as a copy of the journal. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { disk, type Files, type FileStat } from '../journal/files.ts'
@@ -12,7 +12,7 @@ import { makeWhole, type NewFile } from './whole-file.ts'
 import { OperatorError, type JournalRead, type JournalStatus, type Reached } from './command.ts'
 import { ofFile } from './system-error.ts'
 
-/** As `makeWhole`, but throws an `OperatorError` if its name is taken. */
+/** As `makeWhole`, but throws an `OperatorError` if the name is taken. */
 export async function makeFile<T>(
   path: string, make: (file: NewFile) => T | Promise<T>, files: Files = disk, replaces?: FileStat
 ): Promise<T> {
@@ -27,20 +27,18 @@ export async function makeFile<T>(
 }
 
 interface HowSaved {
-  /** A file that was looked at and may be replaced. */
   readonly replaces?: FileStat | undefined
-  /** Gets the copied lines, in pieces. */
   readonly onText?: (text: string) => void
-  /** What is recorded behind what was read, which may be none; throws if that is not what the copy has to be. */
+  /** Gives events to append; throws if the copy is not wanted. */
   readonly more?: (read: JournalRead) => readonly EncodedEvent[] | Promise<readonly EncodedEvent[]>
 }
 
-/** Throws an `OperatorError` where the journal may have gone on elsewhere. */
+/** Throws an `OperatorError` if newer records may exist elsewhere. */
 function assertNewest({ fault, mayLack }: JournalStatus): void {
   if (mayLack === true) throw new OperatorError(`what is here may not be the newest: ${fault}`)
 }
 
-/** Hands the lines of a journal on, in pieces, while it is read and verified. Throws as `assertNewest`. */
+/** Hands lines on before all are verified. Throws as `assertNewest`. */
 export async function copyLines(
   store: Reached, status: JournalStatus, write: (text: string) => void
 ): Promise<JournalRead> {
@@ -56,10 +54,7 @@ export async function copyLines(
   return read
 }
 
-/**
- * Writes the lines of the journal into a new file, durably, and verifies what is there then. Rejects as `copyLines`,
- * and as `more`, which is asked once all was read.
- */
+/** Copies durably and verifies the copy. Rejects as `copyLines` and `more` do. */
 export function saveJournal(
   store: Reached, path: string, status: JournalStatus, { replaces, onText = () => {}, more = () => [] }: HowSaved = {}
 ): Promise<JournalRead> {

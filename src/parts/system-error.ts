@@ -1,4 +1,4 @@
-/** What the operator is told of an error of the system: what happened, to which file, and what to do. */
+/** System errors in the operator's words, with what to do. */
 import { disk, fileFault, isFull } from '../journal/files.ts'
 import { systemCode } from '../errors.ts'
 import { OperatorError } from './command.ts'
@@ -7,7 +7,6 @@ type Denied = Error & { readonly permission?: string, readonly resource?: string
 
 const OWNER = 'run the command as its owner, or as root'
 
-/** By the error's code, how a line goes on that begins with file and code. */
 const TEXTS: { readonly [code: string]: string } = {
   EACCES: OWNER,
   EPERM: OWNER,
@@ -19,16 +18,16 @@ const TEXTS: { readonly [code: string]: string } = {
 
 const SERVICE = 'the user that the service runs as must be able to write there'
 
-/** The same where the process has failed that has the journal open. */
+/** The process that has the journal open may be another user's. */
 export const TEXTS_OF_SERVICE: typeof TEXTS = { ...TEXTS, EACCES: SERVICE, EPERM: SERVICE, EROFS: SERVICE }
 
-/** Names the file in an error of the system that names none, as one of an open file does. */
+/** Adds the path: errors on open files have none. */
 export function ofFile(error: unknown, path: string): unknown {
   const { syscall, path: known } = error as NodeJS.ErrnoException
   return syscall === undefined || known !== undefined ? error : Object.assign(error as Error, { path })
 }
 
-/** An error of the system in words; any other one as it is. */
+/** Errors that are not the system's stay as they are. */
 export function explained(error: unknown, texts: typeof TEXTS = TEXTS): unknown {
   const code = systemCode(error)
   const text = code === 'ERR_ACCESS_DENIED' ? denied(error as Denied)
@@ -44,7 +43,7 @@ function faultOf(error: NodeJS.ErrnoException, code: string, texts: typeof TEXTS
   return error.message.includes(error.path) ? undefined : `${error.path}: ${error.message}`
 }
 
-/** Of the permission model: it refuses to sync a file or folder before anything is made. */
+/** The permission model refuses a folder's sync, before anything is made. */
 function denied({ message, permission = '', resource = '' }: Denied): string {
   const what = resource === '' ? message.replace(/\.$/, '') : `${permission} of ${resource}`
   return `Node's permission model refuses this (${what}), and nothing was changed; run the command without these ` +

@@ -9,13 +9,11 @@ import { MAX_ENTRY_BYTES } from '../limits.ts'
 import { showProgress } from '../log.ts'
 import { OperatorError, UsageError } from './command.ts'
 
-/** The three standard streams, and the signals that end waiting. */
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'on' | 'once' | 'off' | 'exit'>
 
-/** What a person calls a field. */
 type Words = { readonly [field: string]: string }
 
-/** What is asked when a new secret is typed, and what is wrong with one that was; undefined: nothing. */
+/** `fault` says what is wrong; undefined: nothing. */
 interface SecretRule {
   readonly prompt: string
   readonly fault: (secret: string) => string | undefined
@@ -23,16 +21,14 @@ interface SecretRule {
 
 const ANY_SECRET: SecretRule = { prompt: 'password', fault: () => undefined }
 
-/** A column is not cut to less, however narrow the terminal. */
 const LEAST_COLUMN_CHARACTERS = 8
 const GAP = '  '
-/** How long until a pipe that was full is tried again. */
 const FULL_PIPE_PAUSE_MS = 2
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** What shells say of a program that a signal has ended. */
+/** 128 + the signal's number, as shells do. */
 const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
-/** The disk, where a full pipe takes nothing for a moment: Node's pipes fail and do not wait for their readers. */
+/** Waits while a pipe is full: Node's pipes fail with EAGAIN instead. */
 const PATIENT: Files = {
   ...disk,
   appendSync: (descriptor, bytes) => {
@@ -46,13 +42,12 @@ const PATIENT: Files = {
   }
 }
 
-/** Prints, asks, and shows progress. */
 export class Terminal {
   readonly #streams: Streams
   readonly #asJson: boolean
   /**
-   * Standard output, where that is no terminal. Node's own stream writes to a file once, and takes no notice where a
-   * disk that fills up has taken only a part; what a pipe has no room for yet it keeps, however much that becomes.
+   * Undefined on a terminal. Node's own stream ignores partial writes to a full disk, and buffers without limit for a
+   * slow pipe.
    */
   readonly #output: Descriptor | undefined
 
@@ -63,70 +58,56 @@ export class Terminal {
     this.#output = isTTY === true ? undefined : fd
   }
 
-  /**
-   * A result: in words, or, where `--json` asks for that, as one line of JSON. Control characters of what others have
-   * entered are shown, not obeyed.
-   */
+  /** Shows lines, or JSON with `--json`. Control characters are escaped. */
   show(data: object, lines: string | readonly string[]): void {
     for (const line of this.#asJson ? [JSON.stringify(data)] : [lines].flat()) this.pass(`${visible(line)}\n`)
   }
 
-  /** A result that is one text alone: a script gets it as it is, since a password with escapes in it is another. */
+  /** Scripts get the text unescaped: a password with escapes is another password. */
   showText(data: object, text: string): void {
     if (this.#asJson || this.showsResults) this.show(data, text)
     else this.pass(`${text}\n`)
   }
 
-  /**
-   * A list of results: a table with a header, or JSON. What is too long for a line of a terminal is cut; a file or a
-   * pipe gets all of it. `none` is said where the list is empty, and not on standard output: a script counts lines.
-   * `words` has other names for the columns than JSON has.
-   */
+  /** A terminal's width cuts the table. `none` goes to standard error, since scripts count lines. */
   list(items: readonly object[], none: string, words: Words = {}): void {
     const { stdout } = this.#streams
     if (items.length === 0 && !this.#asJson) this.note(none)
     else this.show(items, this.#asJson ? [] : table(items, stdout.columns || Infinity, words))
   }
 
-  /** The same table for a person alone, who has to choose. */
   choices(items: readonly object[], words: Words): void {
     const { stderr } = this.#streams
     for (const line of table(items, stderr.columns || Infinity, words)) this.note(line)
   }
 
-  /** What is said beside a result. */
   note(line: string): void { this.#streams.stderr.write(`${visible(line)}\n`) }
 
-  /** Which journal a command is about to act on, said before it does: the settings may mean another than the person. */
+  /** Said before a command acts: the settings may mean another journal than the person. */
   noteJournal({ path, endpoints }: Pick<JournalLocation, 'path' | 'endpoints'>, to = ''): void {
     this.note(`journal ${path}${endpoints === undefined ? '' : ` at ${endpoints.join(', ')}`}${to}`)
   }
 
   warn(line: string): void { this.#streams.stderr.write(`warning: ${visible(line)}\n`) }
 
-  /** Shows the share that is done, 0 to 1, on a terminal; nothing in a pipe. 1 clears the line. */
+  /** `share` is 0 to 1; 1 clears the line. */
   progress(what: string, share: number): void { showProgress(this.#streams.stderr, what, share) }
 
-  /** Whether results go to a terminal, and not to a file or another program. */
   get showsResults(): boolean { return this.#streams.stdout.isTTY }
 
-  /**
-   * Writes a text as it is, for a file or a pipe: a terminal would obey its control characters. Returns when all of it
-   * was taken, and keeps the whole process waiting for that: a lock must not be held meanwhile.
-   */
+  /** Writes unescaped. Blocks the process until all is taken, so no lock may be held. */
   pass(text: string): void {
     const output = this.#output
     if (output === undefined) this.#streams.stdout.write(text)
     else this.#orFail(() => appendAll(PATIENT, output, Buffer.from(text)))
   }
 
-  /** Makes durable what was passed, where standard output is a file. */
   sync(): void {
     const output = this.#output
     if (output !== undefined) this.#orFail(() => trySync(() => disk.syncOpen(output)))
   }
 
-  /** What goes wrong is an error of the stream, as it is where Node writes. */
+  /** Reports errors as Node's own stream would. */
   #orFail(act: () => void): void {
     try {
       act()
@@ -135,19 +116,19 @@ export class Terminal {
     }
   }
 
-  /** Puts a text into the clipboard of the terminal, wherever that runs: OSC 52, which not every one allows. */
+  /** OSC 52 reaches the terminal's clipboard also over SSH; some terminals ignore it. */
   clip(text: string): void {
     this.assertClip().write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
   }
 
-  /** The terminal that has a clipboard. Throws a `UsageError`. */
+  /** Throws a `UsageError` if there is no terminal. */
   assertClip(): NodeJS.WriteStream {
     const terminal = [this.#streams.stdout, this.#streams.stderr].find(stream => stream.isTTY)
     if (terminal === undefined) throw new UsageError('there is no terminal whose clipboard --clip could use')
     return terminal
   }
 
-  /** Waits, unless that is interrupted, and puts a space into the clipboard: tmux ignores an empty text. */
+  /** Copies a space at the end: tmux ignores an empty text. */
   async clearClip(afterSeconds: number): Promise<void> {
     await new Promise<void>(resolve => {
       const end = (): void => {
@@ -161,7 +142,6 @@ export class Terminal {
     this.clip(' ')
   }
 
-  /** Acts; a signal that ends the program meanwhile says what state it leaves. */
   async saying<T>(state: string, act: () => Promise<T>): Promise<T> {
     const end = (signal: typeof ENDING_SIGNALS[number]): void => {
       this.#streams.stderr.write(`\nended by ${signal}: ${state}\n`)
@@ -175,10 +155,9 @@ export class Terminal {
     }
   }
 
-  /** Whether a person can be asked. */
   get isInteractive(): boolean { return this.#streams.stdin.isTTY && this.#streams.stderr.isTTY }
 
-  /** All of standard input but one line end, or what is typed twice without echo, until it can be taken. */
+  /** Throws a `UsageError` if the input is invalid or there is no terminal, an `OperatorError` if cancelled. */
   async newSecret(fromInput: boolean, { prompt, fault }: SecretRule = ANY_SECRET): Promise<string> {
     const faultOf = (secret: string): string | undefined => secret === '' ? 'the password is empty' : fault(secret)
     const { stdin: input, stderr: error } = this.#streams
@@ -191,7 +170,6 @@ export class Terminal {
     if (!this.isInteractive) {
       throw new UsageError('there is no terminal to ask for the password at; use --password-stdin')
     }
-    // What is typed can be edited, and is shown nowhere.
     const output = new Writable({ write: (_chunk, _encoding, done) => done() })
     const editor = createInterface({ input, output, terminal: true, historySize: 0 })
     const lines = editor.on('SIGINT', () => editor.close())[Symbol.asyncIterator]()
@@ -214,18 +192,17 @@ export class Terminal {
     }
   }
 
-  /** All of standard input as a text. */
+  /** Throws a `UsageError` if it is not UTF-8. */
   async readText(): Promise<string> {
     const bytes = await this.readInput(MAX_ENTRY_BYTES)
-    // What would be made of anything else is another password.
+    // Decoding it would give another password.
     if (!isUtf8(bytes)) throw new UsageError('standard input is not UTF-8')
     return bytes.toString()
   }
 
-  /** Standard input in pieces. */
   input(): AsyncIterable<Buffer> { return this.#streams.stdin as AsyncIterable<Buffer> }
 
-  /** All of standard input. */
+  /** Throws an `OperatorError` if it is longer. */
   async readInput(maxBytes: number): Promise<Buffer> {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -237,7 +214,7 @@ export class Terminal {
     return Buffer.concat(chunks)
   }
 
-  /** Asks for a yes, unless it was given beforehand. */
+  /** Throws an `OperatorError` without a yes, a `UsageError` without a terminal. */
   async confirm(what: string, isGiven: boolean): Promise<void> {
     if (isGiven) return
     if (!this.isInteractive) throw new UsageError('there is no terminal to confirm at; use --yes')
@@ -245,7 +222,6 @@ export class Terminal {
     if (await this.#firstLine() !== 'yes') throw new OperatorError('cancelled')
   }
 
-  /** What is typed up to the end of the first line. */
   async #firstLine(): Promise<string> {
     let line = ''
     for await (const chunk of this.#streams.stdin) {
@@ -258,7 +234,7 @@ export class Terminal {
 
 type Row = { readonly [name: string]: unknown }
 
-/** A table with a header in lines of `room` characters; a terminal that does not know its width has 0 columns. */
+/** `room` is 0 if the terminal does not know its width. */
 function table(items: readonly object[], room: number, words: Words): string[] {
   const cell = (value: unknown): string => visible(Array.isArray(value) ? value.join(',') : String(value ?? '-'))
   const names = [...new Set(items.flatMap(item => Object.keys(item)))]
@@ -275,7 +251,6 @@ function table(items: readonly object[], room: number, words: Words): string[] {
   return rows.map(line)
 }
 
-/** Widths that have room together: the widest is made narrower first. */
 function fitted(wanted: readonly number[], room: number): readonly number[] {
   const widths = wanted.map(width => Math.min(width, Math.max(room, LEAST_COLUMN_CHARACTERS)))
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
@@ -286,12 +261,12 @@ function fitted(wanted: readonly number[], room: number): readonly number[] {
   return widths
 }
 
-/** A text without case and accents, as searches compare it. */
+/** Without case and accents, for searches. */
 export function folded(text: string): string {
   return text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase()
 }
 
-/** Control characters, and those that turn the direction of writing, as escapes, which JSON reads as well. */
+/** Escapes control characters and changes of writing direction, as JSON does. */
 export function visible(line: string): string {
   return line.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,6 +1,6 @@
 /**
- * Making a file whole or not at all: it is written durably under a temporary name, and then given its own. A process
- * that is killed leaves at most `NAME.N.part`, which a start removes beside the journal and its key file.
+ * Makes a file whole or not at all, under a temporary name first. A kill leaves at most `NAME.N.part`, which a start
+ * removes beside the journal and its key file.
  */
 import { Buffer } from 'node:buffer'
 import { randomInt } from 'node:crypto'
@@ -8,32 +8,25 @@ import { dirname } from 'node:path'
 import { systemCode } from '../errors.ts'
 import { appendAll, isSameFile, WITHOUT_SYNC, type Files, type FileStat } from '../journal/files.ts'
 
-/** A new file that is being written; what was written is on the device. */
+/** `write` returns when the piece is on the device. */
 export interface NewFile {
-  /** Its temporary path, for reading it back. */
+  /** Temporary, for reading back. */
   readonly path: string
   write(piece: Buffer | string): void
 }
 
 interface WholeFileOptions {
-  /**
-   * The file whose place it takes, as it was when it was read; if the name leads to another one by now, or to one of
-   * another length, the error's code is ESTALE. Without it the name must be free; else the code is EEXIST.
-   */
+  /** The file to replace, as it was read: ESTALE if it has changed since. Undefined: EEXIST if the name is taken. */
   readonly replaces?: FileStat | undefined
-  /** Throws if the file must not take that place any more. */
   readonly confirm?: (() => void) | undefined
-  /** The name, in the same folder, under which the replaced file is kept; a kill may leave both names. */
+  /** A second name in the folder for the replaced file. A kill may leave both. */
   readonly keepsAs?: string | undefined
 }
 
-/** What a link gives if files have no second names: FAT, some network file systems. */
+/** File systems without hard links: FAT, some network file systems. */
 const WITHOUT_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/**
- * Makes a file, mode 0600; gives what `make` gives. When it throws, nothing is left under either name, unless
- * it was the folder's last sync that failed.
- */
+/** Makes a file, mode 0600. If it throws, it leaves no file, unless the folder's last sync failed. */
 export async function makeWhole<T>(
   files: Files, path: string, make: (file: NewFile) => T | Promise<T>, options: WholeFileOptions = {}
 ): Promise<T> {
@@ -42,7 +35,7 @@ export async function makeWhole<T>(
   for (const name of [keepsAs, replaces === undefined ? path : undefined]) {
     if (name !== undefined) refuseTaken(files, name)
   }
-  syncNames(files, folder) // a folder that cannot be synced is found out before anything is made
+  syncNames(files, folder) // fails before anything is made
   const part = `${path}.${randomInt(2 ** 47)}.part`
   const descriptor = files.createToAppend(part)
   try {
@@ -51,7 +44,7 @@ export async function makeWhole<T>(
       try {
         appendAll(files, descriptor, Buffer.from(piece))
       } catch (error) {
-        // What is written may be read from another file at the same time, which this would be taken for.
+        // Without a path, the error would name the file that `make` reads.
         throw Object.assign(error as Error, { path })
       }
     }
@@ -70,7 +63,6 @@ export async function makeWhole<T>(
   }
 }
 
-/** Makes the names in a folder durable, or throws an error that names the folder and says what helps. */
 function syncNames(files: Files, folder: string): void {
   try {
     files.sync(folder)
@@ -81,7 +73,7 @@ function syncNames(files: Files, folder: string): void {
   }
 }
 
-/** Takes the place of a file, which gets its second name durably before it loses the first one. */
+/** The second name is durable before the rename removes the first. */
 function replace(files: Files, part: string, path: string, old: FileStat, keepsAs: string | undefined): void {
   const now = files.stat(path)
   if (now === undefined || !isSameFile(now, old) || now.bytes !== old.bytes) {
@@ -97,7 +89,7 @@ function replace(files: Files, part: string, path: string, old: FileStat, keepsA
   }
 }
 
-/** Gives a file its name, which must be free: a link takes no other's place. */
+/** A link, unlike a rename, never replaces a file. */
 function linkInPlace(files: Files, part: string, path: string): void {
   try {
     files.link(part, path)

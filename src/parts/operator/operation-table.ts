@@ -1,7 +1,4 @@
-/**
- * What can be asked of the process that has the data folder: one table, typed at both ends. The operator's program asks
- * a running service through the socket of its lock, or takes the lock and calls the same functions.
- */
+/** The operations of the process that has the data folder. Another process calls them through the lock's socket. */
 import type { DurableJournal } from '../../journal/journal.ts'
 import type { Lock } from '../../journal/lock.ts'
 import {
@@ -20,21 +17,19 @@ import { folded } from '../terminal.ts'
 import { disclosing, forOperator, importEntries, oneOf, purgeEntry } from './operator-changes.ts'
 import { compact, reencrypt, repair, rotateKey } from './rewrite.ts'
 
-/** What operations work on. */
 export interface Operated {
   readonly store: Store
   readonly journal: DurableJournal
   readonly lock: Pick<Lock, 'isHeld'>
-  /** The abilities that users may have. */
   readonly abilities: Iterable<string>
-  /** Aborted when the service begins to stop: a journal that is being written again then stays as it is. */
+  /** Aborted when the service stops: a rewrite then leaves the journal as it was. */
   readonly stopping: AbortSignal
   readonly warn: (line: string) => void
-  /** The share of long work that is done. */
+  /** The done share of a rewrite, 0 to 1. */
   readonly progress: { share: number }
 }
 
-/** A call of an operation: who asks, and what it works on, each change of which has that account's name. */
+/** `by`, the account that asks, is recorded with each change. */
 export interface Call extends Operated {
   readonly by: string
   readonly isGone: () => boolean
@@ -42,7 +37,6 @@ export interface Call extends Operated {
   readonly accounts: Accounts
 }
 
-/** An operation: what it takes, and what it does. */
 export interface Operation<B, R> {
   readonly shape: { readonly [F in keyof B]-?: Rule<B[F]> }
   run(call: Call, body: B): R | Promise<R>
@@ -56,7 +50,6 @@ const rows: Rule<readonly ImportRow[]> = rule(Array.isArray, 'be a list of entri
 const SECRETS = ENTRY_FIELDS.filter(field => FIELDS[field].isSecret)
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 36_500
-/** About how many characters of entries an answer has. */
 const PAGE_CHARACTERS = 1024 * 1024
 
 const NO_USER = 'there is no user with this address'
@@ -180,7 +173,6 @@ export const OPERATIONS: { readonly [N in OperationName]: Operation<Body<N>, Res
   repairJournal: { shape: {}, run: repair }
 }
 
-/** Shown instead of a secret that was not asked for. */
 const HIDDEN = '********'
 
 function hidden(entry: Entry): Entry {
@@ -193,7 +185,7 @@ function withoutSecrets(entry: Entry): Listed {
     .filter(([name]) => name !== 'status' && !SECRETS.some(secret => secret === name))) as unknown as Listed
 }
 
-/** Passwords that several active entries have: how many others each of these has, and the least of their ids. */
+/** `reused` counts the other active entries, `sameAs` is the least id. */
 function sharedPasswords(
   entries: Entries
 ): ReadonlyMap<string, { readonly reused: number, readonly sameAs: number }> {
@@ -224,7 +216,6 @@ function statusOf({ journal, store, progress }: Operated): FolderStatus {
   }
 }
 
-/** What a call works on, for the account that asks. */
 export function callOf(operated: Operated, by: string, isGone: () => boolean): Call {
   const commits: Commits = forOperator(operated.store, by)
   const accounts = new Accounts(commits, { abilities: operated.abilities })

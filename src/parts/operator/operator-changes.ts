@@ -1,4 +1,4 @@
-/** Changes that only the operator makes, and the name under which the operator's changes are recorded. */
+/** Changes that only the operator makes, and the operator's name in records. */
 import { Failure } from '../../errors.ts'
 import type { EncodedEvent } from '../../journal/journal.ts'
 import { CREATE_SHAPE, hasMore, rowOf, type EntryRow } from '../../store/entry.ts'
@@ -10,7 +10,6 @@ import { rule, shaped, type Rule } from '../../store/validate.ts'
 import type { Disclosed, Imported, ImportRow } from '../operation.ts'
 import type { Call } from './operation-table.ts'
 
-/** The same store, whose events have the name of the operator who asks. */
 export function forOperator(store: Commits, name: string): Commits {
   const named = <T>(decide: Command<T>): Command<T> => draft => {
     const [events, outcome] = decide(draft)
@@ -28,7 +27,7 @@ function withName({ type, by, data }: EncodedEvent, name: string): EncodedEvent 
   return { type, by, data: more, json: JSON.stringify(more) }
 }
 
-/** Removes every value of an entry: its id stays unknown from then on. False for an unknown id. */
+/** Removes the values; the id is unknown from then on. False for an unknown id. */
 export function purgeEntry(store: Commits, id: number): Promise<boolean> {
   return store.commit(draft => {
     const isThere = draft.get(id) !== undefined
@@ -37,8 +36,8 @@ export function purgeEntry(store: Commits, id: number): Promise<boolean> {
 }
 
 /**
- * Reads what discloses passwords, and records that in the same step. If nothing can be recorded, reading stays
- * possible: the log then says it, and the answer says why.
+ * Reads and records the disclosure in one step. If recording fails, reading stays possible: the log and `unrecorded`
+ * say so.
  */
 export async function disclosing<T>(
   { commits, warn, by }: Call, disclosure: Events['entries.disclosed'], read: (entries: Pick<EntryTable, 'get'>) => T
@@ -57,16 +56,13 @@ export async function disclosing<T>(
   }
 }
 
-/** One of some numbers. */
 export function oneOf<N extends number>(...numbers: readonly N[]): Rule<N> {
   return rule(value => numbers.includes(value as N), `be ${numbers.join(' or ')}`)
 }
 
 const ROW_SHAPE = { ...CREATE_SHAPE, status: oneOf(0, 1) }
 
-/**
- * Creates entries, all of them or none, in one record, but for those that exist already.
- */
+/** Creates all entries or none, in one record. */
 export function importEntries(
   commits: Commits, given: readonly ImportRow[], how: { readonly keepsDuplicates: boolean, readonly isTrial: boolean }
 ): Promise<Imported> | Imported {

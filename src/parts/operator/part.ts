@@ -1,8 +1,8 @@
-/** The operator's way to a running service: operations on its lock's socket, which only the folder's owner can open. */
+/** Serves operations on the lock's socket, which only the folder's owner can open. */
 import { systemCode } from '../../errors.ts'
 import type { Part } from '../../part.ts'
 
-/** How long reading the journal takes, and how many records it has an entry, before compacting it is worth a line. */
+/** Above both limits the log suggests a compaction. */
 const LONG_READ_MS = 1_000
 const MANY_RECORDS_AN_ENTRY = 10
 

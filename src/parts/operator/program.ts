@@ -1,7 +1,6 @@
 /**
- * The operator's program. Exit codes: 0 done; 1 refused or failed (no such user, an address that is taken, a folder
- * that cannot be used); 2 usage error; 3 the journal or its keys are damaged,
- * or something was lost.
+ * The operator's program. Exit codes: 0 done; 1 refused or failed; 2 usage error; 3 the journal or its keys are
+ * damaged, or something was lost.
  */
 import { readValues } from '../../read-settings.ts'
 import { Failure, systemCode, type FailureCode } from '../../errors.ts'
@@ -19,12 +18,11 @@ const EXIT_CODES: { readonly [C in FailureCode]?: number } = {
   'head-unknown': 3, 'archive-foreign': 3
 }
 
-/** Runs the program; gives its exit code. */
 export async function runProgram(words: readonly string[]): Promise<number> {
   process.stdout.on('error', error => {
     const code = systemCode(error)
     if (code !== 'EPIPE') process.stderr.write(`error: the output could not be written: ${code}\n`)
-    process.exit(1) // what was asked for is done, or will be refused a second time
+    process.exit(1) // safe: the change is done, or a second try is refused
   })
   try {
     assertLimits()
@@ -78,7 +76,6 @@ async function run(command: Command, given: Arguments): Promise<number | void> {
   }
 }
 
-/** What the program ends with after an error; undefined for an unforeseen one. */
 function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof UsageError) return 2
   if (error instanceof Failure) return EXIT_CODES[error.code] ?? 1

@@ -1,4 +1,4 @@
-/** The commands that write the journal again, and those on its keys. */
+/** The commands that rewrite the journal, and those on its keys. */
 import { dirname, join } from 'node:path'
 import { disk } from '../../journal/files.ts'
 import { isArchive } from '../../journal/folder.ts'
@@ -9,7 +9,6 @@ import type { OperationName, Result } from '../operation.ts'
 
 type Slow = Extract<OperationName, 'compactJournal' | 'rewriteJournal' | 'repairJournal'>
 
-/** Asks for what takes long, and shows its progress. */
 async function askSlowly<N extends Slow>(
   { store, terminal }: Context, what: string, ask: () => Promise<Result<N>>
 ): Promise<Result<N>> {
@@ -26,14 +25,12 @@ async function askSlowly<N extends Slow>(
   }
 }
 
-/** What is to be done with the key file after a change. */
 function keepAgain(keyFile: string): string { return `copy ${keyFile} again to where you keep it` }
 
 function noLongerNeeded(key: string): string {
   return `key ${key} is no longer needed by this journal; archives and backups may need it`
 }
 
-/** Compacts the journal, with its history as an archive unless it is dropped. */
 export async function compact(context: Context, drops: boolean): Promise<void> {
   const { store, terminal } = context
   const compacted = await askSlowly(context, 'compacting the journal', () =>
@@ -66,7 +63,7 @@ async function repair(context: Context): Promise<void> {
   ])
 }
 
-/** Of a key: its line in the file, when it first sealed a record, how many it sealed, and what needs it. */
+/** `line` counts in the key file; `since` is the first record's time. */
 interface ListedKey {
   readonly key: string
   readonly line: number
@@ -100,7 +97,6 @@ async function listKeys({ store, terminal }: Context): Promise<void> {
   terminal.list(keys, 'no keys')
 }
 
-/** `journal compact`, `journal repair` and `key …`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'journal compact',

@@ -1,6 +1,6 @@
 /**
- * Writing the whole journal again: into a new file, which is read back and compared, and then takes the name. It begins
- * with a record that says what it was written from, and ends with one that says that it is whole.
+ * Rewrites the whole journal into a new file, reads that back, and gives it the name. Its first record names the old
+ * journal; its last says that it is whole.
  */
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
@@ -22,18 +22,15 @@ import type { Call, Operated } from './operation-table.ts'
 import { tokensToKeep } from './tokens-to-keep.ts'
 import { writeJournal, type Unnumbered } from './write-journal.ts'
 
-/** What a new journal holds behind its first record: records, or what makes the state. */
 interface Content {
   readonly records: Iterable<Unnumbered>
   readonly checkpoint?: Checkpoint
-  /** The share of the records that was given. */
   readonly share: () => number
 }
 
-/** What has to go on while a journal is written; it throws if nobody wants the journal any more. */
+/** Throws if the journal is not wanted any more. */
 type Slice = (share: number) => Promise<void>
 
-/** Seals every record again with the newest key. */
 export function reencrypt(call: Call): Promise<Rewritten> {
   return inTurn(call, async file => {
     let reached = 0
@@ -46,13 +43,13 @@ export function reencrypt(call: Call): Promise<Rewritten> {
   })
 }
 
-/** Leaves the history out, which stays beside the journal as an archive if `keepsHistory`. */
+/** `keepsHistory` keeps the old journal as an archive. */
 export async function compact(
   call: Call, keepsHistory: boolean, change: (made: Checkpoint) => Checkpoint = made => made
 ): Promise<Rewritten> {
   const checked = fileOf(call.journal)
   checked.assertWritable()
-  await verifyFile(checked) // an archive that is damaged would be taken for a good one
+  await verifyFile(checked) // else a damaged archive would pass for a good one
   return inTurn(call, async file => {
     const { path, files, end } = file
     if (end.records === 0) throw new Failure('input-invalid', `${path} has no records that could be compacted`)
@@ -71,8 +68,8 @@ export async function compact(
 }
 
 /**
- * Writes a journal of what is in memory, whatever has its name by now, which is kept as `.replaced-TIME`. Then changes
- * go on, also after an error of the device. Only while the lock is this process's.
+ * Rewrites the journal from memory, also after a device error; the old file stays as `.replaced-TIME`. Throws an
+ * `OperatorError` if the lock was lost, since another process may have the folder.
  */
 export function repair(call: Call): Promise<Rewritten> {
   const { store, lock } = call
@@ -101,7 +98,7 @@ export function repair(call: Call): Promise<Rewritten> {
   }, true)
 }
 
-/** Writes what a service holds whose journal has failed, as it stops; gives the new file, undefined if all is well. */
+/** If the journal has failed, writes the state to a new file as the service stops; else gives undefined. */
 export async function rescue(
   { journal: { file }, store }: Pick<Operated, 'journal' | 'store'>
 ): Promise<string | undefined> {
@@ -115,7 +112,7 @@ export async function rescue(
   return target
 }
 
-/** Puts the key file back if it is gone: what is sealed now could not be read without it. */
+/** New records could not be read without the lost key file. */
 async function keepKeys({ files, keyFile, keys }: FileJournal): Promise<void> {
   if (files.stat(keyFile) !== undefined) return
   const text = keys.names.map(name => `${keys.find(name)!.secret.export().toString('hex')}\n`).join('')
@@ -123,7 +120,7 @@ async function keepKeys({ files, keyFile, keys }: FileJournal): Promise<void> {
   await makeWhole(files, keyFile, part => part.write(text))
 }
 
-/** Makes a new key, with which everything is sealed from now on, or from when all who share the journal have it. */
+/** A shared journal uses the key once all instances have it. */
 export function rotateKey(
   { store, journal, isGone }: Call, random: (bytes: number) => Buffer = randomBytes
 ): Promise<Rotated> {
@@ -141,7 +138,7 @@ export function rotateKey(
   }, isGone)
 }
 
-/** Does work on the journal's file while nothing is appended to it. */
+/** Nothing is appended meanwhile. */
 function inTurn<T>(
   { store, journal, isGone }: Call, work: (file: FileJournal) => Promise<T>, isRepair: boolean = false
 ): Promise<T> {
@@ -164,7 +161,6 @@ function fileOf({ file }: DurableJournal): FileJournal {
   throw new Failure('input-invalid', `a journal in etcd is not written again where it is; ${how}`)
 }
 
-/** Lets others be served after each slice. */
 function sliceOf({ progress, stopping, isGone }: Call): Slice {
   return async share => {
     progress.share = share
@@ -185,7 +181,6 @@ async function replaced(
   return adopted(file, made, first, archive ?? null)
 }
 
-/** Goes on with the new file. */
 function adopted(file: FileJournal, made: Recovered, first: Unnumbered, archive: string | null): Rewritten {
   const { path, keys, end: before } = file
   file.adopt(made, keys, made.keyNames, { seq: 1, ...first })
@@ -215,14 +210,12 @@ async function written(
   }
 }
 
-/** The record that says what the journal was. */
 function firstOf(file: FileJournal, why: Continued['why']): Unnumbered {
   const { head, records, time } = file.end
   const data: Continued = { why, head, records, time }
   return { time: file.time(), type: REWRITTEN, by: null, data }
 }
 
-/** What makes the state, without its history. */
 function contentOf(
   state: State, file: FileJournal, change: (made: Checkpoint) => Checkpoint = made => made
 ): Content {
@@ -234,12 +227,11 @@ function contentOf(
   return { records: records(), checkpoint, share: checkpoint.share }
 }
 
-/** A record of a journal before as it is in this one, which has one beginning of its own. */
+/** A journal has only one beginning of its own. */
 function asEarlier(record: JournalRecord): Unnumbered {
   return record.type === REWRITTEN ? { ...record, type: CONTINUED } : record
 }
 
-/** The records of a journal, verified as they are read. */
 function * recordsOf(
   { files, path, keys, end: { goodBytes } }: FileJournal, onRead: (bytes: number) => void = () => {}
 ): Generator<JournalRecord, void, void> {
@@ -254,7 +246,7 @@ function * recordsOf(
   if (reached !== goodBytes) throw new Failure('journal-damaged', `${path} ends before its last record`)
 }
 
-/** The records at a journal's beginning that name the journals before it, the newest first. */
+/** The records that name earlier journals, newest first. */
 function continuations(file: FileJournal): readonly JournalRecord[] {
   const found: JournalRecord[] = []
   for (const record of recordsOf(file)) {
@@ -264,7 +256,7 @@ function continuations(file: FileJournal): readonly JournalRecord[] {
   return found
 }
 
-/** `journal-FIRST-LAST.jsonl`: over all compactions the numbers go on, so no two archives have one name. */
+/** Numbers go on over all compactions, so archive names never collide. */
 function archiveOf(path: string, earlier: readonly JournalRecord[], records: number): string {
   const before = earlier.map(({ data }) => data as Continued).filter(({ why }) => why === 'compacted')
     .reduce((sum, { records }) => sum + records, 0)

@@ -1,6 +1,6 @@
 /**
- * What is left of lines in a damaged file, in its order. A line's seal covers the hash of the line before it: so a line
- * that opens is genuine and follows that line. Of a line its head and its seal are enough; its hash is computed.
+ * Finds the remains of lines in a damaged file. A seal covers the hash of the line before, so a line that opens is
+ * genuine and follows that line. Head and seal are enough.
  */
 import { Buffer } from 'node:buffer'
 import { hash as digest } from 'node:crypto'
@@ -17,28 +17,27 @@ const SEALED = '","sealed":"'
 const HEAD = /^\{"seq":([1-9][0-9]{0,15}),"time":"[^"]{24}","type":"([a-z]+\.[a-z]+)","by":/
 const OWN_HASH = /^,"hash":"([0-9a-f]{64})"\}/
 const ANY_HASH = /"hash":"([0-9a-f]{64})"\}/g
-/** More than the end of a line with its hash. */
+/** More than a line's end with its hash. */
 const END_CHARACTERS = 128
 
-/** What is left of a line. */
 export interface Piece {
-  /** Its first byte in the file, and the byte behind it. */
+  /** Byte offsets of its start and behind its end. */
   readonly at: number
   readonly end: number
-  /** The number and type in its head; undefined if there is no head. Neither is verified. */
+  /** From its head, unverified. */
   readonly claim: { readonly seq: number, readonly type: string } | undefined
-  /** Its head and seal; undefined if one of them is not there. */
+  /** Undefined if head or seal is lost. */
   readonly line: Line | undefined
   /** The hash that the next line should follow. */
   readonly hash: string | undefined
 }
 
-/** The pieces of lines in a file. What the device cannot read counts as zeros; `unreadable` gets how many bytes. */
+/** Bytes that the device cannot read count as zeros; `unreadable` gets their number. */
 export function * piecesOf(
   files: Files, path: string, unreadable: (bytes: number) => void
 ): Generator<Piece, void, void> {
   let at = 0
-  let held = '' // what was read behind the last line feed, from `at` on
+  let held = '' // since the last line feed, from `at` on
   for (const read of chunksOf(files, path, unreadable)) {
     let start = 0
     for (let end = read.indexOf(LINE_FEED); end >= 0; end = read.indexOf(LINE_FEED, start)) {
@@ -50,7 +49,7 @@ export function * piecesOf(
     }
     held += read.toString('latin1', start)
     if (held.length <= MAX_LINE_BYTES) continue
-    // No line is so long: what may be the beginning or the end of one stays.
+    // No line is this long: keep only its possible start or end.
     const last = held.lastIndexOf(START)
     const cut = last > 0 ? last : held.length - END_CHARACTERS
     yield * piecesIn(held.slice(0, cut), at)
@@ -60,7 +59,7 @@ export function * piecesOf(
   yield * piecesIn(held, at)
 }
 
-/** A file in chunks; each is valid until the next one. */
+/** Each chunk is valid until the next. */
 function * chunksOf(
   files: Files, path: string, unreadable: (bytes: number) => void
 ): Generator<Buffer, void, void> {
@@ -72,7 +71,7 @@ function * chunksOf(
     for (let at = 0; at < bytes;) {
       const size = Math.min(READ_CHUNK_BYTES, bytes - at)
       let read = orZeros(() => files.readAt(descriptor, chunk, at)) ?? 0
-      // A failed read says nothing of its parts.
+      // A failed read says nothing of single sectors.
       for (; read < size && read % SECTOR_BYTES === 0; read += SECTOR_BYTES) {
         chunk.fill(0, read, read + SECTOR_BYTES)
         const got = orZeros(() => files.readAt(descriptor, sector, at + read))
@@ -96,7 +95,6 @@ function orZeros(read: () => number): number | undefined {
   }
 }
 
-/** The pieces in a text that should be one line, and may be what is left of several. */
 function * piecesIn(text: string, at: number): Generator<Piece, void, void> {
   for (let start = 0; start < text.length;) {
     const next = text.indexOf(START, start + 1)
@@ -106,7 +104,7 @@ function * piecesIn(text: string, at: number): Generator<Piece, void, void> {
   }
 }
 
-/** What is left of at most one line's beginning, and of the end of that line or of another. */
+/** Yields at most the start of one line, and the end of that line or another. */
 function * pieceIn(text: string, at: number): Generator<Piece, void, void> {
   const [head, seq, type = ''] = HEAD.exec(text) ?? []
   const claim = head === undefined ? undefined : { seq: Number(seq), type: copied(type) }
@@ -114,10 +112,10 @@ function * pieceIn(text: string, at: number): Generator<Piece, void, void> {
   const close = sealed < 0 ? -1 : text.indexOf('"', sealed + SEALED.length)
   const [tail = '', own] = close < 0 ? [] : OWN_HASH.exec(text.slice(close + 1, close + END_CHARACTERS)) ?? []
   const line = close < 0 ? undefined : parseLine(`${text.slice(0, close + 1)},"hash":"${own ?? FIRST_HASH}"}`)
-  // The quote may be that of a hash, if the one of the seal is lost.
+  // If the seal's quote is lost, this one may belong to a hash.
   const rest = own === undefined ? Math.max(0, close) : close + 1 + tail.length
   const other = [...text.slice(rest).matchAll(ANY_HASH)].at(-1)
-  const end = own === undefined ? close : rest // the line end is not where a whole line has it
+  const end = own === undefined ? close : rest // no whole line ends at its seal
   if (claim !== undefined || own !== undefined) {
     yield { at, end: line === undefined ? at + text.length : at + end, claim, line, hash: own && copied(own) }
   }
@@ -126,16 +124,15 @@ function * pieceIn(text: string, at: number): Generator<Piece, void, void> {
   }
 }
 
-/** A text of its own: a part of another text keeps all of that in memory. */
+/** A substring would keep the whole text in memory. */
 function copied(text: string): string { return Buffer.from(text, 'latin1').toString('latin1') }
 
-/** A line that was opened, and its hash. */
 export interface Opened {
   readonly record: JournalRecord
   readonly hash: string
 }
 
-/** What a line holds if it follows the line of that hash; undefined if it does not, or its key is missing. */
+/** Undefined if the line does not follow that hash, or its key is missing. */
 export function openPiece({ line }: Piece, previousHash: string | undefined, keys: KeyFinder): Opened | undefined {
   const key = line && keys.find(line.key)
   if (line === undefined || key === undefined || previousHash === undefined) return undefined

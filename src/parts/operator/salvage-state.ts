@@ -1,6 +1,6 @@
 /**
- * What is left of a damaged journal, reduced in its order. Nothing is guessed: a record that does not fit is put aside,
- * an id that may have been given is not given again, and nobody gets access back that a lost record may have ended.
+ * Rebuilds the state of a damaged journal without guesses: records that do not fit are put aside, ids that may have
+ * been given stay unused, and access that may have ended stays ended.
  */
 import type { JournalRecord } from '../../journal/journal.ts'
 import type { KeyFinder } from '../../journal/keys.ts'
@@ -13,32 +13,30 @@ import { OperatorError } from '../command.ts'
 import { CONTINUATIONS, type Continued, type LostLines } from './journal-files.ts'
 import { openPiece, type Opened, type Piece } from './salvage-lines.ts'
 
-/** Lines that are lost together, and when the records before and behind them were made. */
+/** `after` and `before` are the times of the records around the lost lines. */
 export interface Loss extends LostLines {
   readonly after: string | null
   readonly before: string | null
 }
 
-/** A record that does not fit what comes before it. */
 export interface Unplaced extends Omit<JournalRecord, 'seq'> {
   readonly line: number
   readonly why: string
 }
 
-/** Records of these types change neither users nor passwords. */
+/** Types that change neither users nor passwords. */
 const HARMLESS = new RegExp('^(entry\\.(created|updated|deleted|restored|purged)|entries\\.(imported|kept|disclosed)|' +
   'fields\\.(created|updated|imported|kept)|' +
   'token\\.(issued|revoked)|tokens\\.(revoked|kept)|journal\\.(begun|continued|rewritten|whole))$')
-/** The types of records that give an entry its id, and of those that give many theirs. */
+/** Types that give one id, and those that give many. */
 const CREATED: readonly string[] = ['entry.created', 'fields.created']
 const ROWS_OF_ENTRIES: readonly string[] = ['entries.imported', 'entries.kept', 'fields.imported', 'fields.kept']
-/** The least that a row of a record takes in a line. */
 const LEAST_ROW_BYTES = 6
-/** The most ids that are left out behind what is lost at the end. */
+/** The most ids to leave out for lines lost at the end. */
 const MOST_FREE = { entries: 1_000_000, users: 100_000 }
 const FILL_ROWS = 2_000
 
-/** How many new rows lost lines may have held, of which only the type is known, if that. */
+/** The most new rows in a lost line, whose type may be unknown. */
 function rowsIn(
   type: string | undefined, one: readonly string[], many: readonly string[], bytes: number
 ): number {
@@ -51,29 +49,24 @@ export class Salvaging {
   readonly losses: Loss[] = []
   readonly unplaced: Unplaced[] = []
   readonly missingKeys: Set<string> = new Set()
-  /** Ids of entries of which nothing is left, as ranges. */
   readonly gone: (readonly [first: number, last: number])[] = []
-  /** Pieces of lines that were seen, and lines that were opened, each once. */
   lines = 0
   opened = 0
-  /** The newest line that was opened, and its hash and time. */
   last = 0
   head: string = FIRST_HASH
   until: string | null = null
-  /** Whether lost records may have changed users or passwords, and whether they may have changed entries. */
   mayLackUsers = false
   mayLackChanges = false
   readonly #keys: KeyFinder
-  /** A noted head that was not seen yet. */
   #noted: string | undefined
   #previousHash: string | undefined = FIRST_HASH
-  /** The types of lines that were not opened, by their numbers. */
+  /** Types of unopened lines. */
   readonly #claims = new Map<number, string>()
-  /** The byte behind the last line that was opened, and behind the lines that follow it without anything between. */
+  /** The end of the last opened line, and of those that follow it without a gap. */
   #end = -1
   #seamlessEnd = -1
   #seamlessLast = 0
-  /** How many new ids may be lost since the last record that gave one. */
+  /** Ids that may be lost since the last record that gave one. */
   #free = { entries: 0, users: 0 }
 
   constructor(keys: KeyFinder, noted?: string) {
@@ -81,17 +74,16 @@ export class Salvaging {
     this.#noted = noted === FIRST_HASH ? undefined : noted
   }
 
-  /** Whether the noted head, if there is one, is that of a line, or ended a journal before this one. */
+  /** Whether the noted head was found, here or as the end of an earlier journal. */
   get hasHead(): boolean { return this.#noted === undefined }
 
-  /** The next piece of the file. */
   take(piece: Piece): void {
     const { at, end, claim, line, hash } = piece
     if (claim !== undefined) this.lines++
     const before = this.#previousHash
-    // Behind lines that are there twice the next one follows the newest.
+    // Behind repeated lines the next line follows the newest.
     const opened = openPiece(piece, before, this.#keys) ?? openPiece(piece, this.head, this.#keys)
-    // What begins as a line and has not its form may be several lines, of which the first shows its number alone.
+    // A malformed line may be several, of which only the first shows its number.
     const isNext = opened === undefined ? line !== undefined && claim?.seq === this.#seamlessLast + 1 : true
     if (isNext && at === this.#seamlessEnd + 1) {
       this.#seamlessEnd = end
@@ -104,7 +96,7 @@ export class Salvaging {
     if (isLocked && before !== undefined && isChained(line, before)) this.missingKeys.add(line.key)
   }
 
-  /** Ends a file of so many bytes; `nextId` is one that the operator knows to be free. */
+  /** `nextId`: the operator knows that it is free. */
   end(bytes: number, nextId: number): void {
     const isSeamless = this.#seamlessEnd + 1 === bytes && this.hasHead
     const to = isSeamless ? this.#seamlessLast : null
@@ -119,7 +111,7 @@ export class Salvaging {
     this.#fill('users', users.size + Math.min(MOST_FREE.users, this.#free.users))
   }
 
-  /** Ends all tokens, and with a hash of a password that nobody knows all passwords; gives the addresses of those. */
+  /** Revokes all tokens. If given a hash, also locks all users and gives their addresses. */
   endAccess(lockedHash: string | undefined): readonly string[] {
     const there = [...this.state.users.entries()].filter(([, { passwordHash }]) => passwordHash !== undefined)
     for (const [id] of there) {
@@ -133,7 +125,7 @@ export class Salvaging {
     const { seq, time } = record
     const ended = CONTINUATIONS.has(record.type) ? (record.data as Continued).head : undefined
     if ([hash, ended].includes(this.#noted)) this.#noted = undefined
-    if (seq <= this.last) return // it is there twice, or of an older copy
+    if (seq <= this.last) return // repeated, or of an older copy
     if (seq > this.last + 1) this.#lose(seq - 1, Math.max(0, at - this.#end - 1), time)
     this.#end = this.#seamlessEnd = end
     this.#seamlessLast = this.last = seq
@@ -143,7 +135,7 @@ export class Salvaging {
     this.#reduce(record)
   }
 
-  /** Lines are lost here, up to `to`; null: nobody knows how many. */
+  /** `to` is null if unknown. */
   #lose(to: number | null, bytes: number, before: string | null): void {
     const from = this.last + 1
     this.losses.push({ from, to, bytes, after: this.until, before })
@@ -154,7 +146,7 @@ export class Salvaging {
       if (!isKnown) this.mayLackUsers = true
       if (!isKnown || isOfEntries(type)) this.mayLackChanges = true
     }
-    // Nobody knows how the bytes of the gap were shared, so each lost line may have held all of them.
+    // Any of the lost lines may have had all bytes of the gap.
     for (const type of types) {
       this.#free.entries += rowsIn(type, CREATED, ROWS_OF_ENTRIES, bytes)
       this.#free.users += rowsIn(type, ['user.added'], ['users.kept'], bytes)
@@ -172,7 +164,7 @@ export class Salvaging {
     const before = idsBefore(record)
     this.#fill('entries', before.entries)
     this.#fill('users', Math.max(before.users, by ?? 0))
-    // Whoever has an address now shows that the user who had it before was removed.
+    // The address is taken again, so the record that removed its former user is lost.
     const former = type === 'user.added' ? this.state.userOf((data as Events['user.added']).email) : undefined
     if (former !== undefined) this.#apply(event('user.removed', null, { id: former.id }))
     const { entries, users } = this.state
@@ -194,7 +186,7 @@ export class Salvaging {
     this.state.apply({ seq: 0, time: this.until!, ...record })
   }
 
-  /** An entry whose values were in several records, of which some are lost. */
+  /** For an entry of several records, of which some are lost. */
   #dropPart(id: number, data: EntryRow): void {
     const record = { time: this.until!, type: 'entries.kept', by: null, data }
     this.unplaced.push({ line: this.last, ...record, why: 'a part of it is lost' })
@@ -202,7 +194,6 @@ export class Salvaging {
     this.gone.push([id, id])
   }
 
-  /** Leaves ids out, so that the next one is `upTo + 1`. */
   #fill(what: 'entries' | 'users', upTo: number): void {
     const from = this.state[what].size + 1
     this.#free[what] = Math.max(0, this.#free[what] - Math.max(0, upTo - from + 1))
@@ -219,13 +210,13 @@ function isPart(row: EntryRow): boolean {
   return ENTRY_FIELDS.some(field => FIELDS[field].isRequired && row[field] === '')
 }
 
-/** The user whom a record gives access, who must be there. */
+/** This user must exist, else the record is put aside. */
 function userIn({ type, data }: Pick<JournalRecord, 'type' | 'data'>): number | undefined {
   if (type === 'token.issued') return (data as KeptToken).user
   return type.startsWith('password.') || type === 'user.changed' ? (data as Events['user.changed']).id : undefined
 }
 
-/** The newest ids that a record shows to have been given before it. */
+/** The record proves that ids up to these were given before. */
 function idsBefore({ type, data }: Pick<JournalRecord, 'type' | 'data'>): { entries: number, users: number } {
   const { id = 0, first = 1, user = 0, tokens = [] } = data as {
     readonly id?: number, readonly first?: number, readonly user?: number, readonly tokens?: readonly KeptToken[]

@@ -1,4 +1,4 @@
-/** The command that makes a whole journal of what can be read of a damaged one. */
+/** Makes a whole journal from what is readable of a damaged one. */
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
@@ -17,15 +17,13 @@ import { piecesOf } from './salvage-lines.ts'
 import { Salvaging, type Loss } from './salvage-state.ts'
 import { writeJournal, type Unnumbered } from './write-journal.ts'
 
-/** The most places with lost lines that the new journal names, and that are shown. */
+/** In the new journal, and in the report. */
 const MAX_NAMED = 1_000
 const MAX_SHOWN = 20
-/** Each id that is left out takes a few bytes of the new journal, and of memory. */
+/** Each skipped id costs bytes of journal and memory. */
 const MAX_NEXT_ID = 10_000_000
-/** What the command ends with if something is lost. */
 const LOST = 3
 
-/** What is salvaged, into which file, and how. */
 interface Salvage {
   readonly files: Files
   readonly source: string
@@ -33,25 +31,21 @@ interface Salvage {
   readonly keys: Keyring
   readonly keepsAccess: boolean
   readonly nextId: number
-  /** A head that was noted. */
   readonly head?: string | undefined
   readonly onProgress: (what: string, share: number) => void
 }
 
-/** What came of it. */
 interface Salvaged {
   readonly made: Salvaging
   readonly records: number
   readonly head: string
-  /** What the device could not read. */
   readonly unreadableBytes: number
   readonly lockedUsers: readonly string[]
   readonly tokensLeftOut: number
-  /** The file of the records that have no place. */
   readonly aside: string | undefined
 }
 
-/** Salvages a file into a new one, and what has no place there into `FILE.unplaced.jsonl`. */
+/** Records without a place go to `FILE.unplaced.jsonl`. Throws an `OperatorError` if no line opens. */
 export async function salvage(given: Salvage): Promise<Salvaged> {
   const { files, source, target, keys, keepsAccess, nextId, head, onProgress } = given
   const bytes = files.stat(source)?.bytes ?? 0
@@ -91,7 +85,7 @@ export async function salvage(given: Salvage): Promise<Salvaged> {
           onProgress('writing the new journal', (checkpoint.share() + step.value) / 2)
           continue
         }
-        for (const _ of checkpoint.compare()) ; // nobody else is served meanwhile
+        for (const _ of checkpoint.compare()) ; // nobody else needs to be served
         return step.value
       }
     }, files)
@@ -111,13 +105,12 @@ function whyNothing(bytes: number, { lines, missingKeys }: Salvaging): string {
   return `none of its ${lines} lines can be opened; is KEY_FILE right?`
 }
 
-/** A hash, as of a password, of which nobody knows the password. */
+/** Nobody knows its password. */
 function lockedHash(): string {
   const random = (bytes: number): string => randomBytes(bytes).toString('base64').replace(/=+$/, '')
   return `$scrypt$ln=15,r=8,p=3$${random(16)}$${random(32)}`
 }
 
-/** Prints what came of a salvage; gives the exit code. */
 function report({ terminal, flags }: Context, source: string, target: string, salvaged: Salvaged): number {
   const { made, records, head, unreadableBytes, lockedUsers, tokensLeftOut, aside } = salvaged
   const { losses, unplaced, state: { entries, users, tokens }, lines, opened, until, hasHead, mayLackChanges } = made

@@ -1,19 +1,19 @@
-/** The file of a journal, which has to be the same one from when it was asked about to when it was read. */
+/** Notices if a journal's file is replaced while it is read. */
 import { isSameFile, type Files } from '../../journal/files.ts'
 import { Failure } from '../../errors.ts'
 import type { Recovered } from '../../journal/recover.ts'
 import { OperatorError, type JournalStatus } from '../command.ts'
 import { ofFile } from '../system-error.ts'
 
-/** Ends a command that has read a file in whose place another one is by now: it may be run again. */
+/** The command may be run again. */
 export class WrittenAgain extends OperatorError {}
 
-/** Reads a journal's file, which must be the same one all the time. */
+/** Throws `WrittenAgain`, an `OperatorError` if the file is gone, or `journal-damaged`. */
 export function readSameFile(
   files: Files, status: JournalStatus, read: (endBytes: number) => Recovered
 ): Recovered {
   assertSame(files, status)
-  // A service has what it serves in memory, and goes on without its file.
+  // The service goes on from memory without its file.
   if (status.records !== undefined && files.stat(status.path) === undefined) {
     throw new OperatorError(`${status.path} is gone, though the service runs; put it back, and restart the service`)
   }
@@ -23,16 +23,15 @@ export function readSameFile(
   } catch (error) {
     throw ofFile(error, status.path)
   } finally {
-    assertSame(files, status) // else it is no fault of the journal that its end is not found
+    assertSame(files, status) // a replaced file explains a missing end
   }
-  // What a service has acknowledged is whole; a file that no process has open may end in a write that a crash cut.
+  // A service's acknowledged records are whole; without a service, a crash may have cut the last write.
   if (status.records !== undefined && found.goodBytes !== status.bytes) {
     throw new Failure('journal-damaged', `${status.path} ends before its last record`)
   }
   return found
 }
 
-/** What a process says of its journal, and the file of which it says that. */
 export async function statusWithFile(
   files: Files, ask: () => Promise<JournalStatus>
 ): Promise<JournalStatus> {

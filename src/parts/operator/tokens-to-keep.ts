@@ -3,10 +3,7 @@ import type { End } from '../../journal/journal.ts'
 import type { State } from '../../store/state.ts'
 import { isExpired, type KeptToken } from '../../store/users.ts'
 
-/**
- * Those that had not expired when the newest record was made, or have not by now, whichever is earlier: a clock that
- * runs ahead while a journal is compacted, and has made no record before, ends no token for good.
- */
+/** The earlier of now and the newest record's time counts, so a clock that runs ahead ends no token. */
 export function tokensToKeep(
   { tokens }: State, { end, time }: { readonly end: Pick<End, 'time'>, readonly time: string }
 ): KeptToken[] {

@@ -15,19 +15,18 @@ import { entriesOf } from './find-entry.ts'
 import type { Source } from './import-row.ts'
 
 
-/** Most of what other programs write into theirs is not imported. */
+/** Most of what other programs write is not imported. */
 const MAX_IMPORT_FILE_BYTES = 64 * 1024 * 1024
 
-/** The entries of one import, as JSON: they are one record. */
+/** An import is one record of JSON. */
 export const MAX_IMPORT_BYTES: number = 20 * 1024 * 1024
 
 assert.ok(MAX_BODY_SETTING_BYTES < MAX_IMPORT_BYTES, 'what was once taken can be imported')
 assert.ok(MAX_IMPORT_BYTES + 1024 < MAX_EVENT_BYTES, 'the largest import fits a line')
 
-/** How many lines a report names. */
 const NAMED_LINES = 20
 
-/** What a file holds: its entries, the lines of rows that are none, and by kind the lines with what is not kept. */
+/** `skipped` and `notKept` hold line numbers. */
 interface Read {
   readonly rows: { readonly line: number, readonly row: ImportRow }[]
   readonly skipped: number[]
@@ -76,7 +75,6 @@ function readFile(path: string): Buffer {
   }
 }
 
-/** Which ids the entries have that were made, the first of which is known; nothing where none were made. */
 function idsFrom(first: number | undefined, count: number): string {
   if (first === undefined) return ''
   return count === 1 ? `, id ${first}` : `, ids ${first} to ${first + count - 1}`
@@ -138,7 +136,6 @@ async function exportFile(context: Context): Promise<void> {
   terminal.show({ path, format, entries: entries.length }, `${path}: ${written} as ${format}, in plain text`)
 }
 
-/** `import` and `export`. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'import', positionals: ['FILE'],

@@ -1,4 +1,4 @@
-/** Writing a whole journal into a new file: every record sealed with one key, read back, and compared. */
+/** Writes a whole journal, sealed with one key, and compares it with what reads back. */
 import { createHash, type Hash } from 'node:crypto'
 import type { Buffer } from 'node:buffer'
 import type { Files } from '../../journal/files.ts'
@@ -9,22 +9,20 @@ import { readInSteps, type Recovered } from '../../journal/recover.ts'
 import { READ_CHUNK_BYTES } from '../../limits.ts'
 import type { NewFile } from '../whole-file.ts'
 
-/** A record to be written. */
 export type Unnumbered = Omit<JournalRecord, 'seq'>
 
-/** What a journal is written with; `time` is that of the record that ends it. */
+/** `time` is that of the last record. */
 export interface Writing {
   readonly files: Files
   readonly key: Key
   readonly nonce: () => Buffer
   readonly time: string
-  /** Takes each record as it reads back. */
   readonly onRecord?: (record: JournalRecord) => void
 }
 
 /**
- * Writes records, and behind them the record that says that all of them are there. Yields after each slice, with the
- * share that is read back: 0 while it writes. Gives what reading it found; throws if that is not what was written.
+ * Adds a last record with the count. Yields the share that was read back, 0 while writing. Throws if the records read
+ * back differ.
  */
 export function * writeJournal(
   file: NewFile, records: Iterable<Unnumbered>, { files, key, nonce, time: endTime, onRecord = () => {} }: Writing
@@ -54,7 +52,6 @@ export function * writeJournal(
   }
 }
 
-/** Records, and behind them the one that says how many there are. */
 function * ended(records: Iterable<Unnumbered>, time: string): Generator<Unnumbered, void, void> {
   let count = 0
   for (const record of records) {
@@ -64,7 +61,7 @@ function * ended(records: Iterable<Unnumbered>, time: string): Generator<Unnumbe
   yield { time, type: WHOLE, by: null, data: { records: count } }
 }
 
-/** What a record says, whichever key seals it. */
+/** Without the key, which a rewrite changes. */
 function add(hash: Hash, { seq, time, type, by, data }: JournalRecord): void {
   hash.update(JSON.stringify({ seq, time, type, by, data }))
 }
